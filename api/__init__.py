@@ -1,0 +1,43 @@
+"""delegraph: breadth-first search over Parquet edge lists, on one core or many GPUs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .partition.errors import DelegraphError, InputError
+    from .partition.store import open_store
+    from .pipeline.api import bench, bfs, build, generate, validate
+
+_HOME = {
+    "bench": ".pipeline.api",
+    "bfs": ".pipeline.api",
+    "build": ".pipeline.api",
+    "generate": ".pipeline.api",
+    "validate": ".pipeline.api",
+    "open_store": ".partition.store",
+    "DelegraphError": ".partition.errors",
+    "InputError": ".partition.errors",
+}
+
+__all__ = [
+    "DelegraphError",
+    "InputError",
+    "__version__",
+    "bench",
+    "bfs",
+    "build",
+    "generate",
+    "open_store",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use, so that ``import delegraph`` costs nothing."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

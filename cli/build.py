@@ -1,0 +1,52 @@
+"""``delegraph build``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.command()
+@click.argument("edges", type=click.Path())
+@options.output
+@options.build_options
+@options.threads
+@options.overwrite
+@options.as_json
+@options.quiet
+@options.debug
+def build(
+    edges: str,
+    output: str,
+    threads: int,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **build_values: Any,
+) -> None:
+    """Prepare EDGES (a Parquet file, a folder of them or a glob) as the store OUTPUT.
+
+    \b
+    delegraph build edges/ -o graph.dg
+    delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
+    """
+    choices = options.take_build_options(build_values)
+    from ..pipeline.execute import Executor
+    from ..pipeline.prepare import build_graph
+    from ..pipeline.report import lines, store_document
+
+    progress = options.ProgressLine(quiet)
+    executor = Executor(threads, progress)
+    try:
+        store = build_graph(edges, output, choices, executor, overwrite)
+    finally:
+        progress.close()
+    document = store_document(store)
+    document["steps"] = executor.steps
+    if as_json:
+        options.print_json(document)
+    else:
+        click.echo(lines(document))

@@ -1,0 +1,102 @@
+"""``delegraph generate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.group()
+def generate() -> None:
+    """Write a synthetic edge list as a folder of Parquet files.
+
+    The rows depend on the options alone, never on threads or files.
+
+    \b
+    delegraph generate kronecker --scale 20 -o edges/
+    delegraph generate grid --height 2000 --width 2000 --drop 0.2 -o road/
+    """
+
+
+_seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the generator."
+)
+_scale = click.option(
+    "--scale", type=int, required=True, help="Binary logarithm of the number of vertices."
+)
+_edge_factor = click.option(
+    "--edge-factor", type=int, default=16, show_default=True, help="Rows for each vertex."
+)
+
+
+def _shared(command: Any) -> Any:
+    for option in (
+        options.debug,
+        options.quiet,
+        options.as_json,
+        options.overwrite,
+        options.threads,
+        options.output,
+        _seed,
+    ):
+        command = option(command)
+    return command
+
+
+@generate.command()
+@_scale
+@_edge_factor
+@_shared
+def kronecker(**values: Any) -> None:
+    """Graph500's Kronecker graph: few vertices with very many edges, about 7 levels."""
+    _write("kronecker", **values)
+
+
+@generate.command()
+@_scale
+@_edge_factor
+@_shared
+def uniform(**values: Any) -> None:
+    """A uniform random graph: every vertex with about the same number of edges."""
+    _write("uniform", **values)
+
+
+@generate.command()
+@click.option("--height", type=int, required=True, help="Rows of cells.")
+@click.option("--width", type=int, required=True, help="Cells in a row.")
+@click.option("--drop", type=float, default=0.0, show_default=True, help="Share of edges removed.")
+@_shared
+def grid(**values: Any) -> None:
+    """A grid of cells joined to their neighbours: long diameter, like a road network."""
+    _write("grid", **values)
+
+
+def _write(
+    kind: str,
+    output: str,
+    threads: int,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+    **recipe: Any,
+) -> None:
+    from ..pipeline.execute import Executor
+    from ..pipeline.generate import Recipe, generate_edges
+
+    progress = options.ProgressLine(quiet)
+    try:
+        rows = generate_edges(
+            Recipe(kind, **recipe),  # type: ignore[arg-type]
+            output,
+            Executor(threads, progress),
+            overwrite,
+        )
+    finally:
+        progress.close()
+    if as_json:
+        options.print_json({"kind": kind, **recipe, "output": output, "rows": rows})
+    else:
+        click.echo(f"{output}: {rows:,} rows")

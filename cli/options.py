@@ -1,0 +1,147 @@
+"""Options that several commands share, and how they talk to a person."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..pipeline.prepare import BuildOptions
+
+_Command = Callable[..., Any]
+
+
+def _together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise click.BadParameter(f"{value!r} is neither 'auto' nor a positive integer")
+    return number
+
+
+output = click.option(
+    "-o", "--output", required=True, type=click.Path(), help="Where to write; must not exist."
+)
+overwrite = click.option(
+    "--overwrite", is_flag=True, help="Replace the output, once the new one is whole."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+debug = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
+)
+quiet = click.option("--quiet", is_flag=True, help="No progress and no talk on stderr.")
+threads = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=lambda: len(os.sched_getaffinity(0)),
+    help="Cores to use.  [default: all this process may use]",
+)
+max_depth = click.option(
+    "--max-depth", type=click.IntRange(min=0), help="Search this many levels at most."
+)
+build_options = _together(
+    click.option("--directed", is_flag=True, help="Follow edges from src to dst only."),
+    click.option("--src", default="src", show_default=True, help="Column of sources."),
+    click.option("--dst", default="dst", show_default=True, help="Column of targets."),
+    click.option(
+        "--partitions",
+        type=click.IntRange(min=1),
+        help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
+    ),
+    click.option(
+        "--threshold",
+        default="auto",
+        show_default=True,
+        callback=_threshold,
+        help="Vertices of higher degree are delegates: a number, or chosen by the edges.",
+    ),
+    click.option(
+        "--order",
+        type=click.Choice(["degree", "none", "random"]),
+        default="degree",
+        show_default=True,
+        help="How the store numbers vertices: by falling degree, by id, or at random.",
+    ),
+)
+
+
+def take_build_options(values: dict[str, Any]) -> BuildOptions:
+    """Remove the build options from a command's parameters and check them."""
+    from ..pipeline.prepare import BuildOptions
+
+    names = ("directed", "src", "dst", "partitions", "threshold", "order")
+    return BuildOptions(**{name: values.pop(name) for name in names})
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, indent=1))
+
+
+def talk(quiet: bool, message: str) -> None:
+    """One line for a person."""
+    if not quiet:
+        click.echo(message, err=True)
+
+
+class ProgressLine:
+    """One line on a terminal that tells the step, how far it is and the time left; else nothing."""
+
+    _INTERVAL = 0.1
+
+    def __init__(self, quiet: bool) -> None:
+        self._shown = not quiet and sys.stderr.isatty()
+        self._lock = threading.Lock()
+        self._step = ""
+        self._started = 0.0
+        self._next = 0.0
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if not self._shown:
+            return
+        with self._lock:
+            now = time.monotonic()
+            if step != self._step:
+                self._step, self._started = step, now
+            if now < self._next and done < total:
+                return
+            self._next = now + self._INTERVAL
+            spent = now - self._started
+            left = f", {spent / done * (total - done):.0f} s left" if spent > 1 else ""
+            click.echo(f"\r\x1b[K{step}: {done} of {total}{left}", nl=False, err=True)
+
+    def close(self) -> None:
+        if self._shown and self._step:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def size(count: float) -> str:
+    """Bytes for a person.
+
+    >>> size(1_500_000)
+    '1.5 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

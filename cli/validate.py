@@ -1,0 +1,50 @@
+"""``delegraph validate``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from . import options
+
+
+@click.command()
+@click.argument("graph", type=click.Path())
+@click.argument("result", type=click.Path())
+@options.threads
+@options.as_json
+@options.quiet
+@options.debug
+def validate(graph: str, result: str, threads: int, as_json: bool, quiet: bool) -> None:
+    """Check RESULT, a folder that ``bfs`` wrote, against its graph, the store GRAPH.
+
+    Exits with 0 if the result is right and 1 if it is not, naming each rule that fails, how
+    often, and an example.
+
+    \b
+    delegraph validate graph.dg distances/
+    """
+    from ..pipeline.validate import validate_result
+
+    verdict = validate_result(graph, result, threads)
+    if verdict["same_graph"] is False:
+        options.talk(quiet, "note: the result names another input than the store's; judging it")
+    elif verdict["same_graph"] is None:
+        options.talk(quiet, "note: the result does not say its source; taking the vertex at 0")
+    if as_json:
+        options.print_json(verdict)
+    elif verdict["valid"]:
+        click.echo(
+            f"valid: {verdict['reached']:,} of {verdict['vertices']:,} vertices reached from "
+            f"{verdict['source']}, depth {verdict['depth']}"
+        )
+    else:
+        for rule in verdict["rules"]:
+            example = " -> ".join(str(vertex) for vertex in rule["example"])
+            where = f", for example at {example}" if example else ""
+            click.echo(
+                f"wrong: rule {rule['rule']} ({rule['meaning']}): "
+                f"{rule['violations']:,} violations{where}"
+            )
+    sys.exit(0 if verdict["valid"] else 1)

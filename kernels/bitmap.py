@@ -1,0 +1,57 @@
+"""Sets of vertices as bitmaps: bit ``v % 64`` of word ``v // 64``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .intrinsics import trailing_zeros
+
+WORD = 64
+
+
+def empty(vertices: int) -> NDArray[np.uint64]:
+    """An empty set over ``vertices`` vertices, as uint64 words.
+
+    The bits past the last vertex are set: in a bitmap of visited vertices they are then
+    never taken for a vertex still to be found.
+
+    >>> [hex(int(word)) for word in empty(65)]
+    ['0x0', '0xfffffffffffffffe']
+    """
+    words = np.zeros(-(-vertices // WORD), np.uint64)
+    if vertices % WORD:
+        words[-1] = np.uint64((-1 << vertices % WORD) & 0xFFFFFFFFFFFFFFFF)
+    return words
+
+
+def members(words: NDArray[np.uint64], vertices: int) -> NDArray[np.bool_]:
+    """The set as one boolean a vertex."""
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    return bits[:vertices].view(np.bool_)
+
+
+@njit(nogil=True, cache=True)
+def contains(words, v):
+    """1 if vertex ``v`` (uint32) is in the set, else 0 (uint64)."""
+    return (words[v >> np.uint32(6)] >> np.uint64(v & np.uint32(63))) & np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def mask(v):
+    """The bit of vertex ``v`` (uint32) in its word."""
+    return np.uint64(1) << np.uint64(v & np.uint32(63))
+
+
+@njit(nogil=True, cache=True)
+def difference(after, before, queue):
+    """Write the vertices that are in ``after`` but not in ``before``, ascending; return how many."""
+    count = 0
+    for w in range(after.shape[0]):
+        word = after[w] & ~before[w]
+        while word:
+            queue[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
+            count += 1
+            word &= word - np.uint64(1)
+    return count

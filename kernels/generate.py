@@ -1,0 +1,126 @@
+"""Synthetic edge lists whose rows are a function of their number and the seed alone.
+
+Row ``i`` is made from Philox4x32-10 words with counter ``(i, block)`` and the seed as key
+(Salmon et al., SC 2011), so any range of rows can be made by anyone, in any order. All
+choices are comparisons of 32-bit words with integer thresholds: no floating point, hence
+the same rows on every machine and device.
+
+Kronecker graphs follow the Graph500 specification: at each of ``scale`` levels one of four
+quadrants is chosen with probabilities A, B, C, D = 0.57, 0.19, 0.19, 0.05, and vertex
+numbers are permuted afterwards. Duplicates and self-loops stay in.
+"""
+
+import numpy as np
+from numba import njit
+
+_A = round(0.57 * 2**32)
+_AB = round((0.57 + 0.19) * 2**32)
+_ABC = round((0.57 + 0.19 + 0.19) * 2**32)
+
+# Words with this block number make the key of the permutation, not edges.
+_PERMUTATION_BLOCK = 0xFFFFFFFF
+_PERMUTATION_ROUNDS = 4
+
+
+@njit(nogil=True, cache=True)
+def philox(counter, block, seed):
+    """Return four 32-bit words (as uint64) for a 64-bit counter, a 32-bit block and a seed."""
+    mask = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    c0 = np.uint64(counter) & mask
+    c1 = np.uint64(counter) >> half
+    c2 = np.uint64(block)
+    c3 = np.uint64(0)
+    k0 = np.uint64(seed) & mask
+    k1 = np.uint64(seed) >> half
+    for _ in range(10):
+        p0 = np.uint64(0xD2511F53) * c0
+        p1 = np.uint64(0xCD9E8D57) * c2
+        c0 = (p1 >> half) ^ c1 ^ k0
+        c1 = p1 & mask
+        c2 = (p0 >> half) ^ c3 ^ k1
+        c3 = p0 & mask
+        k0 = (k0 + np.uint64(0x9E3779B9)) & mask
+        k1 = (k1 + np.uint64(0xBB67AE85)) & mask
+    return c0, c1, c2, c3
+
+
+@njit(nogil=True, cache=True)
+def _permutation_keys(seed):
+    keys = np.empty(2 * _PERMUTATION_ROUNDS, np.uint64)
+    for r in range(_PERMUTATION_ROUNDS):
+        a, b, c, d = philox(r, _PERMUTATION_BLOCK, seed)
+        keys[2 * r] = a | (b << np.uint64(32))
+        keys[2 * r + 1] = c | (d << np.uint64(32)) | np.uint64(1)  # odd: invertible modulo 2^k
+    return keys
+
+
+@njit(nogil=True, cache=True)
+def _permute(vertex, scale, keys):
+    """A bijection of ``[0, 2**scale)``: rounds of add, multiply by an odd number, fold down."""
+    mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
+    fold = np.uint64((scale + 1) // 2)
+    for r in range(_PERMUTATION_ROUNDS):
+        vertex = ((vertex + keys[2 * r]) * keys[2 * r + 1]) & mask
+        vertex ^= vertex >> fold
+    return vertex
+
+
+@njit(nogil=True, cache=True)
+def kronecker(first, scale, seed, src, dst):
+    """Fill ``src`` and ``dst`` with rows ``first ..`` of the Kronecker graph of that scale."""
+    keys = _permutation_keys(seed)
+    one = np.uint64(1)
+    words = np.empty(4, np.uint64)
+    for i in range(src.shape[0]):
+        u = np.uint64(0)
+        v = np.uint64(0)
+        for level in range(scale):
+            if level & 3 == 0:
+                words[0], words[1], words[2], words[3] = philox(first + i, level >> 2, seed)
+            word = words[level & 3]
+            # Quadrants by falling probability: A (0,0), B (0,1), C (1,0), D (1,1).
+            past_a = np.uint64(word >= np.uint64(_A))
+            past_b = np.uint64(word >= np.uint64(_AB))
+            past_c = np.uint64(word >= np.uint64(_ABC))
+            u = (u << one) | past_b
+            v = (v << one) | (past_a ^ past_b ^ past_c)
+        src[i] = _permute(u, scale, keys)
+        dst[i] = _permute(v, scale, keys)
+
+
+@njit(nogil=True, cache=True)
+def uniform(first, scale, seed, src, dst):
+    """Fill ``src`` and ``dst`` with rows ``first ..``: both ends uniform in ``[0, 2**scale)``."""
+    mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
+    half = np.uint64(32)
+    for i in range(src.shape[0]):
+        a, b, c, d = philox(first + i, 0, seed)
+        src[i] = (a | (b << half)) & mask
+        dst[i] = (c | (d << half)) & mask
+
+
+@njit(nogil=True, cache=True)
+def grid(first, last, height, width, keep_below, seed, src, dst):
+    """Write the kept candidates ``first <= k < last`` of a ``height x width`` grid; return how many.
+
+    Candidate ``k`` joins cell ``k // 2`` (row-major) to its right neighbour when ``k`` is even,
+    to the one below when odd, and is kept when its Philox word is below ``keep_below`` (0 to 2^32).
+    """
+    count = 0
+    for k in range(first, last):
+        cell = k >> 1
+        if k & 1:
+            if cell >= (height - 1) * width:
+                continue
+            neighbour = cell + width
+        else:
+            if cell % width == width - 1:
+                continue
+            neighbour = cell + 1
+        word, _, _, _ = philox(k, 0, seed)
+        if word < np.uint64(keep_below):
+            src[count] = cell
+            dst[count] = neighbour
+            count += 1
+    return count

@@ -1,0 +1,52 @@
+"""The graph as a backend sees it: compressed sparse rows, both ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNREACHED = np.uint32(0xFFFFFFFF)
+"""In ``parent`` arrays: no parent. Vertex numbers are below it."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph of ``n`` vertices in compressed sparse rows.
+
+    Row ``u`` is ``targets[offsets[u]:offsets[u + 1]]``: each neighbour once, hub first (by
+    falling degree). ``reverse_offsets`` and ``reverse_targets`` hold the incoming edges, for
+    pull; in an undirected graph they are the same arrays.
+
+    offsets, reverse_offsets: uint32 or uint64, shape (n + 1,).
+    targets, reverse_targets: uint32, shape (m,), m counting both directions if undirected.
+    """
+
+    offsets: NDArray[np.unsignedinteger]
+    targets: NDArray[np.uint32]
+    reverse_offsets: NDArray[np.unsignedinteger]
+    reverse_targets: NDArray[np.uint32]
+
+    @property
+    def vertices(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def edges(self) -> int:
+        """Entries of ``targets``."""
+        return len(self.targets)
+
+    @property
+    def directed(self) -> bool:
+        return self.targets is not self.reverse_targets
+
+    @cached_property
+    def vertices_with_incoming(self) -> int:
+        """Vertices that a pull can find."""
+        return int(np.count_nonzero(self.reverse_offsets[1:] != self.reverse_offsets[:-1]))
+
+    @classmethod
+    def undirected(cls, offsets, targets) -> Graph:
+        return cls(offsets, targets, offsets, targets)

@@ -1,0 +1,20 @@
+"""Ids as they come from a file to dense ids: 32 bits a vertex, marked as present."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def take_dense(ids, domain, dense, present):
+    """Copy integer ids that lie in ``[0, domain)`` into ``dense`` (uint32) and mark them.
+
+    present: uint8 (domain,); several threads may mark it at once. Returns the place of the
+    first id outside the domain, or -1.
+    """
+    for i in range(ids.shape[0]):
+        v = ids[i]
+        if v < 0 or v >= domain:
+            return i
+        dense[i] = np.uint32(v)
+        present[v] = 1
+    return -1

@@ -1,0 +1,40 @@
+"""Single LLVM instructions that Numba does not offer: atomics on array elements, bit search.
+
+The atomics use relaxed ordering, which is enough here: threads meet at the end of every
+superstep, and nothing read within one depends on the order in which others wrote.
+"""
+
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+def _read_modify_write(operation: str):
+    def typer(typingctx, array, index, value):
+        def codegen(context, builder, signature, args):
+            array_type = signature.args[0]
+            values = context.make_array(array_type)(context, builder, args[0])
+            pointer = cgutils.get_item_pointer(
+                context, builder, array_type, values, [args[1]], wraparound=False, boundscheck=False
+            )
+            return builder.atomic_rmw(operation, pointer, args[2], "monotonic")
+
+        return array.dtype(array, types.intp, array.dtype), codegen
+
+    return typer
+
+
+fetch_or = intrinsic(_read_modify_write("or"))
+"""``fetch_or(array, index, value)``: ``array[index] |= value``; returns the value before."""
+
+fetch_add = intrinsic(_read_modify_write("add"))
+"""``fetch_add(array, index, value)``: ``array[index] += value``; returns the value before."""
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):
+    """Index of the lowest set bit of a uint64 that is not zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), codegen

@@ -1,0 +1,115 @@
+"""Push: follow the edges that leave the frontier (top-down step).
+
+``push_vertices`` walks a short frontier vertex by vertex on one thread. ``push_edges`` is
+run by several threads at once, each taking runs of equally many *edges*, found in the
+prefix sums of the frontier's degrees: no degree distribution unbalances it (Bisson et al.,
+Parallel Distributed BFS on the Kepler Architecture, section on mapping edges to threads).
+
+A vertex belongs to the thread that sets its bit in ``visited``; that thread alone writes
+its distance and parent, so one search has exactly one parent a vertex.
+
+Both return (found, forward, backward): vertices found, edges that leave them, edges that
+enter them.
+"""
+
+import numpy as np
+from numba import njit
+
+from .intrinsics import fetch_add, fetch_or
+from .bitmap import contains, mask
+
+EDGES_A_TURN = 1 << 14
+_BUFFER = 1 << 10
+
+
+@njit(nogil=True, cache=True)
+def _claim(visited, v):
+    """True if this call put ``v`` into ``visited``."""
+    if contains(visited, v):
+        return False
+    bit = mask(v)
+    return fetch_or(visited, np.intp(v >> np.uint32(6)), bit) & bit == 0
+
+
+@njit(nogil=True, cache=True)
+def push_vertices(
+    offsets, targets, reverse_offsets, frontier, visited, distance, parent, level, found
+):
+    count = 0
+    forward = 0
+    backward = 0
+    for i in range(frontier.shape[0]):
+        u = frontier[i]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if _claim(visited, v):
+                distance[v] = level
+                parent[v] = u
+                found[count] = v
+                count += 1
+                forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+                backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
+    return count, forward, backward
+
+
+@njit(nogil=True, cache=True)
+def degree_sums(offsets, frontier, sums):
+    """``sums[i]`` = edges that leave ``frontier[:i]``, for i = 0 .. len(frontier)."""
+    total = 0
+    for i in range(frontier.shape[0]):
+        sums[i] = total
+        u = frontier[i]
+        total += np.int64(offsets[u + 1]) - np.int64(offsets[u])
+    sums[frontier.shape[0]] = total
+
+
+@njit(nogil=True, cache=True)
+def push_edges(
+    offsets,
+    targets,
+    reverse_offsets,
+    frontier,
+    sums,
+    visited,
+    distance,
+    parent,
+    level,
+    found,
+    cursors,
+):
+    """``cursors``: int64, two zeros before the first thread starts: edges taken, vertices found."""
+    count = 0
+    forward = 0
+    backward = 0
+    buffer = np.empty(_BUFFER, np.uint32)
+    held = 0
+    total = sums[frontier.shape[0]]
+    while True:
+        k = fetch_add(cursors, 0, EDGES_A_TURN)
+        if k >= total:
+            break
+        stop = min(k + EDGES_A_TURN, total)
+        i = np.searchsorted(sums, k, side="right") - 1
+        while k < stop:
+            u = frontier[i]
+            row = np.int64(offsets[u]) - sums[i]
+            row_stop = min(stop, sums[i + 1])
+            for e in range(row + k, row + row_stop):
+                v = targets[e]
+                if _claim(visited, v):
+                    distance[v] = level
+                    parent[v] = u
+                    forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+                    backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
+                    buffer[held] = v
+                    held += 1
+                    if held == _BUFFER:
+                        at = fetch_add(cursors, 1, held)
+                        found[at : at + held] = buffer
+                        count += held
+                        held = 0
+            k = row_stop
+            i += 1
+    at = fetch_add(cursors, 1, held)
+    found[at : at + held] = buffer[:held]
+    return count + held, forward, backward

@@ -1,0 +1,118 @@
+"""The definition, in NumPy: what every other backend is tested against.
+
+Written to be read and believed, not to be fast.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import bitmap
+from .backend import SearchState, Work
+from .graph import Graph
+
+
+def distances(
+    src: NDArray, dst: NDArray, vertices: int, source: int, directed: bool = False
+) -> NDArray[np.int32]:
+    """Hop distance of every vertex from ``source`` by edges in any order, -1 where unreached.
+
+    >>> distances(np.array([0, 1]), np.array([1, 2]), 4, source=0).tolist()
+    [0, 1, 2, -1]
+    """
+    if not directed:
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    distance = np.full(vertices, -1, np.int32)
+    distance[source] = 0
+    level = 0
+    while True:
+        reached = dst[distance[src] == level]
+        reached = reached[distance[reached] < 0]
+        if not len(reached):
+            return distance
+        level += 1
+        distance[reached] = level
+
+
+def degree_order(degree: NDArray) -> NDArray[np.uint32]:
+    """Vertices by falling degree, ties by number.
+
+    >>> degree_order(np.array([1, 3, 3, 2])).tolist()
+    [1, 2, 3, 0]
+    """
+    return np.argsort(-degree.astype(np.int64), kind="stable").astype(np.uint32)
+
+
+def compressed_rows(
+    src: NDArray, dst: NDArray, vertices: int
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Offsets and targets of the directed edges, each once, self-loops left out, targets rising.
+
+    >>> offsets, targets = compressed_rows(np.array([0, 0, 0, 2]), np.array([2, 1, 2, 2]), 3)
+    >>> offsets.tolist(), targets.tolist()
+    ([0, 2, 2, 2], [1, 2])
+    """
+    pairs = np.unique(np.stack([src, dst], axis=1)[src != dst].astype(np.uint32), axis=0)
+    offsets = np.zeros(vertices + 1, np.uint32)
+    np.cumsum(np.bincount(pairs[:, 0], minlength=vertices), out=offsets[1:])
+    return offsets, np.ascontiguousarray(pairs[:, 1])
+
+
+class ReferenceBackend:
+    name = "reference"
+
+    def start(self, graph: Graph, source: int) -> SearchState:
+        return SearchState.at(graph, source)
+
+    def push(self, state: SearchState, work: int) -> Work:
+        graph = state.graph
+        frontier = np.flatnonzero(state.distance == state.level)
+        edges = _row_edges(graph.offsets, frontier)
+        sources = np.repeat(frontier, np.diff(graph.offsets)[frontier])
+        targets = graph.targets[edges]
+        new = state.distance[targets] < 0
+        return _found(state, targets[new], sources[new], len(edges))
+
+    def pull(self, state: SearchState) -> Work:
+        graph = state.graph
+        unvisited = np.flatnonzero(state.distance < 0)
+        edges = _row_edges(graph.reverse_offsets, unvisited)
+        targets = np.repeat(unvisited, np.diff(graph.reverse_offsets)[unvisited])
+        sources = graph.reverse_targets[edges]
+        hit = state.distance[sources] == state.level
+        # The first hit of each vertex ends its search: later ones are not looked at.
+        found, first = np.unique(targets[hit], return_index=True)
+        parents = sources[hit][first]
+        degree = np.diff(graph.reverse_offsets)[unvisited].astype(np.int64)
+        examined = int(degree.sum())
+        if len(found):
+            stop = np.flatnonzero(hit)[first]
+            starts = (np.cumsum(degree) - degree)[np.searchsorted(unvisited, found)]
+            examined += int((stop - starts + 1).sum())
+            examined -= int(np.diff(graph.reverse_offsets)[found].astype(np.int64).sum())
+        return _found(state, found, parents, examined)
+
+    def warm_up(self, graph: Graph) -> None:
+        """Nothing to compile."""
+
+
+def _row_edges(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
+    """Indices into ``targets`` of all edges of ``rows``, row after row."""
+    ranges = [np.arange(offsets[u], offsets[u + 1]) for u in rows]
+    return np.concatenate([np.empty(0, np.int64), *ranges]).astype(np.int64)
+
+
+def _found(state: SearchState, vertices: NDArray, parents: NDArray, examined: int) -> Work:
+    graph = state.graph
+    state.level += 1
+    state.distance[vertices] = state.level
+    state.parent[vertices] = parents
+    found = np.unique(vertices)
+    state.queue = found.astype(np.uint32)
+    marked = np.zeros(len(state.visited) * bitmap.WORD, np.uint8)
+    marked[found] = 1
+    state.visited |= np.packbits(marked, bitorder="little").view(np.uint64)
+    forward = int(np.diff(graph.offsets)[found].astype(np.int64).sum())
+    backward = int(np.diff(graph.reverse_offsets)[found].astype(np.int64).sum())
+    return Work(len(found), forward, backward, examined)

@@ -1,0 +1,13 @@
+"""The two kinds of failure that a user sees as one line."""
+
+
+class DelegraphError(Exception):
+    """Something failed while running; the command exits with 1."""
+
+    exit_code = 1
+
+
+class InputError(DelegraphError):
+    """The input or the request is wrong, and nothing was written; the command exits with 2."""
+
+    exit_code = 2

@@ -1,0 +1,249 @@
+"""Files that are whole or absent, and that notice damage.
+
+A folder is written under a temporary name beside its place and renamed when it is complete.
+Files carry the xxh3 checksum of each block of BLOCK_BYTES, verified when a block is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import DTypeLike, NDArray
+
+from ..kernels.cpu import Team
+from .errors import DelegraphError, InputError
+
+BLOCK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """What the manifest keeps of a file: its size, and the xxh3_64 of each block, in hex."""
+
+    bytes: int
+    xxh3: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"bytes": self.bytes, "xxh3": list(self.xxh3)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> FileRecord:
+        return cls(int(value["bytes"]), tuple(value["xxh3"]))
+
+
+def check_output(path: str | os.PathLike, overwrite: bool = False) -> None:
+    """Refuse an output that exists (unless it may be replaced) or has no folder to stand in."""
+    path = Path(path)
+    if os.path.lexists(path) and not overwrite:
+        raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """A temporary folder that becomes ``path`` when the block ends, and is gone if it fails.
+
+    A folder or file that stands there already is replaced only then.
+    """
+    path = Path(path).absolute()
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
+    try:
+        with naming_full_disk(path):
+            os.chmod(partial, 0o777 & ~_umask())
+            yield partial
+            _sync_folder(partial)
+            _replace(partial, path)
+            _sync_folder(path.parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Turn 'no space left' into one line with figures."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        free = shutil.disk_usage(path.parent).free
+        raise DelegraphError(
+            f"no space left to write {path} ({free:,} bytes free in {path.parent}); "
+            "nothing there was changed"
+        ) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a small file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def remove(path: str | os.PathLike) -> None:
+    """Remove a file, a link or a folder, if it is there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+def _replace(new: Path, path: Path) -> None:
+    if not os.path.lexists(path):
+        os.rename(new, path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old-", dir=path.parent))
+    os.rename(path, old / path.name)
+    os.rename(new, path)
+    shutil.rmtree(old)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class ChecksummedFile:
+    """A file written from front to back; ``record`` tells its blocks' checksums afterwards."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = open(path, "w+b")
+        self._hashes: list[str] = []
+        self._block = xxhash.xxh3_64()
+        self._in_block = 0
+        self._bytes = 0
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        self._file.write(view)
+        self._bytes += len(view)
+        while len(view):
+            part = view[: BLOCK_BYTES - self._in_block]
+            self._block.update(part)
+            self._in_block += len(part)
+            view = view[len(part) :]
+            if self._in_block == BLOCK_BYTES:
+                self._end_block()
+
+    def _end_block(self) -> None:
+        self._hashes.append(self._block.hexdigest())
+        self._block = xxhash.xxh3_64()
+        self._in_block = 0
+
+    def rewrite_start(self, data: bytes) -> None:
+        """Replace the first bytes, once all else is written."""
+        if self._in_block:
+            self._end_block()
+        self._file.seek(0)
+        self._file.write(data)
+        self._file.seek(0)
+        self._hashes[0] = xxhash.xxh3_64_hexdigest(self._file.read(BLOCK_BYTES))
+
+    def close(self) -> FileRecord:
+        if self._in_block:
+            self._end_block()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return FileRecord(self._bytes, tuple(self._hashes))
+
+    def abandon(self) -> None:
+        self._file.close()
+
+
+class ArrayWriter:
+    """A one-dimensional ``.npy`` file written in pieces; its length is known at the end."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._length = 0
+        self._file = ChecksummedFile(path)
+        self._file.write(_npy_header(self._dtype, 0))
+
+    def append(self, values: NDArray) -> None:
+        self._file.write(np.ascontiguousarray(values, self._dtype))
+        self._length += len(values)
+
+    def close(self) -> FileRecord:
+        self._file.rewrite_start(_npy_header(self._dtype, self._length))
+        return self._file.close()
+
+    def abandon(self) -> None:
+        self._file.abandon()
+
+
+_HEADER_BYTES = 128
+
+
+def _npy_header(dtype: np.dtype, length: int) -> bytes:
+    """A version 1.0 header, always 128 bytes, so that the data start at one place."""
+    fields = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + fields.encode().ljust(_HEADER_BYTES - 11) + b"\n"
+
+
+def read_array(path: Path, record: FileRecord, team: Team) -> NDArray:
+    """Read a ``.npy`` file written by ArrayWriter, verifying every block."""
+    data = read_verified(path, record, team)
+    header = data[:_HEADER_BYTES].tobytes()
+    try:
+        if header[:10] != b"\x93NUMPY\x01\x00\x76\x00":
+            raise ValueError(header[:10])
+        descr = header.split(b"'")[3].decode()
+        return data[_HEADER_BYTES:].view(np.dtype(descr))
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(f"{path}: damaged: its header is not an array's") from error
+
+
+def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:
+    """A file's bytes. Raises InputError naming the file if size or a checksum is off."""
+    data = np.empty(record.bytes, np.uint8)
+
+    def read_block(k: int) -> bool:
+        block = data[k * BLOCK_BYTES : (k + 1) * BLOCK_BYTES]
+        got = os.preadv(descriptor, [block], k * BLOCK_BYTES)
+        return got == len(block) and xxhash.xxh3_64_hexdigest(block) == record.xxh3[k]
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        good: Sequence[bool] = team.map(read_block, range(len(record.xxh3)))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    if not all(good):
+        block = good.index(False)
+        raise InputError(
+            f"{path}: damaged: block {block} (bytes from {block * BLOCK_BYTES:,}) does not match "
+            "its checksum; build the store again"
+        )
+    return data

@@ -1,0 +1,161 @@
+"""Any vertex id to a dense one and back.
+
+Dense ids are 32-bit numbers in ``[0, domain)``, rising with the user's ids. Non-negative
+integers that are dense already stay as they are, gaps included; anything else (sparse,
+negative, strings) gets its place in the sorted dictionary of all ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..kernels.ingest import take_dense
+from .edges import Chunk, EdgeList, is_string
+from .errors import InputError
+
+MAX_VERTICES = 2**32 - 2
+"""Vertices of one graph: local ids have 32 bits, and one value means 'none'."""
+
+_SMALL_FACTOR = 8
+_ALWAYS_DENSE = 1 << 10
+
+Block = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""Sources and targets of some rows, as dense ids."""
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The user's ids by dense id.
+
+    id_type: the user's Arrow type. domain: dense ids lie below it. values: the ids, rising,
+    one a dense id; None where dense ids are the user's ids.
+    """
+
+    id_type: pa.DataType
+    domain: int
+    values: pa.Array | None
+
+    def decode(self, dense: pa.Array) -> pa.Array:
+        """The user's ids, in the user's type, of some dense ids (uint32; nulls stay nulls)."""
+        if self.values is None:
+            return dense.cast(self.id_type)
+        return self.values.take(dense).cast(self.id_type)
+
+
+def parse_id(text: str, id_type: pa.DataType) -> int | str:
+    """A vertex as typed on a command line, as a value of the graph's type."""
+    if is_string(id_type):
+        return text
+    try:
+        value = int(text)
+    except ValueError:
+        raise InputError(
+            f"source {text!r} is not an integer, but the graph's ids are {id_type}"
+        ) from None
+    try:
+        pa.scalar(value, id_type)
+    except (pa.ArrowInvalid, OverflowError):
+        raise InputError(f"source {value} is outside {id_type}, the graph's id type") from None
+    return value
+
+
+def find_id(values: pa.Array | pa.ChunkedArray, value: int | str) -> int | None:
+    """Place of ``value`` in rising ``values``, None if it is not there.
+
+    (Python orders strings by code point, which is the order of their UTF-8 bytes.)
+    """
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle].as_py() < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(values) and values[low].as_py() == value else None
+
+
+def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
+    """Whether ids within ``bounds`` are worth a table indexed by id."""
+    return bounds is not None and bounds[0] >= 0 and bounds[1] < 2 * rows + _ALWAYS_DENSE
+
+
+def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
+    """Least and greatest integer id of a chunk, from the data."""
+    extremes = [
+        pc.min_max(column).as_py() for pair in edges.batches(chunk) for column in pair
+    ]
+    return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
+
+
+def read_dense(
+    edges: EdgeList, chunk: Chunk, domain: int, present: NDArray[np.uint8]
+) -> Block:
+    """Read a chunk whose ids are dense as they are; marks them in ``present`` (domain,)."""
+    src = np.empty(chunk.rows, np.uint32)
+    dst = np.empty(chunk.rows, np.uint32)
+    at = 0
+    for columns in edges.batches(chunk):
+        rows = len(columns[0])
+        for column, dense in zip(columns, (src, dst), strict=True):
+            ids = column.to_numpy()
+            if ids.dtype not in (np.int32, np.int64):
+                ids = ids.astype(np.int64)  # two compiled variants, not eight
+            wrong = take_dense(ids, domain, dense[at : at + rows], present)
+            if wrong >= 0:
+                raise InputError(
+                    f"{chunk.file.path}: id {ids[wrong]} is outside the file's own statistics; "
+                    "write the file again"
+                )
+        at += rows
+    return src, dst
+
+
+def compact(blocks: Sequence[Block], ids: Ids, present: NDArray[np.uint8]) -> Ids:
+    """If too few ids of the domain occur, renumber them without gaps, in the blocks too."""
+    used = np.flatnonzero(present)
+    if ids.domain <= _SMALL_FACTOR * len(used) + _ALWAYS_DENSE:
+        return ids
+    place = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
+    for block in blocks:
+        for column in block:
+            column[:] = place[column]
+    return Ids(ids.id_type, len(used), pa.array(used))
+
+
+def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Block, pa.Array]:
+    """Read a chunk of any ids as places in its own dictionary."""
+    batches = list(edges.batches(chunk))
+    columns = [pair[side] for side in (0, 1) for pair in batches]
+    if is_string(edges.id_type):
+        columns = [column.cast(pa.large_string()) for column in columns]
+    encoded = pa.concat_arrays(columns).dictionary_encode()
+    places = encoded.indices.to_numpy().astype(np.uint32)
+    return (places[: chunk.rows], places[chunk.rows :]), encoded.dictionary
+
+
+def merge_dictionaries(
+    dictionaries: Sequence[pa.Array], id_type: pa.DataType
+) -> tuple[Ids, list[NDArray[np.uint32]]]:
+    """One sorted dictionary of all; for each chunk, its places in it."""
+    merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
+    if len(merged.dictionary) > MAX_VERTICES:
+        raise InputError(f"{len(merged.dictionary):,} vertices; at most {MAX_VERTICES:,} are")
+    order = pc.sort_indices(merged.dictionary)
+    place = np.empty(len(order), np.uint32)
+    place[order.to_numpy()] = np.arange(len(order), dtype=np.uint32)
+    places = place[merged.indices.to_numpy()]
+    ends = np.cumsum([len(dictionary) for dictionary in dictionaries])
+    ids = Ids(id_type, len(order), merged.dictionary.take(order))
+    return ids, np.split(places, ends[:-1])
+
+
+def translate(block: Block, places: NDArray[np.uint32]) -> Block:
+    """Dense ids of a chunk that was read by ``read_encoded``."""
+    src, dst = block
+    return places[src], places[dst]

@@ -1,0 +1,283 @@
+"""The store: a prepared graph in a folder.
+
+    manifest.json                     what the graph is, and every file with its checksums
+    vertices.parquet                  vertex, global_id, degree (and out_degree), by rising id
+    delegates.npy                     global id of each delegate; with several partitions
+    partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py)
+    partition-0000/nn.targets.npy
+
+The manifest is written last; a folder without one is no store. The same input and parameters
+give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+from numpy.typing import NDArray
+
+from ..kernels.cpu import Team
+from ..kernels.graph import Graph
+from ..kernels.sort import radix_sort
+from .build import Rows
+from .errors import InputError
+from .files import (
+    ArrayWriter,
+    ChecksummedFile,
+    FileRecord,
+    read_array,
+    read_verified,
+    write_file,
+)
+from .layout import kept_subgraphs, local_rows
+
+FORMAT = "delegraph store"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+
+_EDGE_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """What the manifest says of the graph.
+
+    fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it.
+    edges: distinct edges, each once, without self-loops. rows: of the input, of which
+    ``self_loops`` and ``duplicates`` were dropped (undirected, u-v and v-u are duplicates).
+    degree_histogram: vertices of degree 0, 1, 2-3, 4-7, ...
+    threshold, threshold_chosen_by, nn_row_share: how delegates were separated.
+    subgraph_edges: entries of each kind of subgraph, over all partitions.
+    """
+
+    fingerprint: str
+    src: str
+    dst: str
+    id_type: str
+    directed: bool
+    order: str
+    partitions: int
+    vertices: int
+    edges: int
+    rows: int
+    self_loops: int
+    duplicates: int
+    degree_histogram: tuple[int, ...]
+    threshold: int
+    threshold_chosen_by: str
+    delegates: int
+    nn_row_share: float
+    subgraph_edges: dict[str, int]
+
+
+class StoreWriter:
+    """Writes a store's files into a folder; ``finish`` writes the manifest."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, FileRecord] = {}
+
+    def write_vertices(self, table: pa.Table) -> None:
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, use_dictionary=False, compression="zstd", row_group_size=1 << 20)
+        file = ChecksummedFile(self._folder / "vertices.parquet")
+        file.write(sink.getvalue())
+        self._files["vertices.parquet"] = file.close()
+
+    def write_array(self, name: str, values: NDArray) -> None:
+        file = ArrayWriter(self._folder / name, values.dtype)
+        file.append(values)
+        self._files[name] = file.close()
+
+    def write_subgraph(
+        self, partition: int, name: str, rows: Iterator[Rows], most_edges: int
+    ) -> int:
+        """Write a subgraph from its ranges; ``most_edges``: a bound that fixes the offsets' type."""
+        stem = f"partition-{partition:04}/{name}"
+        (self._folder / stem).parent.mkdir(exist_ok=True)
+        dtype = np.uint32 if most_edges < 2**32 else np.uint64
+        offsets = ArrayWriter(self._folder / f"{stem}.offsets.npy", dtype)
+        targets = ArrayWriter(self._folder / f"{stem}.targets.npy", np.uint32)
+        try:
+            end = 0
+            offsets.append(np.zeros(1, dtype))
+            for part in rows:
+                offsets.append(end + np.cumsum(part.counts))
+                targets.append(part.targets)
+                end += len(part.targets)
+            self._files[f"{stem}.offsets.npy"] = offsets.close()
+            self._files[f"{stem}.targets.npy"] = targets.close()
+        finally:
+            offsets.abandon()
+            targets.abandon()
+        return end
+
+    def finish(self, info: GraphInfo) -> None:
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "graph": asdict(info),
+            "files": {name: self._files[name].to_json() for name in sorted(self._files)},
+        }
+        manifest["xxh3"] = _digest(manifest)
+        write_file(self._folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
+
+
+def _digest(manifest: dict[str, Any]) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(manifest, sort_keys=True).encode())
+
+
+def is_store(path: str | Path) -> bool:
+    return (Path(path) / MANIFEST).is_file()
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store that was opened: manifest read, every file there with its size."""
+
+    path: Path
+    info: GraphInfo
+    files: dict[str, FileRecord]
+    bytes: int
+
+    def array(self, name: str, team: Team) -> NDArray:
+        return read_array(self.path / name, self.files[name], team)
+
+    def vertices(self, team: Team, columns: Sequence[str]) -> pa.Table:
+        """Columns of the vertex table, a row a vertex, by rising user id."""
+        name = "vertices.parquet"
+        data = read_verified(self.path / name, self.files[name], team)
+        return pq.read_table(pa.BufferReader(pa.py_buffer(data)), columns=list(columns))
+
+    def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
+        """(offsets, targets) as they are stored."""
+        stem = f"partition-{partition:04}/{name}"
+        return (
+            self.array(f"{stem}.offsets.npy", team),
+            self.array(f"{stem}.targets.npy", team),
+        )
+
+    def delegates(self, team: Team) -> NDArray[np.uint32]:
+        """Global id of each delegate."""
+        if self.info.partitions == 1:
+            return np.empty(0, np.uint32)
+        return self.array("delegates.npy", team)
+
+    def edge_blocks(self, team: Team) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        """All edges as (sources, targets) in global ids, block by block.
+
+        Undirected edges come in both directions, directed ones once.
+        """
+        delegates = self.delegates(team)
+        for p in range(self.info.partitions):
+            normals = np.arange(
+                p, self.info.vertices, self.info.partitions, dtype=np.uint32
+            )  # global id of each local id
+            assert len(normals) == local_rows(self.info.vertices, self.info.partitions, p)
+            for name in kept_subgraphs(self.info.partitions, directed=False):
+                offsets, targets = self.subgraph(p, name, team)
+                rows = normals if name[0] == "n" else delegates
+                for sources, block in expand_rows(offsets, targets):
+                    if name != "nn":
+                        block = (normals if name[1] == "n" else delegates)[block]
+                    yield rows[sources], block
+
+    def graph(self, team: Team) -> Graph:
+        """The whole graph in global ids; several partitions are merged into one graph."""
+        if self.info.partitions == 1:
+            forward = self.subgraph(0, "nn", team)
+            if not self.info.directed:
+                return Graph.undirected(*forward)
+            return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
+        rank = self._ranks(team)
+        pairs = list(self.edge_blocks(team))
+        sources = np.concatenate([np.empty(0, np.uint32), *(s for s, _ in pairs)])
+        targets = np.concatenate([np.empty(0, np.uint32), *(t for _, t in pairs)])
+        del pairs
+        forward = _rows_by_rank(sources, targets, rank)
+        if not self.info.directed:
+            return Graph.undirected(*forward)
+        return Graph(*forward, *_rows_by_rank(targets, sources, rank))
+
+    def _ranks(self, team: Team) -> NDArray[np.uint32]:
+        """Rank by global id: by falling degree, ties by user id."""
+        n = self.info.vertices
+        if self.info.order == "degree":
+            return np.arange(n, dtype=np.uint32)
+        table = self.vertices(team, ["global_id", "degree"])
+        degree = table["degree"].to_numpy().astype(np.int64)
+        rank = np.empty(n, np.uint32)
+        rank[table["global_id"].to_numpy()[np.argsort(-degree, kind="stable")]] = np.arange(n)
+        return rank
+
+
+def expand_rows(
+    offsets: NDArray, targets: NDArray[np.uint32]
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    """Compressed sparse rows as pairs (row, target), in blocks of bounded size."""
+    for start in range(0, len(targets), _EDGE_BLOCK):
+        stop = min(start + _EDGE_BLOCK, len(targets))
+        first = int(np.searchsorted(offsets, start, side="right")) - 1
+        last = int(np.searchsorted(offsets, stop, side="left"))
+        bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
+        rows = np.arange(first, last, dtype=np.uint32)
+        yield np.repeat(rows, np.diff(bounds)), targets[start:stop]
+
+
+def _rows_by_rank(
+    sources: NDArray[np.uint32], targets: NDArray[np.uint32], rank: NDArray[np.uint32]
+) -> tuple[NDArray, NDArray[np.uint32]]:
+    """Compressed sparse rows of distinct edges, neighbours by rising rank."""
+    n = len(rank)
+    bits = max(n - 1, 0).bit_length()
+    keys = (sources.astype(np.uint64) << np.uint64(32)) | rank[targets]
+    keys = radix_sort(keys, np.empty_like(keys), bits, bits)
+    offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
+    np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
+    vertex = np.empty(n, np.uint32)
+    vertex[rank] = np.arange(n, dtype=np.uint32)
+    return offsets, vertex[keys.astype(np.uint32)]
+
+
+def open_store(path: str | Path) -> Store:
+    """Open a store: reads the manifest, checks the presence and size of every file.
+
+    Raises InputError for what is no store, is of another format version, or is damaged.
+    """
+    path = Path(path)
+    try:
+        manifest = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a store, or its {MANIFEST} is damaged") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{path}: store format {manifest.get('format_version')}; this delegraph reads "
+            f"format {FORMAT_VERSION}: build the store again"
+        )
+    checksum = manifest.pop("xxh3", None)
+    if checksum != _digest(manifest):
+        raise InputError(f"{path}: {MANIFEST} is damaged: it does not match its checksum")
+    files = {name: FileRecord.from_json(value) for name, value in manifest["files"].items()}
+    for name, record in files.items():
+        file = path / name
+        if not file.is_file():
+            raise InputError(f"{file}: missing from the store; build it again")
+        if file.stat().st_size != record.bytes:
+            raise InputError(
+                f"{file}: damaged: {file.stat().st_size:,} bytes instead of {record.bytes:,}; "
+                "build the store again"
+            )
+    graph = manifest["graph"]
+    graph["degree_histogram"] = tuple(graph["degree_histogram"])
+    total = sum(record.bytes for record in files.values()) + (path / MANIFEST).stat().st_size
+    return Store(path, GraphInfo(**graph), files, total)

@@ -1,0 +1,79 @@
+"""Runs the steps of a plan as tasks on Dask's threads, in this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import dask
+from dask.threaded import get
+
+from .metrics import StepRecord
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Progress = Callable[[str, int, int], None]
+"""Called with a step's name, its tasks done and its tasks in all; from any thread."""
+
+
+def available_threads() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+class Executor:
+    """Runs one step after another, each as independent tasks, and keeps a record of them."""
+
+    def __init__(self, threads: int, progress: Progress | None = None) -> None:
+        self.threads = threads
+        self.steps: list[StepRecord] = []
+        self._progress = progress
+
+    def step(
+        self,
+        name: str,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        projected_bytes: int = 0,
+    ) -> list[Result]:
+        """``task`` of each item, in order. ``projected_bytes``: held by the step at most.
+
+        Tasks must not touch what another one writes; a task may be run again. Calls with the
+        name of the step before it go on with that step.
+        """
+        started = time.perf_counter()
+        done: list[int] = []
+
+        def run(i: int) -> Result:
+            result = task(items[i])
+            done.append(i)
+            if self._progress:
+                self._progress(name, len(done), len(items))
+            return result
+
+        lazy = dask.delayed(run, pure=False)
+        results = list(
+            dask.compute(
+                *(lazy(i) for i in range(len(items))),
+                scheduler=get,
+                num_workers=self.threads,
+                optimize_graph=False,
+            )
+        )
+        seconds = time.perf_counter() - started
+        if self.steps and self.steps[-1]["name"] == name:
+            self.steps[-1]["tasks"] += len(items)
+            self.steps[-1]["seconds"] += seconds
+        else:
+            self.steps.append(
+                StepRecord(
+                    name=name,
+                    tasks=len(items),
+                    projected_bytes=projected_bytes,
+                    seconds=seconds,
+                    reused=False,
+                )
+            )
+        return results

@@ -1,0 +1,124 @@
+"""The run's record: what ran, on what, how long, and what every superstep did.
+
+Written beside a result (``distances/`` -> ``distances.run.json``). These types are its schema;
+a test holds the records against them and docs/run-record.md explains each key.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, TypedDict
+
+from .._version import __version__
+
+SCHEMA_VERSION = 1
+
+
+class StepRecord(TypedDict):
+    name: str
+    tasks: int
+    projected_bytes: int
+    seconds: float
+    reused: bool
+
+
+class SuperstepRecord(TypedDict):
+    level: int
+    direction: dict[str, str]
+    frontier: int
+    found: int
+    edges_examined: int
+    bytes_read: int
+    blocks_skipped: int
+    bytes_sent: dict[str, int]
+    seconds: float
+
+
+class PlanRecord(TypedDict):
+    steps: list[StepRecord]
+    projected_peak_bytes: int
+    measured_peak_bytes: int
+
+
+class PhasesRecord(TypedDict):
+    load: float
+    compile: float
+    search: float
+    write: float
+
+
+class GraphRecord(TypedDict):
+    fingerprint: str
+    directed: bool
+    vertices: int
+    rows: int
+    id_type: str
+
+
+class SearchRecord(TypedDict):
+    source: int | str
+    max_depth: int | None
+    method: str
+    reached: int
+    depth: int
+
+
+class RunRecord(TypedDict):
+    schema_version: int
+    command: list[str]
+    versions: dict[str, str]
+    hardware: dict[str, str | int]
+    device: str
+    threads: int
+    ranks: int
+    layout: str
+    graph: GraphRecord
+    search: SearchRecord
+    plan: PlanRecord
+    seconds: PhasesRecord
+    supersteps: list[SuperstepRecord]
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
+        "delegraph": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("dask", "numba", "numpy", "pyarrow")},
+    }
+
+
+def hardware() -> dict[str, str | int]:
+    return {
+        "machine": platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def peak_bytes() -> int:
+    """Most memory this process has held so far (its resident set's high-water mark)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class Clock:
+    """Adds up seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds = PhasesRecord(load=0.0, compile=0.0, search=0.0, write=0.0)
+
+    @contextmanager
+    def phase(self, name: Literal["load", "compile", "search", "write"]) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - started

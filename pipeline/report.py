@@ -1,0 +1,191 @@
+"""What ``info`` tells: a document for machines, and lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..partition.edges import EdgeList, open_edges
+from ..partition.errors import InputError
+from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
+from ..partition.store import Store, is_store, open_store
+from .result import Result, open_result
+
+Document = dict[str, Any]
+
+
+def describe(path: str | Path, src: str = "src", dst: str = "dst") -> Document:
+    """What there is to know about an edge list, a store or a result, without searching it."""
+    if is_store(path):
+        return store_document(open_store(path))
+    try:
+        return result_document(open_result(path))
+    except InputError:  # no result: an edge list, or the reason why it is none of the three
+        return edges_document(open_edges(path, src, dst))
+
+
+def edges_document(edges: EdgeList) -> Document:
+    return {
+        "kind": "edge list",
+        "files": len(edges.files),
+        "bytes": edges.bytes,
+        "rows": edges.rows,
+        "src": edges.src,
+        "dst": edges.dst,
+        "id_type": str(edges.id_type),
+        "id_bounds": edges.bounds,
+        "default_partitions": default_partitions(edges.rows),
+        "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
+    }
+
+
+def store_document(store: Store) -> Document:
+    info = store.info
+    entries = sum(info.subgraph_edges.values())
+    return {
+        "kind": "store",
+        **asdict(info),
+        "default_partitions": default_partitions(info.rows),
+        "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
+        "subgraph_shares": {
+            name: count / entries if entries else 0.0
+            for name, count in info.subgraph_edges.items()
+        },
+        "bytes": store.bytes,
+        "subgraph_bytes": sum(
+            record.bytes for name, record in store.files.items() if name.startswith("partition-")
+        ),
+        "table_1_bytes": 8 * info.vertices
+        + 8 * info.delegates * info.partitions
+        + 4 * entries
+        + 4 * info.subgraph_edges["nn"],
+        "edge_list_bytes": 16 * entries,
+    }
+
+
+def result_document(result: Result) -> Document:
+    levels = np.zeros(0, np.int64)
+    unreached = 0
+    for batch in result.batches():
+        distance = batch.column("distance")
+        unreached += distance.null_count
+        hops = distance.drop_null().to_numpy()
+        if len(hops) and hops.min() < 0:
+            raise InputError("the result holds negative distances; validate tells more")
+        counted = np.bincount(hops, minlength=len(levels))
+        counted[: len(levels)] += levels
+        levels = counted
+    info = asdict(result.info) if result.info else {}
+    return {
+        "kind": "result",
+        "files": len(result.files),
+        "bytes": result.bytes,
+        "vertices": result.rows,
+        "reached": result.rows - unreached,
+        "depth": max(0, len(levels) - 1),
+        "vertices_by_distance": levels.tolist(),
+        **info,
+    }
+
+
+def lines(document: Document) -> str:
+    """The document for a person."""
+    return {"edge list": _edges_lines, "store": _store_lines, "result": _result_lines}[
+        document["kind"]
+    ](document)
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _partitions(document: Document) -> str:
+    return (
+        f"{document['default_partitions']} by default (1 up to "
+        f"{document['rows_in_one_partition']:,} rows, then the least power of two that keeps "
+        "each below)"
+    )
+
+
+def _edges_lines(document: Document) -> str:
+    bounds = document["id_bounds"]
+    return _table(
+        [
+            ("edge list", f"{document['rows']:,} rows in {document['files']:,} files"),
+            ("bytes", f"{document['bytes']:,}"),
+            ("columns", f"{document['src']} -> {document['dst']}, {document['id_type']}"),
+            ("ids", f"{bounds[0]:,} to {bounds[1]:,}" if bounds else "no bounds recorded"),
+            ("partitions", _partitions(document)),
+        ]
+    )
+
+
+def _store_lines(document: Document) -> str:
+    rows = [
+        ("store", "directed" if document["directed"] else "undirected"),
+        ("vertices", f"{document['vertices']:,} ({document['id_type']})"),
+        (
+            "edges",
+            f"{document['edges']:,} of {document['rows']:,} rows; dropped "
+            f"{document['duplicates']:,} duplicates, {document['self_loops']:,} self-loops",
+        ),
+        ("order", document["order"]),
+    ]
+    if document["partitions"] == 1:
+        rows.append(("partitions", "1: nothing to separate for, the graph is one CSR"))
+    else:
+        rows += [
+            ("partitions", f"{document['partitions']}; {_partitions(document)}"),
+            (
+                "threshold",
+                f"{document['threshold']:,} (chosen by: {document['threshold_chosen_by']}), "
+                f"{document['nn_row_share']:.1%} of rows are nn",
+            ),
+            (
+                "delegates",
+                f"{document['delegates']:,} "
+                f"({document['delegates'] / document['vertices']:.2%} of vertices; at most "
+                f"4n/P = {4 * document['vertices'] // document['partitions']:,} wanted)",
+            ),
+        ]
+    rows += [
+        (name, f"{count:,} edges ({document['subgraph_shares'][name]:.1%})")
+        for name, count in document["subgraph_edges"].items()
+        if document["partitions"] > 1
+    ]
+    rows += [
+        (
+            "bytes",
+            f"{document['bytes']:,}; {document['subgraph_bytes']:,} of them subgraphs, against "
+            f"{document['edge_list_bytes']:,} as a 16-byte edge list (both directions) and "
+            f"{document['table_1_bytes']:,} by the delegate layout's formula",
+        ),
+        ("degrees", "vertices"),
+    ]
+    for bucket, count in enumerate(document["degree_histogram"]):
+        low, high = (0, 0) if bucket == 0 else (1 << (bucket - 1), (1 << bucket) - 1)
+        name = f"{low:,}" if low == high else f"{low:,}-{high:,}"
+        rows.append((f"  {name}", f"{count:,}"))
+    return _table(rows)
+
+
+def _result_lines(document: Document) -> str:
+    rows = [
+        ("result", f"{document['reached']:,} of {document['vertices']:,} vertices reached"),
+        ("depth", f"{document['depth']:,}"),
+    ]
+    rows += [
+        (name, str(document[name]))
+        for name in ("source", "directed", "max_depth", "graph")
+        if document.get(name) is not None
+    ]
+    shown = document["vertices_by_distance"][:40]
+    rows += [("  distance", "vertices")]
+    rows += [(f"  {hops}", f"{count:,}") for hops, count in enumerate(shown)]
+    if len(shown) < len(document["vertices_by_distance"]):
+        rows.append(("  ...", "all of them with --json"))
+    return _table(rows)

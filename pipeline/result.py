@@ -1,0 +1,194 @@
+"""Results: a folder of Parquet files, and the run's record beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..kernels.cpu import Team
+from ..kernels.graph import UNREACHED
+from ..partition.edges import is_string
+from ..partition.errors import InputError
+from ..partition.files import new_folder, write_file
+from ..partition.ids import Ids, find_id
+from ..partition.store import Store
+from .metrics import RunRecord
+
+ROW_GROUP = 1 << 20
+_METADATA_KEY = b"delegraph"
+
+
+@dataclass(frozen=True)
+class VertexNames:
+    """The vertices of a graph by rising user id, and what a search calls them.
+
+    index: uint32 (n,); place in the search's arrays of each vertex.
+    decode: user ids, as ``id_type``, of an Arrow array of such places (nulls stay nulls).
+    find: place of a user id, or None.
+    """
+
+    id_type: pa.DataType
+    index: NDArray[np.uint32]
+    decode: Callable[[pa.Array], pa.Array]
+    find: Callable[[int | str], int | None]
+
+
+def names_of_store(store: Store, team: Team) -> VertexNames:
+    """Names for arrays by global id."""
+    table = store.vertices(team, ["vertex", "global_id"])
+    vertex = table["vertex"]
+    id_type = vertex.type
+    if is_string(id_type):
+        vertex = vertex.cast(pa.large_string())
+    ids = vertex.combine_chunks()
+    index = table["global_id"].to_numpy()
+    position = np.empty(len(index), np.uint32)
+    position[index] = np.arange(len(index), dtype=np.uint32)
+
+    def decode(places: pa.Array) -> pa.Array:
+        valid = places.is_valid().to_numpy(zero_copy_only=False)
+        at = position[places.fill_null(0).to_numpy()]
+        return ids.take(pa.array(at, mask=~valid)).cast(id_type)
+
+    def find(value: int | str) -> int | None:
+        place = find_id(ids, value)
+        return None if place is None else int(index[place])
+
+    return VertexNames(id_type, index, decode, find)
+
+
+def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
+    """Names for arrays by dense id."""
+
+    def find(value: int | str) -> int | None:
+        if ids.values is not None:
+            return find_id(ids.values, value)
+        known = isinstance(value, int) and 0 <= value < ids.domain and present[value]
+        return int(value) if known else None
+
+    index = np.flatnonzero(present).astype(np.uint32)
+    return VertexNames(ids.id_type, index, ids.decode, find)
+
+
+@dataclass(frozen=True)
+class ResultInfo:
+    """The essentials, kept in the files' key-value metadata: a result alone can be validated."""
+
+    graph: str
+    source: int | str
+    directed: bool
+    max_depth: int | None
+    version: str
+
+
+def record_path(output: str | os.PathLike) -> Path:
+    """Where the run's record of a result stands: ``distances/`` -> ``distances.run.json``."""
+    path = Path(output).absolute()
+    return path.with_name(f"{path.name}.run.json")
+
+
+def write_result(
+    output: Path,
+    names: VertexNames,
+    distance: NDArray[np.int32],
+    parent: NDArray[np.uint32],
+    info: ResultInfo,
+) -> None:
+    """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id."""
+    schema = pa.schema(
+        [
+            pa.field("vertex", names.id_type, nullable=False),
+            pa.field("distance", pa.int32()),
+            pa.field("parent", names.id_type),
+        ],
+        metadata={_METADATA_KEY: json.dumps(asdict(info)).encode()},
+    )
+    with (
+        new_folder(output) as folder,
+        pq.ParquetWriter(
+            folder / "part-00000.parquet",
+            schema,
+            compression="snappy",
+            use_dictionary=["distance"],
+        ) as writer,
+    ):
+        for start in range(0, len(names.index), ROW_GROUP):
+            at = names.index[start : start + ROW_GROUP]
+            hops, parents = distance[at], parent[at]
+            columns = [
+                names.decode(pa.array(at)),
+                pa.array(hops, mask=hops < 0),
+                names.decode(pa.array(parents, mask=parents == UNREACHED)),
+            ]
+            writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=ROW_GROUP)
+
+
+def write_record(output: Path, record: RunRecord) -> None:
+    write_file(record_path(output), json.dumps(record, indent=1).encode() + b"\n")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result that was opened."""
+
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    info: ResultInfo | None
+    rows: int
+    bytes: int
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for path in self.files:
+            try:
+                with pq.ParquetFile(path) as file:
+                    yield from file.iter_batches(
+                        ROW_GROUP, columns=["vertex", "distance", "parent"], use_threads=False
+                    )
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def open_result(path: str | os.PathLike) -> Result:
+    """Open a folder (or file) of results; reads footers only.
+
+    Raises InputError if it holds no Parquet with the three columns.
+    """
+    path = Path(path)
+    files = tuple(sorted(path.glob("*.parquet"))) if path.is_dir() else (path,)
+    if not files or not all(file.is_file() for file in files):
+        raise InputError(f"{path}: no result here: no folder with Parquet files, and no file")
+    rows, size, schema, info = 0, 0, None, None
+    for file in files:
+        try:
+            metadata = pq.read_metadata(file)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{file}: not a Parquet file, or a truncated one") from error
+        schema = metadata.schema.to_arrow_schema()
+        missing = {"vertex", "distance", "parent"} - set(schema.names)
+        if missing:
+            raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
+        if not pa.types.is_integer(schema.field("distance").type):
+            raise InputError(f"{file}: no result: column 'distance' does not hold integers")
+        info = info or _info(schema.metadata)
+        rows += metadata.num_rows
+        size += file.stat().st_size
+    assert schema is not None
+    return Result(files, schema, info, rows, size)
+
+
+def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
+    """The essentials, None where another program has dropped them."""
+    try:
+        value: dict[str, Any] = json.loads((metadata or {})[_METADATA_KEY])
+        return ResultInfo(**value)
+    except (KeyError, ValueError, TypeError):
+        return None
