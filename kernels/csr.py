@@ -23,7 +23,7 @@ SLOTS = 2 * len(SUBGRAPHS)
 
 
 class Placement(NamedTuple):
-    """What ``place`` needs to know.
+    """What ``scatter`` needs to know.
 
     partitions: int; number of partitions P. A vertex with global id v belongs to partition
         v mod P, where its local id is v div P.
@@ -80,97 +80,109 @@ def histogram_of_lowest_rank(src, dst, rank, degree_class, histogram):
 
 
 @njit(nogil=True, cache=True)
-def _global_id(placement, rank):
-    if placement.global_id.shape[0] == 0:
+def _global_id(global_id, rank):
+    if global_id.shape[0] == 0:
         return rank
-    return placement.global_id[rank]
+    return global_id[rank]
 
 
 @njit(nogil=True, cache=True)
-def owner(placement, u, v):
-    """Partition and subgraph of the edge between ranks u -> v (Algorithm 1)."""
-    u_is_delegate = u < placement.delegates
-    v_is_delegate = v < placement.delegates
-    subgraph = 2 * np.int64(u_is_delegate) + np.int64(v_is_delegate)
+def place(partitions, delegates, degree, global_id, u, v):
+    """Slot of the edge between ranks u -> v: its partition (Algorithm 1) and its subgraph."""
+    if partitions == 1:
+        return 0
+    u_is_delegate = u < delegates
+    v_is_delegate = v < delegates
     if not u_is_delegate:
-        at = _global_id(placement, u)
+        owned = _global_id(global_id, u)
     elif not v_is_delegate:
-        at = _global_id(placement, v)
-    elif placement.degree[u] != placement.degree[v]:
-        at = _global_id(placement, max(u, v))  # the higher rank has the lower degree
+        owned = _global_id(global_id, v)
+    elif degree[u] != degree[v]:
+        owned = _global_id(global_id, max(u, v))  # the higher rank has the lower degree
     else:
-        at = min(_global_id(placement, u), _global_id(placement, v))
-    return np.int64(at) % placement.partitions, subgraph
+        owned = min(_global_id(global_id, u), _global_id(global_id, v))
+    subgraph = 2 * np.int64(u_is_delegate) + np.int64(v_is_delegate)
+    return np.int64(owned % np.uint32(partitions)) * SLOTS + subgraph
 
 
 @njit(nogil=True, cache=True)
-def _bucket_and_key(placement, slot, u, v):
-    """Where an edge with row ``u`` and target ``v`` goes within slot ``slot``, and its key."""
-    if u < placement.delegates:
-        row = np.int64(u)
-        within = placement.delegate_range[row >> placement.delegate_shift]
-    else:
-        row = np.int64(_global_id(placement, u)) // placement.partitions
-        within = placement.normal_range[row >> placement.normal_shift]
-    bucket = placement.first_bucket[slot] + np.int64(within)
-    return bucket, (np.uint64(row) << np.uint64(32)) | np.uint64(v)
+def _row(partitions, delegates, global_id, u):
+    """Row of the vertex of rank u: as a delegate, or by its local id."""
+    if u < delegates:
+        return u
+    row = _global_id(global_id, u)
+    return row if partitions == 1 else row // np.uint32(partitions)
 
 
 @njit(nogil=True, cache=True)
-def scatter_edge(placement, directed, u, v):
-    """Both (bucket, key) of one row: undirected, an edge each way; directed, it and its reverse.
-
-    A bucket of -1 says that the store does not keep that one.
-    """
-    p, subgraph = owner(placement, u, v)
-    slot = p * SLOTS + subgraph
-    bucket, key = _bucket_and_key(placement, slot, u, v)
-    if not directed:
-        p, subgraph = owner(placement, v, u)
-        back_bucket, back_key = _bucket_and_key(placement, p * SLOTS + subgraph, v, u)
-    elif placement.first_bucket[slot + 4] >= 0:
-        back_bucket, back_key = _bucket_and_key(placement, slot + 4, v, u)
-    else:
-        back_bucket, back_key = np.int64(-1), np.uint64(0)
-    return bucket, key, back_bucket, back_key
+def _key(row, rank):
+    return (np.uint64(row) << np.uint64(32)) | np.uint64(rank)
 
 
 @njit(nogil=True, cache=True)
 def scatter(src, dst, rank, placement, directed, offsets):
     """Turn rows (dense ids) into keys grouped by bucket; self-loops are left out.
 
+    A row becomes two keys: undirected, an edge each way; directed, the edge and, where the
+    store keeps one, its entry in the transpose of the same subgraph.
+
     offsets: int64 (buckets + 1,), overwritten: bucket b's keys are keys[offsets[b]:offsets[b+1]].
     Returns keys, uint64.
     """
+    # Unpacked once: each look into the tuple would count a reference, shared by all threads.
+    (
+        partitions,
+        delegates,
+        degree,
+        global_id,
+        first_bucket,
+        normal_range,
+        normal_shift,
+        delegate_range,
+        delegate_shift,
+    ) = placement
     rows = src.shape[0]
-    u_rank = np.empty(rows, np.uint32)
-    v_rank = np.empty(rows, np.uint32)
+    keys = np.empty((2, rows), np.uint64)
+    buckets = np.empty((2, rows), np.int32)
     offsets[:] = 0
     for i in range(rows):
         u = rank[src[i]]
         v = rank[dst[i]]
-        u_rank[i] = u
-        v_rank[i] = v
-        if u != v:
-            bucket, _, back_bucket, _ = scatter_edge(placement, directed, u, v)
+        buckets[0, i] = -1
+        buckets[1, i] = -1
+        if u == v:
+            continue
+        slot = place(partitions, delegates, degree, global_id, u, v)
+        if directed:
+            back_slot = slot + len(SUBGRAPHS)
+        else:
+            back_slot = place(partitions, delegates, degree, global_id, v, u)
+        for way in range(2):
+            if way == 1:
+                slot = back_slot
+                u, v = v, u
+            if first_bucket[slot] < 0:
+                continue
+            row = _row(partitions, delegates, global_id, u)
+            if u < delegates:
+                within = delegate_range[row >> np.uint32(delegate_shift)]
+            else:
+                within = normal_range[row >> np.uint32(normal_shift)]
+            bucket = first_bucket[slot] + np.int64(within)
+            keys[way, i] = _key(row, v)
+            buckets[way, i] = bucket
             offsets[bucket + 1] += 1
-            if back_bucket >= 0:
-                offsets[back_bucket + 1] += 1
     for b in range(offsets.shape[0] - 1):
         offsets[b + 1] += offsets[b]
-    keys = np.empty(offsets[-1], np.uint64)
+    grouped = np.empty(offsets[-1], np.uint64)
     at = offsets[:-1].copy()
-    for i in range(rows):
-        u = u_rank[i]
-        v = v_rank[i]
-        if u != v:
-            bucket, key, back_bucket, back_key = scatter_edge(placement, directed, u, v)
-            keys[at[bucket]] = key
-            at[bucket] += 1
-            if back_bucket >= 0:
-                keys[at[back_bucket]] = back_key
-                at[back_bucket] += 1
-    return keys
+    for way in range(2):
+        for i in range(rows):
+            bucket = buckets[way, i]
+            if bucket >= 0:
+                grouped[at[bucket]] = keys[way, i]
+                at[bucket] += 1
+    return grouped
 
 
 @njit(nogil=True, cache=True)
