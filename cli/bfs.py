@@ -44,32 +44,19 @@ def bfs(
     --threshold and --order make it build a (temporary) store. On a store these and --directed,
     --src and --dst are refused: they are the store's own.
     """
-    from ..partition.errors import InputError
-    from ..partition.store import is_store
-    from ..pipeline.bfs import SearchOptions, search_to_result
-    from ..pipeline.execute import Executor
+    from ..pipeline.api import bfs
 
-    context = click.get_current_context()
-    given = [
-        f"--{name}"
-        for name in build_values
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    ]
-    if given and is_store(graph):
-        raise InputError(f"{graph} is a store: {', '.join(given)} belong to its build")
-    progress = options.ProgressLine(quiet)
-    try:
-        record = search_to_result(
+    with options.ProgressLine(quiet) as progress:
+        record = bfs(
             graph,
             source,
             output,
-            SearchOptions(max_depth, threads),
-            options.take_build_options(build_values),
-            Executor(threads, progress),
-            overwrite,
+            max_depth=max_depth,
+            threads=threads,
+            overwrite=overwrite,
+            progress=progress,
+            **options.given(build_values),
         )
-    finally:
-        progress.close()
     if as_json:
         options.print_json(record)
         return

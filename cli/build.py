@@ -33,19 +33,19 @@ def build(
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
     """
-    choices = options.take_build_options(build_values)
-    from ..pipeline.execute import Executor
-    from ..pipeline.prepare import build_graph
+    from ..pipeline.api import build
     from ..pipeline.report import lines, store_document
 
-    progress = options.ProgressLine(quiet)
-    executor = Executor(threads, progress)
-    try:
-        store = build_graph(edges, output, choices, executor, overwrite)
-    finally:
-        progress.close()
+    with options.ProgressLine(quiet) as progress:
+        store = build(
+            edges,
+            output,
+            threads=threads,
+            overwrite=overwrite,
+            progress=progress,
+            **build_values,
+        )
     document = store_document(store)
-    document["steps"] = executor.steps
     if as_json:
         options.print_json(document)
     else:

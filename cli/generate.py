@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import options
+
+if TYPE_CHECKING:
+    from ..pipeline.generate import Kind
 
 
 @click.group()
@@ -20,6 +23,8 @@ def generate() -> None:
     delegraph generate grid --height 2000 --width 2000 --drop 0.2 -o road/
     """
 
+
+_HOW = ("threads", "overwrite")  # options that do not change the rows
 
 _seed = click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the generator."
@@ -74,29 +79,13 @@ def grid(**values: Any) -> None:
     _write("grid", **values)
 
 
-def _write(
-    kind: str,
-    output: str,
-    threads: int,
-    overwrite: bool,
-    as_json: bool,
-    quiet: bool,
-    **recipe: Any,
-) -> None:
-    from ..pipeline.execute import Executor
-    from ..pipeline.generate import Recipe, generate_edges
+def _write(kind: Kind, as_json: bool, quiet: bool, output: str, **values: Any) -> None:
+    from ..pipeline.api import generate
 
-    progress = options.ProgressLine(quiet)
-    try:
-        rows = generate_edges(
-            Recipe(kind, **recipe),  # type: ignore[arg-type]
-            output,
-            Executor(threads, progress),
-            overwrite,
-        )
-    finally:
-        progress.close()
+    with options.ProgressLine(quiet) as progress:
+        rows = generate(kind, output, progress=progress, **values)
     if as_json:
+        recipe = {name: value for name, value in values.items() if name not in _HOW}
         options.print_json({"kind": kind, **recipe, "output": output, "rows": rows})
     else:
         click.echo(f"{output}: {rows:,} rows")

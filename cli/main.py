@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -56,6 +57,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; turn failures into one line and an exit code."""
     debug = "--debug" in sys.argv
+    # Ended politely, temporary files are removed like after any failure.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()

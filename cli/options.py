@@ -8,12 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from ..pipeline.prepare import BuildOptions
 
 _Command = Callable[..., Any]
 
@@ -85,12 +82,13 @@ build_options = _together(
 )
 
 
-def take_build_options(values: dict[str, Any]) -> BuildOptions:
-    """Remove the build options from a command's parameters and check them."""
-    from ..pipeline.prepare import BuildOptions
-
-    names = ("directed", "src", "dst", "partitions", "threshold", "order")
-    return BuildOptions(**{name: values.pop(name) for name in names})
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Those of a command's parameters that were typed, not left at their defaults."""
+    context = click.get_current_context()
+    typed = click.core.ParameterSource.COMMANDLINE
+    return {
+        name: value for name, value in values.items() if context.get_parameter_source(name) is typed
+    }
 
 
 def print_json(document: Any) -> None:
@@ -104,7 +102,10 @@ def talk(quiet: bool, message: str) -> None:
 
 
 class ProgressLine:
-    """One line on a terminal that tells the step, how far it is and the time left; else nothing."""
+    """While it is entered: one line on a terminal with the step, how far it is, the time left.
+
+    Shows nothing in a pipe, or if ``quiet``.
+    """
 
     _INTERVAL = 0.1
 
@@ -129,7 +130,10 @@ class ProgressLine:
             left = f", {spent / done * (total - done):.0f} s left" if spent > 1 else ""
             click.echo(f"\r\x1b[K{step}: {done} of {total}{left}", nl=False, err=True)
 
-    def close(self) -> None:
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._shown and self._step:
             click.echo("\r\x1b[K", nl=False, err=True)
 

@@ -25,9 +25,9 @@ def validate(graph: str, result: str, threads: int, as_json: bool, quiet: bool) 
     \b
     delegraph validate graph.dg distances/
     """
-    from ..pipeline.validate import validate_result
+    from ..pipeline.api import validate
 
-    verdict = validate_result(graph, result, threads)
+    verdict = validate(graph, result, threads=threads)
     if verdict["same_graph"] is False:
         options.talk(quiet, "note: the result names another input than the store's; judging it")
     elif verdict["same_graph"] is None:

@@ -46,7 +46,7 @@ def mask(v):
 
 @njit(nogil=True, cache=True)
 def difference(after, before, queue):
-    """Write the vertices that are in ``after`` but not in ``before``, ascending; return how many."""
+    """Write the vertices in ``after`` but not in ``before``, rising; return how many."""
     count = 0
     for w in range(after.shape[0]):
         word = after[w] & ~before[w]

@@ -38,8 +38,8 @@ class Violations:
 
     def add(self, rule: int, count: int, *vertices: int) -> None:
         if count:
-            self.count[rule] += int(count)
-            self.example.setdefault(rule, tuple(int(v) for v in vertices))
+            self.count[rule] += count
+            self.example.setdefault(rule, vertices)
 
     def __bool__(self) -> bool:
         return any(self.count.values())
@@ -109,9 +109,9 @@ def check_edges(
         sources, targets, distance, parent, limit, joined
     )
     if too_far:
-        violations.add(3, too_far, sources[far_at], targets[far_at])
+        violations.add(3, too_far, int(sources[far_at]), int(targets[far_at]))
     if missed:
-        violations.add(4, missed, sources[missed_at], targets[missed_at])
+        violations.add(4, missed, int(sources[missed_at]), int(targets[missed_at]))
 
 
 @njit(nogil=True, cache=True)

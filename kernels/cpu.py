@@ -58,7 +58,7 @@ class Team:
 
 
 def _total(results: list[tuple[int, ...]]) -> list[int]:
-    return [sum(column) for column in zip(*results, strict=True)]
+    return [int(sum(column)) for column in zip(*results, strict=True)]
 
 
 class CpuBackend:
@@ -74,37 +74,17 @@ class CpuBackend:
     def push(self, state: SearchState, work: int) -> Work:
         graph, frontier = state.graph, _queue(state)
         found = np.empty(min(work, graph.vertices), np.uint32)
+        level = state.level + 1
+        rows = graph.offsets, graph.targets, graph.reverse_offsets
+        marks = state.visited, state.distance, state.parent
         if work < _SHARED_PUSH:
-            count, forward, backward = push_vertices(
-                graph.offsets,
-                graph.targets,
-                graph.reverse_offsets,
-                frontier,
-                state.visited,
-                state.distance,
-                state.parent,
-                state.level + 1,
-                found,
-            )
+            done = self._alone.run(push_vertices, *rows, frontier, *marks, level, found)
         else:
             sums = np.empty(len(frontier) + 1, np.int64)
             degree_sums(graph.offsets, frontier, sums)
-            count, forward, backward = _total(
-                self.team.run(
-                    push_edges,
-                    graph.offsets,
-                    graph.targets,
-                    graph.reverse_offsets,
-                    frontier,
-                    sums,
-                    state.visited,
-                    state.distance,
-                    state.parent,
-                    state.level + 1,
-                    found,
-                    np.zeros(2, np.int64),
-                )
-            )
+            cursors = np.zeros(2, np.int64)
+            done = self.team.run(push_edges, *rows, frontier, sums, *marks, level, found, cursors)
+        count, forward, backward = _total(done)
         state.queue = found[:count]
         state.level += 1
         return Work(count, forward, backward, work)
@@ -178,9 +158,7 @@ class ScanState:
 
         def scan_block(i: int) -> int:
             src, dst = self.blocks[i]
-            return scan.scan(
-                src, dst, self.lengths[i], self.visited, self.parent, self.directed
-            )
+            return scan.scan(src, dst, self.lengths[i], self.visited, self.parent, self.directed)
 
         self.lengths = team.map(scan_block, range(len(self.blocks)))
         self.level += 1
@@ -195,3 +173,9 @@ class ScanState:
             )
         )
         return found, examined
+
+
+def warm_up_scan() -> None:
+    """Compile, or load from the cache, what ``ScanState`` calls."""
+    block = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
+    ScanState([block], 2, 0, directed=False).advance(Team(1))

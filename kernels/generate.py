@@ -102,7 +102,7 @@ def uniform(first, scale, seed, src, dst):
 
 @njit(nogil=True, cache=True)
 def grid(first, last, height, width, keep_below, seed, src, dst):
-    """Write the kept candidates ``first <= k < last`` of a ``height x width`` grid; return how many.
+    """Write the kept candidates ``first <= k < last`` of a grid; return how many.
 
     Candidate ``k`` joins cell ``k // 2`` (row-major) to its right neighbour when ``k`` is even,
     to the one below when odd, and is kept when its Philox word is below ``keep_below`` (0 to 2^32).

@@ -4,6 +4,8 @@ The atomics use relaxed ordering, which is enough here: threads meet at the end 
 superstep, and nothing read within one depends on the order in which others wrote.
 """
 
+from typing import Any
+
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -23,18 +25,19 @@ def _read_modify_write(operation: str):
     return typer
 
 
-fetch_or = intrinsic(_read_modify_write("or"))
+fetch_or: Any = intrinsic(_read_modify_write("or"))
 """``fetch_or(array, index, value)``: ``array[index] |= value``; returns the value before."""
 
-fetch_add = intrinsic(_read_modify_write("add"))
+fetch_add: Any = intrinsic(_read_modify_write("add"))
 """``fetch_add(array, index, value)``: ``array[index] += value``; returns the value before."""
 
 
-@intrinsic
-def trailing_zeros(typingctx, word):
-    """Index of the lowest set bit of a uint64 that is not zero."""
-
+def _lowest_bit(typingctx, word):
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), codegen
+
+
+trailing_zeros: Any = intrinsic(_lowest_bit)
+"""``trailing_zeros(word)``: index of the lowest set bit of a uint64 that is not zero."""

@@ -11,8 +11,8 @@ Vertices found go into ``after``, so that none is taken for a parent in its own 
 import numpy as np
 from numba import njit
 
-from .intrinsics import fetch_add, trailing_zeros
 from .bitmap import contains
+from .intrinsics import fetch_add, trailing_zeros
 
 WORDS_A_TURN = 64
 

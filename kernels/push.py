@@ -15,8 +15,8 @@ enter them.
 import numpy as np
 from numba import njit
 
-from .intrinsics import fetch_add, fetch_or
 from .bitmap import contains, mask
+from .intrinsics import fetch_add, fetch_or
 
 EDGES_A_TURN = 1 << 14
 _BUFFER = 1 << 10

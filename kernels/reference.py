@@ -99,7 +99,7 @@ class ReferenceBackend:
 
 def _row_edges(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
     """Indices into ``targets`` of all edges of ``rows``, row after row."""
-    ranges = [np.arange(offsets[u], offsets[u + 1]) for u in rows]
+    ranges = [np.arange(int(offsets[u]), int(offsets[u + 1])) for u in rows]
     return np.concatenate([np.empty(0, np.int64), *ranges]).astype(np.int64)
 
 

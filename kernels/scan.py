@@ -13,9 +13,9 @@ Threads scan blocks of their own and share ``visited``, which no scan changes, a
 import numpy as np
 from numba import njit
 
-from .intrinsics import fetch_add
 from .bitmap import contains
 from .graph import UNREACHED
+from .intrinsics import fetch_add
 
 WORDS_A_TURN = 256
 

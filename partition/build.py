@@ -72,9 +72,7 @@ def rows_by_class(
 
 def scatter_block(block: Block, order: VertexOrder, layout: Layout) -> Run:
     offsets = np.empty(layout.buckets + 1, np.int64)
-    keys = csr.scatter(
-        *block, order.rank_of_dense, layout.placement, layout.directed, offsets
-    )
+    keys = csr.scatter(*block, order.rank_of_dense, layout.placement, layout.directed, offsets)
     return Run(keys, offsets)
 
 

@@ -166,9 +166,7 @@ def _id_type(name: str, schema: pa.Schema, column: str) -> pa.DataType:
         id_type = id_type.value_type
     if pa.types.is_integer(id_type) or is_string(id_type):
         return id_type
-    raise InputError(
-        f"{name}: column {column!r} is {id_type}; ids are integers or strings"
-    )
+    raise InputError(f"{name}: column {column!r} is {id_type}; ids are integers or strings")
 
 
 def is_string(id_type: pa.DataType) -> bool:

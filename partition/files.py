@@ -133,8 +133,7 @@ class ChecksummedFile:
     """A file written from front to back; ``record`` tells its blocks' checksums afterwards."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = open(path, "w+b")
+        self._file = open(path, "w+b")  # noqa: SIM115 - closed by close() or abandon()
         self._hashes: list[str] = []
         self._block = xxhash.xxh3_64()
         self._in_block = 0

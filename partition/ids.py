@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..kernels.ingest import take_dense
+from .arrow import as_arrow, as_numpy
 from .edges import Chunk, EdgeList, is_string
 from .errors import InputError
 
@@ -58,11 +59,21 @@ def parse_id(text: str, id_type: pa.DataType) -> int | str:
         raise InputError(
             f"source {text!r} is not an integer, but the graph's ids are {id_type}"
         ) from None
-    try:
-        pa.scalar(value, id_type)
-    except (pa.ArrowInvalid, OverflowError):
-        raise InputError(f"source {value} is outside {id_type}, the graph's id type") from None
+    if not in_range(value, id_type):
+        raise InputError(f"source {value} is outside {id_type}, the graph's id type")
     return value
+
+
+def in_range(value: int, id_type: pa.DataType) -> bool:
+    """Whether an integer type can hold ``value``.
+
+    >>> in_range(255, pa.uint8()), in_range(-1, pa.uint8()), in_range(128, pa.int8())
+    (True, False, False)
+    """
+    if pa.types.is_signed_integer(id_type):
+        half = 1 << (id_type.bit_width - 1)
+        return -half <= value < half
+    return 0 <= value < 1 << id_type.bit_width
 
 
 def find_id(values: pa.Array | pa.ChunkedArray, value: int | str) -> int | None:
@@ -88,14 +99,14 @@ def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
 def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
     """Least and greatest integer id of a chunk, from the data."""
     extremes = [
-        pc.min_max(column).as_py() for pair in edges.batches(chunk) for column in pair
+        pc.call_function("min_max", [column]).as_py()
+        for pair in edges.batches(chunk)
+        for column in pair
     ]
     return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
 
 
-def read_dense(
-    edges: EdgeList, chunk: Chunk, domain: int, present: NDArray[np.uint8]
-) -> Block:
+def read_dense(edges: EdgeList, chunk: Chunk, domain: int, present: NDArray[np.uint8]) -> Block:
     """Read a chunk whose ids are dense as they are; marks them in ``present`` (domain,)."""
     src = np.empty(chunk.rows, np.uint32)
     dst = np.empty(chunk.rows, np.uint32)
@@ -103,9 +114,8 @@ def read_dense(
     for columns in edges.batches(chunk):
         rows = len(columns[0])
         for column, dense in zip(columns, (src, dst), strict=True):
-            ids = column.to_numpy()
-            if ids.dtype not in (np.int32, np.int64):
-                ids = ids.astype(np.int64)  # two compiled variants, not eight
+            ids = as_numpy(column).astype(_taken_as(edges.id_type), copy=False)
+            ids.flags.writeable = False  # one compiled variant, whether that copied or not
             wrong = take_dense(ids, domain, dense[at : at + rows], present)
             if wrong >= 0:
                 raise InputError(
@@ -114,6 +124,19 @@ def read_dense(
                 )
         at += rows
     return src, dst
+
+
+def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
+    """What ``take_dense`` is compiled for: two variants, not one for every width."""
+    return np.int32 if id_type == pa.int32() else np.int64
+
+
+def warm_up(id_type: pa.DataType) -> None:
+    """Compile, or load from the cache, what ``read_dense`` calls."""
+    if pa.types.is_integer(id_type):
+        ids = np.zeros(1, _taken_as(id_type))
+        ids.flags.writeable = False
+        take_dense(ids, 1, np.zeros(1, np.uint32), np.zeros(1, np.uint8))
 
 
 def compact(blocks: Sequence[Block], ids: Ids, present: NDArray[np.uint8]) -> Ids:
@@ -125,7 +148,7 @@ def compact(blocks: Sequence[Block], ids: Ids, present: NDArray[np.uint8]) -> Id
     for block in blocks:
         for column in block:
             column[:] = place[column]
-    return Ids(ids.id_type, len(used), pa.array(used))
+    return Ids(ids.id_type, len(used), as_arrow(used))
 
 
 def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Block, pa.Array]:
@@ -135,7 +158,7 @@ def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Block, pa.Array]:
     if is_string(edges.id_type):
         columns = [column.cast(pa.large_string()) for column in columns]
     encoded = pa.concat_arrays(columns).dictionary_encode()
-    places = encoded.indices.to_numpy().astype(np.uint32)
+    places = as_numpy(encoded.indices).astype(np.uint32)
     return (places[: chunk.rows], places[chunk.rows :]), encoded.dictionary
 
 
@@ -146,10 +169,10 @@ def merge_dictionaries(
     merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
     if len(merged.dictionary) > MAX_VERTICES:
         raise InputError(f"{len(merged.dictionary):,} vertices; at most {MAX_VERTICES:,} are")
-    order = pc.sort_indices(merged.dictionary)
+    order = pc.call_function("sort_indices", [merged.dictionary])
     place = np.empty(len(order), np.uint32)
-    place[order.to_numpy()] = np.arange(len(order), dtype=np.uint32)
-    places = place[merged.indices.to_numpy()]
+    place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
+    places = place[as_numpy(merged.indices)]
     ends = np.cumsum([len(dictionary) for dictionary in dictionaries])
     ids = Ids(id_type, len(order), merged.dictionary.take(order))
     return ids, np.split(places, ends[:-1])

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ..kernels.cpu import Team
 from ..kernels.graph import Graph
 from ..kernels.sort import radix_sort
+from .arrow import as_numpy
 from .build import Rows
 from .errors import InputError
 from .files import (
@@ -87,7 +88,9 @@ class StoreWriter:
 
     def write_vertices(self, table: pa.Table) -> None:
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, use_dictionary=False, compression="zstd", row_group_size=1 << 20)
+        pq.write_table(
+            table, sink, use_dictionary=False, compression="zstd", row_group_size=1 << 20
+        )
         file = ChecksummedFile(self._folder / "vertices.parquet")
         file.write(sink.getvalue())
         self._files["vertices.parquet"] = file.close()
@@ -100,7 +103,10 @@ class StoreWriter:
     def write_subgraph(
         self, partition: int, name: str, rows: Iterator[Rows], most_edges: int
     ) -> int:
-        """Write a subgraph from its ranges; ``most_edges``: a bound that fixes the offsets' type."""
+        """Write a subgraph from its ranges; returns its edges.
+
+        most_edges: a bound on them, which decides the type of the offsets.
+        """
         stem = f"partition-{partition:04}/{name}"
         (self._folder / stem).parent.mkdir(exist_ok=True)
         dtype = np.uint32 if most_edges < 2**32 else np.uint64
@@ -213,9 +219,9 @@ class Store:
         if self.info.order == "degree":
             return np.arange(n, dtype=np.uint32)
         table = self.vertices(team, ["global_id", "degree"])
-        degree = table["degree"].to_numpy().astype(np.int64)
+        degree = as_numpy(table["degree"]).astype(np.int64)
         rank = np.empty(n, np.uint32)
-        rank[table["global_id"].to_numpy()[np.argsort(-degree, kind="stable")]] = np.arange(n)
+        rank[as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]] = np.arange(n)
         return rank
 
 

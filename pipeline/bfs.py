@@ -8,7 +8,6 @@ than that is built into a temporary store first.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -16,23 +15,36 @@ from pathlib import Path
 
 from .._version import __version__
 from ..kernels.backend import get_backend
-from ..kernels.cpu import ScanState, Team
+from ..kernels.cpu import ScanState, Team, warm_up_scan
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
-from ..partition.files import check_output, remove
 from ..partition.ids import parse_id
 from ..partition.store import Store, is_store, open_store
 from .communicator import Counters, SingleCommunicator
 from .execute import Executor
-from .metrics import Clock, GraphRecord, RunRecord, SearchRecord, hardware, peak_bytes, versions
-from .prepare import BuildOptions, build_store, graph_fingerprint, read_edges
+from .metrics import (
+    Clock,
+    GraphRecord,
+    RunRecord,
+    SearchRecord,
+    check_outputs,
+    command_record,
+    write_record,
+)
+from .prepare import (
+    BuildOptions,
+    build_store,
+    graph_fingerprint,
+    graph_record,
+    read_edges,
+    warm_up_build,
+    warm_up_read,
+)
 from .result import (
     ResultInfo,
     VertexNames,
     names_of_ids,
     names_of_store,
-    record_path,
-    write_record,
     write_result,
 )
 from .superstep import Found, search, superstep_record
@@ -77,23 +89,26 @@ def search_to_result(
     source: str,
     output: str | Path,
     options: SearchOptions,
-    build_options: BuildOptions,
+    build_options: BuildOptions | None,
     executor: Executor,
     overwrite: bool = False,
 ) -> RunRecord:
     """Search the store or edge list at ``path`` and write the result folder ``output``.
 
-    source: the vertex to start from, as typed. Returns the run's record, which is also written
-    beside the result. Raises InputError for bad input or a source that is not in the graph,
-    before anything is written.
+    source: the vertex to start from, as typed. build_options: how to read an edge list, and
+    whether to build a store of it; a store refuses them, having its own.
+    Returns the run's record, which is also written beside the result. Raises InputError for
+    bad input or a source that is not in the graph, before anything is written.
     """
     output = Path(output)
-    check_output(output, overwrite)
-    check_output(record_path(output), overwrite)
+    check_outputs(output, overwrite)
     clock = Clock()
     if is_store(path):
-        searched = _search_store(open_store(path), source, options, clock)
+        if build_options is not None:
+            raise InputError(f"{path} is a store: how to read and build it was decided with it")
+        searched = _search_store(open_store(path), source, options, executor, clock)
     else:
+        build_options = build_options or BuildOptions()
         edges = open_edges(path, build_options.src, build_options.dst)
         value = parse_id(source, edges.id_type)
         scanned = None
@@ -110,15 +125,9 @@ def search_to_result(
             max_depth=options.max_depth,
             version=__version__,
         )
-        remove(record_path(output))  # a record never stands beside a result of another run
         write_result(output, searched.names, searched.found.distance, searched.found.parent, info)
     record = RunRecord(
-        schema_version=1,
-        command=sys.argv,
-        versions=versions(),
-        hardware=hardware(),
-        device="cpu",
-        threads=options.threads,
+        **command_record(executor.steps, options.threads),
         ranks=1,
         layout=searched.layout,
         graph=searched.graph,
@@ -129,11 +138,6 @@ def search_to_result(
             reached=searched.found.reached,
             depth=searched.found.depth,
         ),
-        plan={
-            "steps": executor.steps,
-            "projected_peak_bytes": max((s["projected_bytes"] for s in executor.steps), default=0),
-            "measured_peak_bytes": peak_bytes(),
-        },
         seconds=clock.seconds,
         supersteps=searched.found.supersteps,
     )
@@ -150,7 +154,7 @@ def _find(names: VertexNames, source: str, where: str | os.PathLike) -> tuple[in
 
 
 def _search_store(
-    store: Store, source: str, options: SearchOptions, clock: Clock
+    store: Store, source: str, options: SearchOptions, executor: Executor, clock: Clock
 ) -> _Searched:
     backend = get_backend("cpu", options.threads)
     team = Team(options.threads)
@@ -159,19 +163,11 @@ def _search_store(
         value, place = _find(names, source, store.path)
         graph = store.graph(team)
     with clock.phase("compile"):
-        backend.warm_up(graph)
+        executor.step("compile", backend.warm_up, [graph])
     with clock.phase("search"):
         found = search(graph, place, backend, SingleCommunicator(), options.max_depth)
-    info = store.info
-    record = GraphRecord(
-        fingerprint=info.fingerprint,
-        directed=info.directed,
-        vertices=info.vertices,
-        rows=info.rows,
-        id_type=info.id_type,
-    )
-    layout = "csr" if info.partitions == 1 else "delegate"
-    return _Searched(names, found, record, value, layout, "push-pull")
+    layout = "csr" if store.info.partitions == 1 else "delegate"
+    return _Searched(names, found, graph_record(store), value, layout, "push-pull")
 
 
 def _build_and_search(
@@ -187,9 +183,11 @@ def _build_and_search(
     with tempfile.TemporaryDirectory(
         prefix=f".{output.name}.graph-", dir=output.absolute().parent
     ) as folder:
+        with clock.phase("compile"):
+            warm_up_build(edges, build_options.directed, executor)
         with clock.phase("load"):
             store = build_store(edges, Path(folder) / "graph.dg", build_options, executor)
-        return _search_store(store, source, options, clock)
+        return _search_store(store, source, options, executor, clock)
 
 
 def _search_edges(
@@ -201,6 +199,9 @@ def _search_edges(
     clock: Clock,
 ) -> _Searched | None:
     """By scans; None if the graph has too many levels for that."""
+    with clock.phase("compile"):
+        warm_up_read(edges, executor)
+        executor.step("compile", lambda _: warm_up_scan(), [None])
     with clock.phase("load"):
         dense = read_edges(edges, executor)
         names = names_of_ids(dense.ids, dense.present)

@@ -30,7 +30,5 @@ def choose(forward: int, unvisited: int, unvisited_edges: int) -> Direction:
     >>> choose(forward=4000, unvisited=1000, unvisited_edges=4000)
     'pull'
     """
-    backward = min(
-        unvisited_edges, unvisited * (forward + unvisited_edges) // max(1, forward)
-    )
+    backward = min(unvisited_edges, unvisited * (forward + unvisited_edges) // max(1, forward))
     return "pull" if forward > PUSH_FACTOR * backward else "push"

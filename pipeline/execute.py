@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import dask
+from dask.base import compute
+from dask.delayed import delayed
 from dask.threaded import get
 
 from .metrics import StepRecord
@@ -53,9 +54,9 @@ class Executor:
                 self._progress(name, len(done), len(items))
             return result
 
-        lazy = dask.delayed(run, pure=False)
+        lazy = delayed(run, pure=False)
         results = list(
-            dask.compute(
+            compute(
                 *(lazy(i) for i in range(len(items))),
                 scheduler=get,
                 num_workers=self.threads,
@@ -66,6 +67,9 @@ class Executor:
         if self.steps and self.steps[-1]["name"] == name:
             self.steps[-1]["tasks"] += len(items)
             self.steps[-1]["seconds"] += seconds
+            self.steps[-1]["projected_bytes"] = max(
+                self.steps[-1]["projected_bytes"], projected_bytes
+            )
         else:
             self.steps.append(
                 StepRecord(

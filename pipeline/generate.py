@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -13,9 +14,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..kernels import generate as kernels
+from ..partition.arrow import as_arrow
 from ..partition.errors import InputError
-from ..partition.files import check_output, new_folder
+from ..partition.files import new_folder
 from .execute import Executor
+from .metrics import GenerateRecord, check_outputs, command_record, write_record
 
 Kind = Literal["kronecker", "uniform", "grid"]
 Columns = tuple[NDArray, NDArray]
@@ -91,7 +94,8 @@ def generate_edges(
     recipe: Recipe, output: str | Path, executor: Executor, overwrite: bool = False
 ) -> int:
     """Write the recipe's edge list as a folder of Parquet files; returns its rows."""
-    check_output(output, overwrite)
+    started = time.perf_counter()
+    check_outputs(output, overwrite)
     schema = pa.schema([(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")])
     rows = 0
     with new_folder(output) as folder:
@@ -106,10 +110,18 @@ def generate_edges(
                 for src, dst in _chunks(recipe, first, last, executor):
                     rows += len(src)
                     writer.write_batch(
-                        pa.record_batch([src, dst], schema=schema), row_group_size=CHUNK_ROWS
+                        pa.record_batch([as_arrow(src), as_arrow(dst)], schema=schema),
+                        row_group_size=CHUNK_ROWS,
                     )
         if not rows:
             raise InputError("every edge was dropped: a graph without edges is no edge list")
+    record = GenerateRecord(
+        **command_record(executor.steps, executor.threads),
+        recipe=asdict(recipe),
+        rows=rows,
+        seconds=time.perf_counter() - started,
+    )
+    write_record(output, record)
     return rows
 
 

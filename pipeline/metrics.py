@@ -1,11 +1,12 @@
 """The run's record: what ran, on what, how long, and what every superstep did.
 
-Written beside a result (``distances/`` -> ``distances.run.json``). These types are its schema;
-a test holds the records against them and docs/run-record.md explains each key.
+Written beside every output (``distances/`` -> ``distances.run.json``). These types are its
+schema; a test holds the records against them and docs/run-record.md explains each key.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import resource
@@ -13,9 +14,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal, TypedDict
 
 from .._version import __version__
+from ..partition.files import check_output, write_file
 
 SCHEMA_VERSION = 1
 
@@ -69,20 +72,75 @@ class SearchRecord(TypedDict):
     depth: int
 
 
-class RunRecord(TypedDict):
+class CommandRecord(TypedDict):
+    """What every record holds."""
+
     schema_version: int
     command: list[str]
     versions: dict[str, str]
     hardware: dict[str, str | int]
     device: str
     threads: int
+    plan: PlanRecord
+
+
+class RunRecord(CommandRecord):
+    """Of a search."""
+
     ranks: int
     layout: str
     graph: GraphRecord
     search: SearchRecord
-    plan: PlanRecord
     seconds: PhasesRecord
     supersteps: list[SuperstepRecord]
+
+
+class BuildRecord(CommandRecord):
+    """Of a store's preparation; seconds: all of it."""
+
+    graph: GraphRecord
+    seconds: float
+
+
+class GenerateRecord(CommandRecord):
+    """Of a generated edge list; recipe: what its rows depend on."""
+
+    recipe: dict[str, str | int | float]
+    rows: int
+    seconds: float
+
+
+def command_record(steps: list[StepRecord], threads: int) -> CommandRecord:
+    """What every record holds, for a run in this process that is about to end."""
+    return CommandRecord(
+        schema_version=SCHEMA_VERSION,
+        command=sys.argv,
+        versions=versions(),
+        hardware=hardware(),
+        device="cpu",
+        threads=threads,
+        plan=PlanRecord(
+            steps=steps,
+            projected_peak_bytes=max((step["projected_bytes"] for step in steps), default=0),
+            measured_peak_bytes=peak_bytes(),
+        ),
+    )
+
+
+def record_path(output: str | os.PathLike[str]) -> Path:
+    """Where the record of an output stands: ``distances/`` -> ``distances.run.json``."""
+    path = Path(output).absolute()
+    return path.with_name(f"{path.name}.run.json")
+
+
+def check_outputs(output: str | os.PathLike[str], overwrite: bool) -> None:
+    """Refuse an output that exists, or whose record does, unless both may be replaced."""
+    check_output(output, overwrite)
+    check_output(record_path(output), overwrite)
+
+
+def write_record(output: str | os.PathLike[str], record: CommandRecord) -> None:
+    write_file(record_path(output), json.dumps(record, indent=1).encode() + b"\n")
 
 
 def versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ of threads changes the time and the memory, never the bytes of the store.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 
 from ..kernels.csr import SUBGRAPHS
 from ..partition import build, ids
+from ..partition.arrow import as_arrow
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
-from ..partition.files import check_output, new_folder
+from ..partition.files import new_folder
 from ..partition.ids import Block, Ids
 from ..partition.layout import Layout, Subgraph, default_partitions, plan_layout
 from ..partition.order import (
@@ -32,6 +34,7 @@ from ..partition.order import (
 )
 from ..partition.store import GraphInfo, Store, StoreWriter, open_store
 from .execute import Executor
+from .metrics import BuildRecord, GraphRecord, check_outputs, command_record, write_record
 from .plan import BuildBytes
 
 _RANGES_AT_ONCE = 64  # built ranges that may wait to be written
@@ -80,9 +83,7 @@ class DenseEdges:
         return sum(len(src) for src, _ in self.blocks)
 
 
-def build_store(
-    edges: EdgeList, output: Path, options: BuildOptions, executor: Executor
-) -> Store:
+def build_store(edges: EdgeList, output: Path, options: BuildOptions, executor: Executor) -> Store:
     """Build the store ``output``, which must not exist, from an edge list."""
     with new_folder(output) as folder:
         _build(edges, folder, options, executor)
@@ -100,8 +101,50 @@ def build_graph(
 
     Raises InputError for bad input or an output that exists, before anything is written.
     """
-    check_output(output, overwrite)
-    return build_store(open_edges(path, options.src, options.dst), Path(output), options, executor)
+    started = time.perf_counter()
+    check_outputs(output, overwrite)
+    edges = open_edges(path, options.src, options.dst)
+    warm_up_build(edges, options.directed, executor)
+    store = build_store(edges, Path(output), options, executor)
+    record = BuildRecord(
+        **command_record(executor.steps, executor.threads),
+        graph=graph_record(store),
+        seconds=time.perf_counter() - started,
+    )
+    write_record(output, record)
+    return store
+
+
+def graph_record(store: Store) -> GraphRecord:
+    info = store.info
+    return GraphRecord(
+        fingerprint=info.fingerprint,
+        directed=info.directed,
+        vertices=info.vertices,
+        rows=info.rows,
+        id_type=info.id_type,
+    )
+
+
+def warm_up_read(edges: EdgeList, executor: Executor) -> None:
+    """Compile, or load from the cache, what reading will call."""
+    executor.step("compile", lambda _: ids.warm_up(edges.id_type), [None])
+
+
+def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
+    """Compile, or load from the cache, what building will call: builds a graph of one edge."""
+    warm_up_read(edges, executor)
+    one_edge = (np.array([0], np.uint32), np.array([1], np.uint32))
+
+    def build_one_edge(nothing: None) -> None:
+        degree, _, _ = build.count_degrees([one_edge], 2, np.uint32, directed)
+        order = order_vertices(degree, np.ones(2, np.uint8), "degree")
+        layout = plan_layout(order, 1, 0, directed)
+        run = build.scatter_block(one_edge, order, layout)
+        subgraph = layout.subgraphs[0]
+        build.build_range([run], *next(subgraph.buckets()), subgraph, order, 1)
+
+    executor.step("compile", build_one_edge, [None])
 
 
 def read_edges(edges: EdgeList, executor: Executor) -> DenseEdges:
@@ -247,14 +290,10 @@ def _threshold(
         dense.blocks,
         need.degrees,
     )
-    return choose_threshold(
-        order.degree, distinct, np.sum(counted, axis=0), partitions, wanted
-    )
+    return choose_threshold(order.degree, distinct, np.sum(counted, axis=0), partitions, wanted)
 
 
-def _scatter_and_free(
-    blocks: list[Block], i: int, order: VertexOrder, layout: Layout
-) -> build.Run:
+def _scatter_and_free(blocks: list[Block], i: int, order: VertexOrder, layout: Layout) -> build.Run:
     run = build.scatter_block(blocks[i], order, layout)
     blocks[i] = (np.empty(0, np.uint32), np.empty(0, np.uint32))
     return run
@@ -268,11 +307,14 @@ def _built_ranges(
     executor: Executor,
     need: BuildBytes,
 ) -> Iterator[build.Rows]:
+    def build_one(bucket: tuple[int, int, int]) -> build.Rows:
+        return build.build_range(runs, *bucket, subgraph, order, partitions)
+
     buckets = list(subgraph.buckets())
     for first in range(0, len(buckets), _RANGES_AT_ONCE):
         yield from executor.step(
             "build",
-            lambda place: build.build_range(runs, *place, subgraph, order, partitions),
+            build_one,
             buckets[first : first + _RANGES_AT_ONCE],
             need.build,
         )
@@ -286,12 +328,12 @@ def _vertex_table(ids: Ids, order: VertexOrder, out_degree: NDArray) -> pa.Table
     if order.global_of_rank is not None:
         global_id = order.global_of_rank[by_id]
     columns = {
-        "vertex": ids.decode(pa.array(dense)),
-        "global_id": pa.array(global_id),
-        "degree": pa.array(order.degree[by_id]),
+        "vertex": ids.decode(as_arrow(dense)),
+        "global_id": as_arrow(global_id),
+        "degree": as_arrow(order.degree[by_id]),
     }
     if len(out_degree):
-        columns["out_degree"] = pa.array(out_degree[dense])
+        columns["out_degree"] = as_arrow(out_degree[dense])
     return pa.table(columns)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..partition.arrow import as_numpy
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
@@ -51,8 +52,7 @@ def store_document(store: Store) -> Document:
         "default_partitions": default_partitions(info.rows),
         "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
         "subgraph_shares": {
-            name: count / entries if entries else 0.0
-            for name, count in info.subgraph_edges.items()
+            name: count / entries if entries else 0.0 for name, count in info.subgraph_edges.items()
         },
         "bytes": store.bytes,
         "subgraph_bytes": sum(
@@ -72,7 +72,7 @@ def result_document(result: Result) -> Document:
     for batch in result.batches():
         distance = batch.column("distance")
         unreached += distance.null_count
-        hops = distance.drop_null().to_numpy()
+        hops = as_numpy(distance.drop_null())
         if len(hops) and hops.min() < 0:
             raise InputError("the result holds negative distances; validate tells more")
         counted = np.bincount(hops, minlength=len(levels))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from ..kernels.cpu import Team
 from ..kernels.graph import UNREACHED
+from ..partition.arrow import as_arrow, as_numpy, valid
 from ..partition.edges import is_string
 from ..partition.errors import InputError
-from ..partition.files import new_folder, write_file
+from ..partition.files import new_folder
 from ..partition.ids import Ids, find_id
 from ..partition.store import Store
-from .metrics import RunRecord
 
 ROW_GROUP = 1 << 20
 _METADATA_KEY = b"delegraph"
@@ -50,14 +50,13 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     if is_string(id_type):
         vertex = vertex.cast(pa.large_string())
     ids = vertex.combine_chunks()
-    index = table["global_id"].to_numpy()
+    index = as_numpy(table["global_id"])
     position = np.empty(len(index), np.uint32)
     position[index] = np.arange(len(index), dtype=np.uint32)
 
     def decode(places: pa.Array) -> pa.Array:
-        valid = places.is_valid().to_numpy(zero_copy_only=False)
-        at = position[places.fill_null(0).to_numpy()]
-        return ids.take(pa.array(at, mask=~valid)).cast(id_type)
+        at = position[as_numpy(places.fill_null(0))]
+        return ids.take(as_arrow(at, ~valid(places))).cast(id_type)
 
     def find(value: int | str) -> int | None:
         place = find_id(ids, value)
@@ -90,12 +89,6 @@ class ResultInfo:
     version: str
 
 
-def record_path(output: str | os.PathLike) -> Path:
-    """Where the run's record of a result stands: ``distances/`` -> ``distances.run.json``."""
-    path = Path(output).absolute()
-    return path.with_name(f"{path.name}.run.json")
-
-
 def write_result(
     output: Path,
     names: VertexNames,
@@ -118,22 +111,18 @@ def write_result(
             folder / "part-00000.parquet",
             schema,
             compression="snappy",
-            use_dictionary=["distance"],
+            use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
         ) as writer,
     ):
         for start in range(0, len(names.index), ROW_GROUP):
             at = names.index[start : start + ROW_GROUP]
             hops, parents = distance[at], parent[at]
             columns = [
-                names.decode(pa.array(at)),
-                pa.array(hops, mask=hops < 0),
-                names.decode(pa.array(parents, mask=parents == UNREACHED)),
+                names.decode(as_arrow(at)),
+                as_arrow(hops, hops < 0),
+                names.decode(as_arrow(parents, parents == UNREACHED)),
             ]
             writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=ROW_GROUP)
-
-
-def write_record(output: Path, record: RunRecord) -> None:
-    write_file(record_path(output), json.dumps(record, indent=1).encode() + b"\n")
 
 
 @dataclass(frozen=True)

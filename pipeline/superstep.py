@@ -62,9 +62,7 @@ def search(
         work = backend.push(state, forward) if towards == "push" else backend.pull(state)
         total = communicator.sum(Counters(*work))
         supersteps.append(
-            superstep_record(
-                state.level, towards, frontier, total, time.perf_counter() - started
-            )
+            superstep_record(state.level, towards, frontier, total, time.perf_counter() - started)
         )
         frontier = total.found
         forward = total.forward

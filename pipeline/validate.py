@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from ..kernels.check import RULES, Violations, check_edges, check_joined, check_tree
 from ..kernels.cpu import Team
 from ..kernels.graph import UNREACHED
+from ..partition.arrow import as_arrow, as_numpy, valid
 from ..partition.edges import is_string
 from ..partition.errors import InputError
+from ..partition.ids import in_range
 from ..partition.store import Store, open_store
 from .result import Result, VertexNames, names_of_store, open_result
 
@@ -114,7 +116,7 @@ def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
 
 
 def _named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | None]:
-    return names.decode(pa.array(vertices, pa.uint32())).to_pylist()
+    return names.decode(as_arrow(np.array(vertices, np.uint32))).to_pylist()
 
 
 def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
@@ -130,10 +132,10 @@ def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
     for batch in result.batches():
         vertex, known = places(batch.column("vertex"))
         _report_rows(claim, ~known, batch.column("vertex"))
-        distance = batch.column("distance").cast(pa.int64()).fill_null(-1).to_numpy()
-        negative = (distance < 0) & batch.column("distance").is_valid().to_numpy(False)
+        distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
+        negative = (distance < 0) & valid(batch.column("distance"))
         parent, parent_known = places(batch.column("parent"))
-        has_parent = batch.column("parent").is_valid().to_numpy(zero_copy_only=False)
+        has_parent = valid(batch.column("parent"))
 
         at = vertex[known]
         seen += np.bincount(at, minlength=vertices)
@@ -146,9 +148,7 @@ def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
         count = int(np.count_nonzero(wrong))
         if count:
             claim.rows["violations"] += count
-            claim.rows["example"] = claim.rows["example"] or _named(
-                names, (int(np.argmax(wrong)),)
-            )
+            claim.rows["example"] = claim.rows["example"] or _named(names, (int(np.argmax(wrong)),))
     return claim
 
 
@@ -164,35 +164,31 @@ class _Places:
 
     def __init__(self, names: VertexNames) -> None:
         self._index = names.index
-        self._ids = names.decode(pa.array(names.index))
+        self._ids = names.decode(as_arrow(names.index))
         if is_string(names.id_type):
             self._ids = self._ids.cast(pa.large_string())
 
     def __call__(self, column: pa.Array) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        id_type = self._ids.type
         try:
-            column = column.cast(self._ids.type)
-        except pa.ArrowInvalid:  # ids outside the graph's type: look each up by itself
-            column = pa.array(
-                [_in_type(value, self._ids.type) for value in column.to_pylist()], self._ids.type
-            )
+            column = column.cast(id_type)
+        except pa.ArrowInvalid:  # some ids do not fit the graph's type: those are none of its own
+            fitting = [
+                value if isinstance(value, int) and in_range(value, id_type) else None
+                for value in column.to_pylist()
+            ]
+            column = pa.array(fitting, id_type)
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise InputError(
-                f"the result's ids are {column.type}, the graph's {self._ids.type}"
+                f"the result's ids are {column.type}, the graph's {id_type}"
             ) from error
         if is_string(self._ids.type):
-            place = pc.index_in(column, self._ids)
-            known = place.is_valid().to_numpy(zero_copy_only=False)
-            at = place.fill_null(0).to_numpy()
+            place = pc.call_function("index_in", [column], pc.SetLookupOptions(value_set=self._ids))
+            known = valid(place)
+            at = as_numpy(place.fill_null(0))
         else:
-            ids = self._ids.to_numpy()
-            wanted = column.fill_null(0).to_numpy()
+            ids = as_numpy(self._ids)
+            wanted = as_numpy(column.fill_null(0))
             at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-            known = (ids[at] == wanted) & column.is_valid().to_numpy(zero_copy_only=False)
+            known = (ids[at] == wanted) & valid(column)
         return self._index[at], known
-
-
-def _in_type(value: int | str | None, id_type: pa.DataType) -> int | str | None:
-    try:
-        return pa.scalar(value, id_type).as_py()
-    except (pa.ArrowInvalid, OverflowError):
-        return None

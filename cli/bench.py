@@ -1,0 +1,62 @@
+"""``delegraph bench``."""
+
+from __future__ import annotations
+
+import click
+
+from . import options
+
+
+@click.command()
+@click.argument("graph", type=click.Path())
+@click.option(
+    "--sources",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Searches to run.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Of the choice of sources.",
+)
+@options.threads
+@options.as_json
+@options.quiet
+@options.debug
+def bench(graph: str, sources: int, seed: int, threads: int, as_json: bool, quiet: bool) -> None:
+    """Search the store GRAPH from random sources, validate each result, report the rates.
+
+    Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over
+    the search's time, in 10^9 a second, averaged harmonically.
+
+    \b
+    delegraph bench graph.dg --sources 64 --seed 1
+    """
+    from ..pipeline.api import bench
+
+    with options.ProgressLine(quiet) as progress:
+        report = bench(graph, sources=sources, seed=seed, threads=threads, progress=progress)
+    if as_json:
+        options.print_json(report)
+        return
+    click.echo(
+        f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
+        f"(harmonic mean), {report['threads']} threads"
+    )
+    click.echo(f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}")
+    for name, unit, scale in (
+        ("search_seconds", "search, ms", 1e3),
+        ("gteps", "GTEPS", 1),
+        ("depth", "depth", 1),
+    ):
+        row = "".join(f"{value * scale:>10.4g}" for value in report[name].values())
+        click.echo(f"{unit:<14}{row}")
+    built = report["preparation_seconds"]
+    click.echo(
+        f"preparation {'unknown' if built is None else f'{built:.3f} s'}, "
+        f"load {report['load_seconds']:.3f} s, compile {report['compile_seconds']:.3f} s"
+    )

@@ -1,0 +1,78 @@
+"""``delegraph demo``."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from . import options
+
+
+@click.command()
+@click.option(
+    "--scale",
+    type=click.IntRange(1, 30),
+    default=16,
+    show_default=True,
+    help="Of the Kronecker graph: it has 2^SCALE vertices at most.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Keep everything in this folder.  [default: a temporary one, gone afterwards]",
+)
+@options.debug
+def demo(scale: int, output: str | None) -> None:
+    """Run the whole job on a generated graph, showing each command and what came out."""
+    if output is None:
+        with tempfile.TemporaryDirectory(prefix="delegraph-demo-") as folder:
+            _run_all(Path(folder), scale)
+        return
+    from ..partition.files import check_output
+
+    check_output(output)
+    Path(output).mkdir()
+    _run_all(Path(output), scale)
+
+
+def _run_all(folder: Path, scale: int) -> None:
+    click.echo(f"# in {folder}; the first run on a machine compiles its kernels, some seconds")
+    for command in (
+        f"generate kronecker --scale {scale} --edge-factor 16 --seed 1 -o edges",
+        "info edges",
+        "bfs edges --source {source} -o distances",
+        "build edges -o graph.dg",
+        "validate graph.dg distances",
+        "bfs graph.dg --source {source} -o distances --overwrite",
+        "validate graph.dg distances",
+        "bench graph.dg --sources 8",
+    ):
+        if "{source}" in command:
+            command = command.format(source=_first_source(folder / "edges"))
+        click.echo(f"\n$ delegraph {command}")
+        sys.stdout.flush()
+        done = subprocess.run(
+            [sys.executable, "-m", "delegraph", *shlex.split(command)], cwd=folder, check=False
+        )
+        if done.returncode:
+            sys.exit(done.returncode)
+    click.echo("\n$ head distances")
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(folder / "distances").slice(0, 5).to_pylist()
+    for row in rows:
+        click.echo("  ".join(f"{name} {value}" for name, value in row.items()))
+
+
+def _first_source(edges: Path) -> int:
+    """A vertex that has an edge: the first row's source."""
+    import pyarrow.parquet as pq
+
+    file = sorted(edges.glob("*.parquet"))[0]
+    return next(pq.ParquetFile(file).iter_batches(1))["src"][0].as_py()

@@ -1,0 +1,97 @@
+"""The public functions: what each command does, for Python.
+
+Common parameters: ``threads``, cores to use, None for all this process may use;
+``overwrite``, whether an output that exists is replaced once the new one is whole;
+``progress``, called with a step's name, its tasks done and its tasks in all, from any thread.
+All raise InputError for bad input, before anything is written, and DelegraphError for what
+fails while running.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..partition.store import Store
+from .bench import BenchReport, bench_store
+from .bfs import SearchOptions, search_to_result
+from .execute import Executor, Progress, available_threads
+from .generate import Kind, Recipe, generate_edges
+from .metrics import RunRecord
+from .prepare import BuildOptions, build_graph
+from .validate import Verdict, validate_result
+
+AnyPath = str | PathLike[str]
+
+
+def generate(
+    kind: Kind,
+    output: AnyPath,
+    *,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **recipe: Any,
+) -> int:
+    """Write a synthetic edge list; ``recipe``: the fields of Recipe. Returns its rows."""
+    executor = Executor(threads or available_threads(), progress)
+    return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
+
+
+def build(
+    edges: AnyPath,
+    output: AnyPath,
+    *,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Store:
+    """Prepare a Parquet edge list as a store; ``options``: the fields of BuildOptions."""
+    executor = Executor(threads or available_threads(), progress)
+    return build_graph(str(edges), Path(output), BuildOptions(**options), executor, overwrite)
+
+
+def bfs(
+    graph: AnyPath,
+    source: int | str,
+    output: AnyPath,
+    *,
+    max_depth: int | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> RunRecord:
+    """Search a store or an edge list from ``source``; ``options``: those of BuildOptions.
+
+    Writes the result folder and the run's record beside it; returns the record.
+    """
+    threads = threads or available_threads()
+    return search_to_result(
+        str(graph),
+        str(source),
+        Path(output),
+        SearchOptions(max_depth, threads),
+        BuildOptions(**options) if options else None,
+        Executor(threads, progress),
+        overwrite,
+    )
+
+
+def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> Verdict:
+    """Judge a result against its graph by Graph500's rules."""
+    return validate_result(str(store), str(result), threads or available_threads())
+
+
+def bench(
+    store: AnyPath,
+    *,
+    sources: int = 64,
+    seed: int = 1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> BenchReport:
+    """Search from many random sources, validate each result, measure traversal rates."""
+    return bench_store(str(store), sources, seed, threads or available_threads(), progress)

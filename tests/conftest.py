@@ -1,0 +1,105 @@
+"""Fixtures: edge lists on disk, the command line in this process, real graphs."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+# Two threads entering Numba's own parallel runtime at once abort the process with this layer:
+# no kernel may use it (kernels/cpu.py says why).
+os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.cli.main import main
+
+DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def delegraph(capfd, monkeypatch):
+    """Runs the command line: ``delegraph("bfs", path, "--source", 0)``."""
+
+    def run(*args) -> Ran:
+        capfd.readouterr()
+        monkeypatch.setattr("sys.argv", ["delegraph", *(str(arg) for arg in args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        code = ended.value.code
+        return Ran(code if isinstance(code, int) else 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def ok(delegraph):
+    """Like ``delegraph``, for commands that have to succeed."""
+
+    def run(*args) -> Ran:
+        ran = delegraph(*args)
+        assert ran.code == 0, ran.err
+        return ran
+
+    return run
+
+
+@pytest.fixture
+def edge_list(tmp_path):
+    """Writes an edge list: ``edge_list([0, 1], [1, 2])``; returns its path."""
+
+    def write(src, dst, name="edges.parquet", id_type=None, row_group_size=None, **columns):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = pa.table({"src": pa.array(src, id_type), "dst": pa.array(dst, id_type), **columns})
+        pq.write_table(table, path, row_group_size=row_group_size)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def real_graph():
+    """Path of a real edge list, or a skip where the data are not at hand."""
+
+    def find(name: str) -> Path:
+        path = DATA / f"{name}.parquet"
+        if not path.exists():
+            pytest.skip(f"real graphs are not here: no {path}")
+        return path
+
+    return find
+
+
+def read_result(path) -> dict:
+    """Distance and parent by vertex."""
+    table = pq.read_table(path)
+    rows = zip(*(table[name].to_pylist() for name in ("vertex", "distance", "parent")), strict=True)
+    return {vertex: (distance, parent) for vertex, distance, parent in rows}
+
+
+def distances_of(path) -> dict:
+    return {vertex: distance for vertex, (distance, _) in read_result(path).items()}
+
+
+def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:
+    """A skewed random graph: squared uniform numbers make hubs."""
+    rng = np.random.default_rng(seed)
+    src, dst = (rng.random((2, edges)) ** 2 * vertices).astype(np.int64)
+    return src, dst

@@ -1,0 +1,252 @@
+"""The store against its definition: every edge once, where Algorithm 1 puts it, hub first."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import random_edges
+from delegraph.kernels import reference
+from delegraph.kernels.cpu import Team
+from delegraph.partition import layout
+from delegraph.partition.edges import open_edges
+from delegraph.partition.order import choose_threshold, degree_classes
+from delegraph.partition.store import Store, open_store
+from delegraph.pipeline import prepare
+from delegraph.pipeline.execute import Executor
+from delegraph.pipeline.prepare import BuildOptions, build_store
+
+TEAM = Team(2)
+
+
+@st.composite
+def inputs(draw):
+    """(src, dst, BuildOptions) for ids with gaps, loops and duplicates."""
+    edges = draw(st.integers(1, 300))
+    vertices = draw(st.integers(1, 80))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    src, dst = (rng.random((2, edges)) ** 3 * vertices).astype(np.int64) * draw(
+        st.sampled_from([1, 3])
+    )
+    options = BuildOptions(
+        directed=draw(st.booleans()),
+        partitions=draw(st.sampled_from([None, 1, 2, 3, 5])),
+        threshold=draw(st.sampled_from([None, 1, 4, 1000])),
+        order=draw(st.sampled_from(["degree", "none", "random"])),
+    )
+    return src, dst, options
+
+
+def build(folder: Path, src, dst, options: BuildOptions, threads=2, rows=1 << 20) -> Store:
+    path = folder / "edges.parquet"
+    if not path.exists():
+        pq.write_table(pa.table({"src": src, "dst": dst}), path, row_group_size=rows)
+    return build_store(open_edges(path), folder / "graph.dg", options, Executor(threads))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return lambda: tmp_path_factory.mktemp("build")
+
+
+def definition(src, dst, options: BuildOptions):
+    """(ids, degree by place, global id by place, wanted set of (global, global) pairs)."""
+    ids = np.unique(np.concatenate([src, dst]))
+    u, v = np.searchsorted(ids, src), np.searchsorted(ids, dst)
+    kept = u != v
+    degree = np.bincount(np.concatenate([u[kept], v[kept]]), minlength=len(ids))
+    rank = np.empty(len(ids), np.int64)
+    rank[reference.degree_order(degree)] = np.arange(len(ids))
+    pairs = {(a, b) for a, b in zip(u[kept].tolist(), v[kept].tolist(), strict=True)}
+    if not options.directed:
+        pairs |= {(b, a) for a, b in pairs}
+    return ids, degree, rank, pairs
+
+
+@given(inputs())
+@settings(max_examples=150, deadline=None)
+def test_store_against_definition(folders, given_input):
+    src, dst, options = given_input
+    store = build(folders(), src, dst, options)
+    ids, degree, rank, pairs = definition(src, dst, options)
+    info = store.info
+
+    table = store.vertices(TEAM, ["vertex", "global_id", "degree"])
+    assert table["vertex"].to_pylist() == ids.tolist()
+    assert table["degree"].to_pylist() == degree.tolist()
+    global_id = np.array(table["global_id"].to_pylist())
+    assert sorted(global_id) == list(range(len(ids)))
+    if options.order == "degree":
+        assert global_id.tolist() == rank.tolist()
+    elif options.order == "none":
+        assert global_id.tolist() == list(range(len(ids)))
+
+    place = np.argsort(global_id)  # of each global id
+    stored = [
+        (int(place[u]), int(place[v]))
+        for sources, targets in store.edge_blocks(TEAM)
+        for u, v in zip(sources, targets, strict=True)
+    ]
+    assert len(stored) == len(set(stored))
+    assert set(stored) == pairs
+    assert info.edges == (len(pairs) if options.directed else len(pairs) // 2)
+    assert info.self_loops == np.count_nonzero(src == dst)
+    assert info.rows == len(src) == info.edges + info.self_loops + info.duplicates
+    assert sum(info.degree_histogram) == info.vertices == len(ids)
+
+    _check_places(store, degree[place], rank[place])
+    _check_graph(store, pairs, place, rank)
+
+
+def _check_places(store: Store, degree, rank):
+    """Algorithm 1, written out; degree and rank by global id."""
+    parts = store.info.partitions
+    if parts == 1:
+        assert store.info.delegates == 0
+        return
+    threshold = store.info.threshold
+    delegates = store.delegates(TEAM)
+    assert delegates.tolist() == np.argsort(rank)[: len(delegates)].tolist()
+    assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
+    kept = layout.kept_subgraphs(parts, store.info.directed)
+    for p in range(parts):
+        forward = {}
+        for name in kept:
+            offsets, targets = store.subgraph(p, name, TEAM)
+            ends = name[-2:][::-1] if name.startswith("reverse-") else name
+            rows = delegates if ends[0] == "d" else np.arange(p, len(degree), parts)
+            assert len(offsets) == len(rows) + 1
+            found = set()
+            for row, u in enumerate(rows):
+                row_targets = targets[offsets[row] : offsets[row + 1]]
+                if ends[1] == "d":
+                    vs = delegates[row_targets]
+                else:
+                    vs = row_targets if name == "nn" else row_targets.astype(int) * parts + p
+                assert rank[vs].tolist() == sorted(rank[vs]), "hub first"
+                found |= {(int(u), int(v)) for v in vs}
+            if name.startswith("reverse-"):
+                assert found == {(v, u) for u, v in forward[name[-2:]]}
+                continue
+            forward[name] = found
+            for u, v in found:
+                kinds = ["d" if degree[end] > threshold else "n" for end in (u, v)]
+                assert name == "".join(kinds)
+                if degree[u] <= threshold:
+                    owner = u % parts
+                elif degree[v] <= threshold:
+                    owner = v % parts
+                elif degree[u] != degree[v]:
+                    owner = (u if degree[u] < degree[v] else v) % parts
+                else:
+                    owner = min(u, v) % parts
+                assert owner == p
+
+
+def _check_graph(store: Store, pairs, place, rank):
+    """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
+    graph = store.graph(TEAM)
+    for offsets, targets, wanted in (
+        (graph.offsets, graph.targets, pairs),
+        (graph.reverse_offsets, graph.reverse_targets, {(v, u) for u, v in pairs}),
+    ):
+        rows = [targets[offsets[u] : offsets[u + 1]] for u in range(len(place))]
+        assert {(int(place[u]), int(place[v])) for u, row in enumerate(rows) for v in row} == wanted
+        assert len(targets) == len(wanted)
+        for row in rows:
+            ranks = rank[place[row]].tolist()
+            assert ranks == sorted(ranks)
+
+
+def digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    content = [str(path.relative_to(folder)).encode() + path.read_bytes() for path in files]
+    return hashlib.sha256(b"".join(content)).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        BuildOptions(),
+        BuildOptions(partitions=3, threshold=20),
+        BuildOptions(partitions=4, directed=True, order="random"),
+    ],
+    ids=["one", "three", "four-directed"],
+)
+def test_same_bytes_for_any_threads_and_chunks(folders, monkeypatch, options):
+    src, dst = random_edges(1, 3000, 40_000)
+    seen = set()
+    for threads, chunk, keys in ((1, 1 << 20, 1 << 20), (3, 5000, 2000), (2, 1000, 1 << 20)):
+        monkeypatch.setattr(layout, "_KEYS_A_RANGE", keys)
+        monkeypatch.setattr(prepare, "_RANGES_AT_ONCE", 7)
+        folder = folders()
+        path = folder / "edges.parquet"
+        # Row groups stay the same: they are part of the input. Chunks are made of them.
+        pq.write_table(pa.table({"src": src, "dst": dst}), path, row_group_size=1000)
+        edges = open_edges(path)
+        chunks = edges.chunks(chunk)
+        monkeypatch.setattr(type(edges), "chunks", lambda self, chunks=chunks: chunks)
+        build_store(edges, folder / "graph.dg", options, Executor(threads))
+        monkeypatch.undo()
+        seen.add(digest(folder / "graph.dg"))
+    assert len(seen) == 1
+
+
+def test_default_partitions_grow_with_rows_alone():
+    assert layout.default_partitions(layout.ROWS_IN_ONE_PARTITION) == 1
+    assert layout.default_partitions(5 * layout.ROWS_IN_ONE_PARTITION) == 8
+
+
+@given(st.lists(st.integers(0, 50), max_size=200), st.integers(1, 9))
+def test_ranges_cover_rows(edges_by_row, wanted):
+    ranges = layout.cut_ranges(np.array(edges_by_row, np.uint32), wanted)
+    assert len(ranges) <= wanted
+    assert ranges.starts[0] == 0
+    assert ranges.starts[-1] == len(edges_by_row)
+    for row in range(len(edges_by_row)):
+        within = ranges.table[row >> ranges.shift]
+        assert ranges.starts[within] <= row < ranges.starts[within + 1]
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_threshold_is_the_one_the_paper_asks_for(data):
+    src, dst = random_edges(data.draw(st.integers(0, 99)), 60, 400)
+    _, counts = np.unique(np.concatenate([src, dst]), return_counts=True)
+    by_vertex = dict(zip(np.unique(np.concatenate([src, dst])), counts, strict=True))
+    degree = np.sort(counts)[::-1].astype(np.uint32)
+    partitions = data.draw(st.sampled_from([2, 8, 40, 200]))
+    higher = [max(by_vertex[u], by_vertex[v]) for u, v in zip(src, dst, strict=True)]
+    distinct, _ = degree_classes(degree)
+    rows_by_class = np.array([higher.count(value) for value in distinct])
+
+    chosen = choose_threshold(degree, distinct, rows_by_class, partitions, None)
+    nn = {t: sum(h <= t for h in higher) / len(higher) for t in range(degree.max() + 1)}
+    delegates = {t: int(np.count_nonzero(degree > t)) for t in nn}
+    most = 4 * len(degree) / partitions
+    within = [t for t in nn if nn[t] <= 0.10 and t in {0, *distinct.tolist()}]
+    if chosen.chosen_by == "nn":
+        assert chosen.value == max(within)
+        assert chosen.delegates <= most
+    else:
+        assert chosen.chosen_by == "delegates"
+        assert delegates[max(within)] > most
+        assert chosen.value == min(t for t in delegates if delegates[t] <= most)
+    assert chosen.delegates == delegates[chosen.value]
+    assert chosen.nn_share == pytest.approx(nn[chosen.value])
+
+
+def test_many_edges_of_one_vertex_spread_over_ranges(folders):
+    """A hub's row is a range of its own; the others share the rest."""
+    hub = np.zeros(50_000, np.int64)
+    store = build(folders(), hub, np.arange(1, 50_001), BuildOptions(partitions=4, threshold=10))
+    assert store.info.delegates == 1
+    assert store.info.subgraph_edges == {"nn": 0, "nd": 50_000, "dn": 50_000, "dd": 0}
+    assert open_store(store.path).graph(TEAM).edges == 100_000

@@ -1,0 +1,111 @@
+"""Generated rows depend on the recipe alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.kernels import generate
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.generate import Recipe
+
+RECIPES = [
+    Recipe("kronecker", scale=9, seed=3),
+    Recipe("uniform", scale=9, seed=3, edge_factor=4),
+    Recipe("grid", height=30, width=50, drop=0.3, seed=3),
+]
+
+
+def test_philox_known_answers():
+    """The test vectors that the authors of Philox4x32-10 publish (all zeros, all ones)."""
+    zeros = generate.philox(0, 0, 0)
+    assert [f"{int(word):08x}" for word in zeros] == [
+        "6627e8d5",
+        "e169c58d",
+        "bc57ac4c",
+        "9b00dbd8",
+    ]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.kind)
+def test_rows_do_not_depend_on_chunks(recipe):
+    whole = np.stack(recipe.rows(0, recipe.candidates))
+    cuts = [0, 1, 100, 777, recipe.candidates]
+    parts = [np.stack(recipe.rows(*pair)) for pair in itertools.pairwise(cuts)]
+    assert np.array_equal(whole, np.concatenate(parts, axis=1))
+    other = Recipe(**{**vars(recipe), "seed": 4})
+    assert not np.array_equal(whole, np.stack(other.rows(0, other.candidates)))
+
+
+def test_permutation_is_a_bijection():
+    for scale in (1, 2, 7, 12):
+        keys = generate._permutation_keys(5)
+        seen = {int(generate._permute(np.uint64(v), scale, keys)) for v in range(1 << scale)}
+        assert seen == set(range(1 << scale))
+
+
+def test_kronecker_quadrants():
+    """Scale 1 is one choice of quadrant a row: its four shares are A, B, C, D."""
+    recipe = Recipe("kronecker", scale=1, edge_factor=50_000)
+    src, dst = recipe.rows(0, recipe.candidates)
+    shares = np.sort(np.bincount(2 * src + dst, minlength=4) / recipe.candidates)
+    assert np.allclose(shares, [0.05, 0.19, 0.19, 0.57], atol=0.01)
+
+
+def test_kronecker_is_skewed_and_permuted():
+    recipe = Recipe("kronecker", scale=14)
+    src, dst = recipe.rows(0, recipe.candidates)
+    degree = np.bincount(np.concatenate([src, dst]), minlength=1 << 14)
+    assert degree.max() > 50 * degree.mean()
+    hubs = np.argsort(degree)[-16:]
+    assert hubs.min() < 1 << 12 < 3 << 12 < hubs.max()  # not all among the low numbers
+
+
+def test_grid():
+    src, dst = Recipe("grid", height=3, width=2).rows(0, 12)
+    pairs = set(zip(src.tolist(), dst.tolist(), strict=True))
+    assert pairs == {(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)}
+    kept = Recipe("grid", height=300, width=300, drop=0.2).rows(0, 180_000)[0]
+    assert len(kept) == pytest.approx(0.8 * 2 * 300 * 299, rel=0.02)
+
+
+def test_width_follows_scale():
+    assert Recipe("kronecker", scale=31).dtype == np.int32
+    assert Recipe("kronecker", scale=32).dtype == np.int64
+    src, _ = Recipe("kronecker", scale=40).rows(0, 1000)
+    assert src.max() > 2**32
+
+
+def test_command_writes_the_rows(ok, tmp_path):
+    document = ok(
+        *["generate", "kronecker", "--scale", "9", "--seed", "3", "--json"],
+        "-o",
+        tmp_path / "e",
+        "--threads",
+        2,
+    ).json
+    table = pq.read_table(tmp_path / "e")
+    src, dst = RECIPES[0].rows(0, RECIPES[0].candidates)
+    assert table["src"].to_numpy().tolist() == src.tolist()
+    assert table["dst"].to_numpy().tolist() == dst.tolist()
+    assert document["rows"] == len(src)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "kronecker", "scale": 0},
+        {"kind": "uniform", "scale": 99},
+        {"kind": "uniform", "scale": 9, "edge_factor": 0},
+        {"kind": "grid", "height": 0, "width": 5},
+        {"kind": "grid", "height": 1, "width": 1},
+        {"kind": "grid", "height": 5, "width": 5, "drop": 1.0},
+        {"kind": "kronecker", "scale": 9, "seed": -1},
+    ],
+)
+def test_impossible_recipes(wrong):
+    with pytest.raises(InputError):
+        Recipe(**wrong)

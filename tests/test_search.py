@@ -1,0 +1,154 @@
+"""Every backend and direction against the NumPy definition, on random graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import random_edges
+from delegraph.kernels import reference
+from delegraph.kernels.backend import get_backend
+from delegraph.kernels.check import Violations, check_edges, check_joined, check_tree
+from delegraph.kernels.cpu import ScanState, Team
+from delegraph.kernels.graph import Graph
+from delegraph.pipeline.communicator import SingleCommunicator
+from delegraph.pipeline.direction import choose
+from delegraph.pipeline.superstep import search
+
+DIRECTIONS = {
+    "chosen": choose,
+    "push": lambda *_: "push",
+    "pull": lambda *_: "pull",
+    "alternating": lambda forward, *_: ("push", "pull")[forward % 2],
+}
+BACKENDS = [("reference", 1), ("cpu", 1), ("cpu", 3)]
+
+
+@st.composite
+def graphs(draw):
+    """(src, dst, vertices, directed): any shape, with loops, duplicates and empty rows."""
+    vertices = draw(st.integers(1, 200))
+    edges = draw(st.integers(0, 600))
+    seed = draw(st.integers(0, 2**32))
+    rng = np.random.default_rng(seed)
+    skew = draw(st.sampled_from([1, 3]))
+    src, dst = (rng.random((2, edges)) ** skew * vertices).astype(np.uint32)
+    return src, dst, vertices, draw(st.booleans())
+
+
+def make_graph(src, dst, vertices, directed) -> Graph:
+    if directed:
+        forward = reference.compressed_rows(src, dst, vertices)
+        return Graph(*forward, *reference.compressed_rows(dst, src, vertices))
+    both = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return Graph.undirected(*reference.compressed_rows(*both, vertices))
+
+
+def violations_of(src, dst, directed, distance, parent, source, max_depth=None) -> Violations:
+    violations = Violations()
+    check_tree(distance, parent, source, max_depth, violations)
+    joined = np.zeros(len(distance), np.uint8)
+    blocks = [(src, dst)] if directed else [(src, dst), (dst, src)]
+    for u, v in blocks:
+        args = np.asarray(u, np.uint32), np.asarray(v, np.uint32)
+        check_edges(*args, distance, parent, max_depth, joined, violations)
+    check_joined(parent, joined, violations)
+    return violations
+
+
+@pytest.mark.parametrize("name", DIRECTIONS)
+@pytest.mark.parametrize(("backend", "threads"), BACKENDS)
+@given(graphs(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_search_against_definition(name, backend, threads, graph, data):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    expected = reference.distances(src, dst, vertices, source, directed)
+    found = search(
+        make_graph(*graph),
+        source,
+        get_backend(backend, threads),
+        SingleCommunicator(),
+        direction=DIRECTIONS[name],
+    )
+    assert found.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, found.distance, found.parent, source)
+    assert found.reached == np.count_nonzero(expected >= 0)
+    assert found.depth == expected.max()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", DIRECTIONS)
+def test_shared_work_is_right_every_time(name, directed):
+    """Large enough that several threads share each step; repeated to catch races."""
+    vertices = 60_000
+    src, dst = random_edges(7, vertices, 600_000)
+    graph = make_graph(src, dst, vertices, directed)
+    expected = reference.distances(src, dst, vertices, 5, directed)
+    backend = get_backend("cpu", 4)
+    for _ in range(10):
+        found = search(graph, 5, backend, SingleCommunicator(), direction=DIRECTIONS[name])
+        assert np.array_equal(found.distance, expected)
+        assert not violations_of(src, dst, directed, found.distance, found.parent, 5)
+
+
+@given(graphs(), st.data(), st.integers(1, 4), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_scan_against_definition(graph, data, blocks, threads):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    expected = reference.distances(src, dst, vertices, source, directed)
+    pairs = [(src[i::blocks].copy(), dst[i::blocks].copy()) for i in range(blocks)]
+    state = ScanState(pairs, vertices, source, directed)
+    while state.advance(Team(threads))[0]:
+        pass
+    assert state.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, state.distance, state.parent, source)
+
+
+@given(graphs(), st.data(), st.integers(0, 4))
+@settings(max_examples=60, deadline=None)
+def test_depth_limit(graph, data, max_depth):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    expected = reference.distances(src, dst, vertices, source, directed)
+    expected[expected > max_depth] = -1
+    backend = get_backend("cpu")
+    found = search(make_graph(*graph), source, backend, SingleCommunicator(), max_depth)
+    assert found.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, found.distance, found.parent, source, max_depth)
+
+
+def test_backends_count_the_same_work():
+    src, dst = random_edges(3, 300, 2000)
+    graph = make_graph(src, dst, 300, directed=False)
+    counted = {}
+    for name in ("reference", "cpu"):
+        found = search(graph, 1, get_backend(name), SingleCommunicator())
+        counted[name] = [
+            (step["direction"], step["frontier"], step["found"], step["edges_examined"])
+            for step in found.supersteps
+        ]
+    assert counted["reference"] == counted["cpu"]
+    assert {"push", "pull"} == {step[0]["all"] for step in counted["cpu"]}
+
+
+def test_wide_offsets():
+    """Graphs past 2^32 edges have 64-bit offsets: the same kernels, another compiled variant."""
+    src, dst = random_edges(3, 300, 2000)
+    graph = make_graph(src, dst, 300, directed=False)
+    offsets = graph.offsets.astype(np.uint64)
+    wide = Graph.undirected(offsets, graph.targets)
+    expected = reference.distances(src, dst, 300, 1)
+    for direction in DIRECTIONS.values():
+        found = search(wide, 1, get_backend("cpu", 2), SingleCommunicator(), direction=direction)
+        assert np.array_equal(found.distance, expected)
+
+
+def test_unknown_backend():
+    with pytest.raises(ValueError, match="no backend"):
+        get_backend("abacus")
+    with pytest.raises(ValueError, match="threads"):
+        Team(0)
