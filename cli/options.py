@@ -127,7 +127,7 @@ class ProgressLine:
                 return
             self._next = now + self._INTERVAL
             spent = now - self._started
-            left = f", {spent / done * (total - done):.0f} s left" if spent > 1 else ""
+            left = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
             click.echo(f"\r\x1b[K{step}: {done} of {total}{left}", nl=False, err=True)
 
     def __enter__(self) -> ProgressLine:

@@ -21,10 +21,12 @@ _SUFFIXES = (".parquet", ".parq", ".pq")
 
 @dataclass(frozen=True)
 class EdgeFile:
+    """A file of the input. row_groups: rows of each. metadata: its footer, parsed once."""
+
     path: str
     row_groups: tuple[int, ...]
-    """Rows of each row group."""
     bytes: int
+    metadata: pq.FileMetaData
 
 
 @dataclass(frozen=True)
@@ -76,29 +78,35 @@ class EdgeList:
 
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
         """The chunk's ids in batches of at most BATCH_ROWS rows, as ``id_type``, without nulls."""
-        path = chunk.file.path
-        columns = [self.src] if self.src == self.dst else [self.src, self.dst]
-        for group in chunk.row_groups:
-            try:
-                with pq.ParquetFile(path) as file:
+        path, group = chunk.file.path, chunk.row_groups.start
+        try:
+            with pq.ParquetFile(path, metadata=chunk.file.metadata) as file:
+                for group in chunk.row_groups:
                     for batch in file.iter_batches(
-                        BATCH_ROWS, row_groups=[group], columns=columns, use_threads=False
+                        BATCH_ROWS,
+                        row_groups=[group],
+                        columns=[self.src, self.dst],
+                        use_threads=False,
                     ):
-                        for name in columns:
-                            if batch.column(name).null_count:
-                                raise InputError(
-                                    f"{path}: column {name!r} holds nulls in row group {group}: "
-                                    "every row needs both ids"
-                                )
-                        src, dst = (
-                            _plain(batch.column(name), self.id_type)
-                            for name in (self.src, self.dst)
+                        yield (
+                            self._column(batch, self.src, path, group),
+                            self._column(batch, self.dst, path, group),
                         )
-                        yield src, dst
-            except (pa.ArrowException, OSError) as error:
-                raise InputError(
-                    f"{path}: row group {group} cannot be read: {_one_line(error)}"
-                ) from error
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{path}: row group {group} cannot be read: {_one_line(error)}"
+            ) from error
+
+    def _column(self, batch: pa.RecordBatch, name: str, path: str, group: int) -> pa.Array:
+        column = batch.column(name)
+        if column.null_count:
+            raise InputError(
+                f"{path}: column {name!r} holds nulls in row group {group}: "
+                "every row needs both ids"
+            )
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return column.cast(self.id_type)
 
 
 def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> EdgeList:
@@ -121,7 +129,7 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
             types.setdefault(_id_type(name, schema, column), f"{name}: column {column!r}")
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
         size = os.path.getsize(name)
-        files.append(EdgeFile(name, groups, size))
+        files.append(EdgeFile(name, groups, size, metadata))
         extremes.append(_extremes(metadata, src, dst))
         digest.update(f"{size}\0".encode())
         digest.update(_footer(name))
@@ -204,12 +212,6 @@ def _common_type(types: dict[pa.DataType, str]) -> pa.DataType:
 
 def _integer(kind: str, bits: int) -> pa.DataType:
     return pa.type_for_alias(f"{kind}{bits}")
-
-
-def _plain(column: pa.Array, id_type: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column.cast(id_type)
 
 
 def _extremes(metadata: pq.FileMetaData, src: str, dst: str) -> list[int] | None:

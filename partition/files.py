@@ -44,10 +44,26 @@ class FileRecord:
 def check_output(path: str | os.PathLike, overwrite: bool = False) -> None:
     """Refuse an output that exists (unless it may be replaced) or has no folder to stand in."""
     path = Path(path)
-    if os.path.lexists(path) and not overwrite:
-        raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
+    if os.path.lexists(path):
+        if not overwrite:
+            raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
+        if not _replaceable(path):
+            raise InputError(
+                f"{path} exists and does not look like an output of delegraph: remove it yourself"
+            )
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
+
+
+def _replaceable(path: Path) -> bool:
+    """A record, or a folder with nothing but the files of a store, a result or an edge list."""
+    if path.is_symlink() or not path.is_dir():
+        return path.name.endswith(".run.json")
+    return all(
+        file.suffix in (".parquet", ".npy") or file.name == "manifest.json"
+        for file in path.rglob("*")
+        if not file.is_dir()
+    )
 
 
 @contextlib.contextmanager
@@ -220,27 +236,43 @@ def read_array(path: Path, record: FileRecord, team: Team) -> NDArray:
         raise InputError(f"{path}: damaged: its header is not an array's") from error
 
 
+def read_array_blocks(
+    path: Path, record: FileRecord, dtype: DTypeLike
+) -> Iterator[tuple[int, NDArray]]:
+    """The array in pieces of a block each, verified: (index of the first element, elements)."""
+    size = np.dtype(dtype).itemsize
+    for k in range(len(record.xxh3)):
+        data = _read_part(path, record, range(k, k + 1), Team(1))
+        start = k * BLOCK_BYTES
+        if k == 0:
+            data, start = data[_HEADER_BYTES:], _HEADER_BYTES
+        yield (start - _HEADER_BYTES) // size, data.view(dtype)
+
+
 def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:
     """A file's bytes. Raises InputError naming the file if size or a checksum is off."""
-    data = np.empty(record.bytes, np.uint8)
+    return _read_part(path, record, range(len(record.xxh3)), team)
+
+
+def _read_part(path: Path, record: FileRecord, blocks: range, team: Team) -> NDArray[np.uint8]:
+    first = blocks.start * BLOCK_BYTES
+    data = np.empty(min(blocks.stop * BLOCK_BYTES, record.bytes) - first, np.uint8)
 
     def read_block(k: int) -> bool:
-        block = data[k * BLOCK_BYTES : (k + 1) * BLOCK_BYTES]
+        block = data[k * BLOCK_BYTES - first : (k + 1) * BLOCK_BYTES - first]
         got = os.preadv(descriptor, [block], k * BLOCK_BYTES)
         return got == len(block) and xxhash.xxh3_64_hexdigest(block) == record.xxh3[k]
 
     try:
         descriptor = os.open(path, os.O_RDONLY)
+        try:
+            good: Sequence[bool] = team.map(read_block, blocks)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        good: Sequence[bool] = team.map(read_block, range(len(record.xxh3)))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
     if not all(good):
-        block = good.index(False)
+        block = blocks[good.index(False)]
         raise InputError(
             f"{path}: damaged: block {block} (bytes from {block * BLOCK_BYTES:,}) does not match "
             "its checksum; build the store again"

@@ -48,6 +48,12 @@ class Ids:
             return dense.cast(self.id_type)
         return self.values.take(dense).cast(self.id_type)
 
+    def find(self, value: int | str) -> int | None:
+        """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
+        if self.values is not None:
+            return find_id(self.values, value)
+        return value if isinstance(value, int) and 0 <= value < self.domain else None
+
 
 def parse_id(text: str, id_type: pa.DataType) -> int | str:
     """A vertex as typed on a command line, as a value of the graph's type."""

@@ -74,7 +74,7 @@ def cut_ranges(edges_by_row: NDArray[np.integer], ranges: int) -> Ranges:
     groups = np.add.reduceat(edges, np.arange(0, rows, 1 << shift)) if rows else edges
     before = np.cumsum(groups) - groups
     total = max(1, int(np.sum(groups)))
-    wanted = (before * ranges) // total
+    wanted = np.minimum((before * ranges) // total, ranges - 1)  # rows without edges come last
     cut = np.diff(wanted, prepend=-1) > 0
     table = (np.cumsum(cut) - 1).astype(np.uint32)
     starts = np.append(np.flatnonzero(cut) << shift, rows).astype(np.int64)

@@ -40,6 +40,11 @@ class VertexOrder:
     def vertices(self) -> int:
         return len(self.dense_of_rank)
 
+    def by_id(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Ranks and global ids of all vertices by rising id."""
+        ranks = self.rank_of_dense[self.rank_of_dense != UNREACHED]
+        return ranks, ranks if self.global_of_rank is None else self.global_of_rank[ranks]
+
 
 def order_vertices(
     degree: NDArray[np.unsignedinteger], present: NDArray[np.uint8], order: Order

@@ -28,13 +28,14 @@ from ..kernels.cpu import Team
 from ..kernels.graph import Graph
 from ..kernels.sort import radix_sort
 from .arrow import as_numpy
-from .build import Rows
+from .build import Rows, offset_type
 from .errors import InputError
 from .files import (
     ArrayWriter,
     ChecksummedFile,
     FileRecord,
     read_array,
+    read_array_blocks,
     read_verified,
     write_file,
 )
@@ -109,7 +110,7 @@ class StoreWriter:
         """
         stem = f"partition-{partition:04}/{name}"
         (self._folder / stem).parent.mkdir(exist_ok=True)
-        dtype = np.uint32 if most_edges < 2**32 else np.uint64
+        dtype = offset_type(most_edges)
         offsets = ArrayWriter(self._folder / f"{stem}.offsets.npy", dtype)
         targets = ArrayWriter(self._folder / f"{stem}.targets.npy", np.uint32)
         try:
@@ -161,7 +162,7 @@ class Store:
         """Columns of the vertex table, a row a vertex, by rising user id."""
         name = "vertices.parquet"
         data = read_verified(self.path / name, self.files[name], team)
-        return pq.read_table(pa.BufferReader(pa.py_buffer(data)), columns=list(columns))
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).read(columns=list(columns))
 
     def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
         """(offsets, targets) as they are stored."""
@@ -180,7 +181,8 @@ class Store:
     def edge_blocks(self, team: Team) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         """All edges as (sources, targets) in global ids, block by block.
 
-        Undirected edges come in both directions, directed ones once.
+        Undirected edges come in both directions, directed ones once. Holds the offsets of one
+        subgraph and one block of targets at a time.
         """
         delegates = self.delegates(team)
         for p in range(self.info.partitions):
@@ -189,12 +191,17 @@ class Store:
             )  # global id of each local id
             assert len(normals) == local_rows(self.info.vertices, self.info.partitions, p)
             for name in kept_subgraphs(self.info.partitions, directed=False):
-                offsets, targets = self.subgraph(p, name, team)
+                stem = f"partition-{p:04}/{name}"
+                offsets = self.array(f"{stem}.offsets.npy", team)
                 rows = normals if name[0] == "n" else delegates
-                for sources, block in expand_rows(offsets, targets):
+                file = f"{stem}.targets.npy"
+                for start, targets in read_array_blocks(
+                    self.path / file, self.files[file], np.uint32
+                ):
+                    sources = rows[rows_of_edges(offsets, start, start + len(targets))]
                     if name != "nn":
-                        block = (normals if name[1] == "n" else delegates)[block]
-                    yield rows[sources], block
+                        targets = (normals if name[1] == "n" else delegates)[targets]
+                    yield sources, targets
 
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""
@@ -225,17 +232,25 @@ class Store:
         return rank
 
 
+def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
+    """Row of each of the edges ``start <= e < stop`` of compressed sparse rows.
+
+    >>> rows_of_edges(np.array([0, 2, 2, 5]), 1, 4).tolist()
+    [0, 2, 2]
+    """
+    first = int(np.searchsorted(offsets, start, side="right")) - 1
+    last = int(np.searchsorted(offsets, stop, side="left"))
+    bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
+    return np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
+
+
 def expand_rows(
     offsets: NDArray, targets: NDArray[np.uint32]
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
     """Compressed sparse rows as pairs (row, target), in blocks of bounded size."""
     for start in range(0, len(targets), _EDGE_BLOCK):
         stop = min(start + _EDGE_BLOCK, len(targets))
-        first = int(np.searchsorted(offsets, start, side="right")) - 1
-        last = int(np.searchsorted(offsets, stop, side="left"))
-        bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
-        rows = np.arange(first, last, dtype=np.uint32)
-        yield np.repeat(rows, np.diff(bounds)), targets[start:stop]
+        yield rows_of_edges(offsets, start, stop), targets[start:stop]
 
 
 def _rows_by_rank(

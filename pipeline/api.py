@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..partition.store import Store
-from .bench import BenchReport, bench_store
-from .bfs import SearchOptions, search_to_result
 from .execute import Executor, Progress, available_threads
-from .generate import Kind, Recipe, generate_edges
-from .metrics import RunRecord
-from .prepare import BuildOptions, build_graph
-from .validate import Verdict, validate_result
+
+# Each function loads what it needs itself, so that none waits for the others' modules.
+if TYPE_CHECKING:
+    from ..partition.store import Store
+    from .bench import BenchReport
+    from .generate import Kind
+    from .metrics import RunRecord
+    from .validate import Verdict
 
 AnyPath = str | PathLike[str]
 
@@ -35,6 +36,8 @@ def generate(
     **recipe: Any,
 ) -> int:
     """Write a synthetic edge list; ``recipe``: the fields of Recipe. Returns its rows."""
+    from .generate import Recipe, generate_edges
+
     executor = Executor(threads or available_threads(), progress)
     return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
 
@@ -49,6 +52,9 @@ def build(
     **options: Any,
 ) -> Store:
     """Prepare a Parquet edge list as a store; ``options``: the fields of BuildOptions."""
+    from .build import build_graph
+    from .prepare import BuildOptions
+
     executor = Executor(threads or available_threads(), progress)
     return build_graph(str(edges), Path(output), BuildOptions(**options), executor, overwrite)
 
@@ -68,6 +74,9 @@ def bfs(
 
     Writes the result folder and the run's record beside it; returns the record.
     """
+    from .bfs import SearchOptions, search_to_result
+    from .prepare import BuildOptions
+
     threads = threads or available_threads()
     return search_to_result(
         str(graph),
@@ -82,6 +91,8 @@ def bfs(
 
 def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> Verdict:
     """Judge a result against its graph by Graph500's rules."""
+    from .validate import validate_result
+
     return validate_result(str(store), str(result), threads or available_threads())
 
 
@@ -94,4 +105,6 @@ def bench(
     progress: Progress | None = None,
 ) -> BenchReport:
     """Search from many random sources, validate each result, measure traversal rates."""
+    from .bench import bench_store
+
     return bench_store(str(store), sources, seed, threads or available_threads(), progress)

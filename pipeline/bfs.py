@@ -2,24 +2,25 @@
 
 A store is loaded and searched with push and pull. An edge list is searched by scans, passes
 over its unordered edges, while that is cheaper than preparing it; a graph with more levels
-than that is built into a temporary store first.
+than that is prepared in memory first, as a store of one partition would be.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._version import __version__
 from ..kernels.backend import get_backend
 from ..kernels.cpu import ScanState, Team, warm_up_scan
+from ..kernels.graph import Graph
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.ids import parse_id
 from ..partition.store import Store, is_store, open_store
+from .build import build_store, graph_record
 from .communicator import Counters, SingleCommunicator
 from .execute import Executor
 from .metrics import (
@@ -31,19 +32,13 @@ from .metrics import (
     command_record,
     write_record,
 )
-from .prepare import (
-    BuildOptions,
-    build_store,
-    graph_fingerprint,
-    graph_record,
-    read_edges,
-    warm_up_build,
-    warm_up_read,
-)
+from .prepare import BuildOptions, graph_in_memory, prepare, warm_up_build
+from .read import graph_fingerprint, read_edges, warm_up_read
 from .result import (
     ResultInfo,
     VertexNames,
     names_of_ids,
+    names_of_order,
     names_of_store,
     write_result,
 )
@@ -79,7 +74,6 @@ class _Searched:
     names: VertexNames
     found: Found
     graph: GraphRecord
-    source: int | str
     layout: str
     method: str
 
@@ -101,26 +95,26 @@ def search_to_result(
     bad input or a source that is not in the graph, before anything is written.
     """
     output = Path(output)
-    check_outputs(output, overwrite)
-    clock = Clock()
+    check_outputs(output, overwrite, path)
+    run = _Run(source, options, executor, Clock())
     if is_store(path):
         if build_options is not None:
             raise InputError(f"{path} is a store: how to read and build it was decided with it")
-        searched = _search_store(open_store(path), source, options, executor, clock)
+        searched = _search_store(open_store(path), run)
     else:
-        build_options = build_options or BuildOptions()
-        edges = open_edges(path, build_options.src, build_options.dst)
-        value = parse_id(source, edges.id_type)
-        scanned = None
-        if not build_options.shapes_store:
-            scanned = _search_edges(edges, value, options, build_options.directed, executor, clock)
-        searched = scanned or _build_and_search(
-            edges, source, output, options, build_options, executor, clock
-        )
-    with clock.phase("write"):
+        choices = build_options or BuildOptions()
+        edges = open_edges(path, choices.src, choices.dst)
+        parse_id(source, edges.id_type)  # a wrong type is told before anything is read
+        if choices.shapes_store:
+            searched = _search_through_store(edges, output, choices, run)
+        else:
+            searched = _search_by_scans(edges, choices, run)
+            searched = searched or _search_by_rows(edges, choices, run)
+    value = parse_id(source, searched.names.id_type)
+    with run.clock.phase("write"):
         info = ResultInfo(
             graph=searched.graph["fingerprint"],
-            source=searched.source,
+            source=value,
             directed=searched.graph["directed"],
             max_depth=options.max_depth,
             version=__version__,
@@ -132,97 +126,109 @@ def search_to_result(
         layout=searched.layout,
         graph=searched.graph,
         search=SearchRecord(
-            source=searched.source,
+            source=value,
             max_depth=options.max_depth,
             method=searched.method,
             reached=searched.found.reached,
             depth=searched.found.depth,
         ),
-        seconds=clock.seconds,
+        seconds=run.clock.seconds,
         supersteps=searched.found.supersteps,
     )
     write_record(output, record)
     return record
 
 
-def _find(names: VertexNames, source: str, where: str | os.PathLike) -> tuple[int | str, int]:
-    value = parse_id(source, names.id_type)
-    place = names.find(value)
-    if place is None:
-        raise InputError(f"source {value!r} is not a vertex of {where}")
-    return value, place
+@dataclass(frozen=True)
+class _Run:
+    """What every way to search shares."""
+
+    source: str
+    options: SearchOptions
+    executor: Executor
+    clock: Clock
+
+    def find(self, names: VertexNames) -> int:
+        value = parse_id(self.source, names.id_type)
+        place = names.find(value)
+        if place is None:
+            raise InputError(f"source {value!r} is not a vertex of the graph")
+        return place
+
+    def search(self, graph: Graph, source: int) -> Found:
+        backend = get_backend("cpu", self.options.threads)
+        with self.clock.phase("compile"):
+            self.executor.step("compile", backend.warm_up, [graph])
+        with self.clock.phase("search"):
+            return search(graph, source, backend, SingleCommunicator(), self.options.max_depth)
 
 
-def _search_store(
-    store: Store, source: str, options: SearchOptions, executor: Executor, clock: Clock
-) -> _Searched:
-    backend = get_backend("cpu", options.threads)
-    team = Team(options.threads)
-    with clock.phase("load"):
+def _search_store(store: Store, run: _Run) -> _Searched:
+    team = Team(run.options.threads)
+    with run.clock.phase("load"):
         names = names_of_store(store, team)
-        value, place = _find(names, source, store.path)
+        source = run.find(names)
         graph = store.graph(team)
-    with clock.phase("compile"):
-        executor.step("compile", backend.warm_up, [graph])
-    with clock.phase("search"):
-        found = search(graph, place, backend, SingleCommunicator(), options.max_depth)
+    found = run.search(graph, source)
     layout = "csr" if store.info.partitions == 1 else "delegate"
-    return _Searched(names, found, graph_record(store), value, layout, "push-pull")
+    return _Searched(names, found, graph_record(store), layout, "push-pull")
 
 
-def _build_and_search(
-    edges: EdgeList,
-    source: str,
-    output: Path,
-    options: SearchOptions,
-    build_options: BuildOptions,
-    executor: Executor,
-    clock: Clock,
+def _search_through_store(
+    edges: EdgeList, output: Path, choices: BuildOptions, run: _Run
 ) -> _Searched:
     """Through a temporary store beside the output, gone afterwards."""
     with tempfile.TemporaryDirectory(
         prefix=f".{output.name}.graph-", dir=output.absolute().parent
     ) as folder:
-        with clock.phase("compile"):
-            warm_up_build(edges, build_options.directed, executor)
-        with clock.phase("load"):
-            store = build_store(edges, Path(folder) / "graph.dg", build_options, executor)
-        return _search_store(store, source, options, executor, clock)
+        with run.clock.phase("compile"):
+            warm_up_build(edges, choices.directed, run.executor)
+        with run.clock.phase("load"):
+            store = build_store(edges, Path(folder) / "graph.dg", choices, run.executor)
+        return _search_store(store, run)
 
 
-def _search_edges(
-    edges: EdgeList,
-    source: int | str,
-    options: SearchOptions,
-    directed: bool,
-    executor: Executor,
-    clock: Clock,
-) -> _Searched | None:
+def _search_by_rows(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searched:
+    """Like through a store, but without writing it: the rows of one partition, in memory."""
+    with run.clock.phase("compile"):
+        warm_up_build(edges, choices.directed, run.executor)
+    with run.clock.phase("load"):
+        dense = read_edges(edges, run.executor)
+        prepared = prepare(dense, replace(choices, partitions=1), run.executor)
+        names = names_of_order(prepared.ids, prepared.order)
+        source = run.find(names)
+        graph = graph_in_memory(prepared, run.executor)
+    record = _edges_record(edges, choices.directed, graph.vertices)
+    del dense, prepared
+    return _Searched(names, run.search(graph, source), record, "csr", "push-pull")
+
+
+def _search_by_scans(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searched | None:
     """By scans; None if the graph has too many levels for that."""
-    with clock.phase("compile"):
-        warm_up_read(edges, executor)
-        executor.step("compile", lambda _: warm_up_scan(), [None])
-    with clock.phase("load"):
-        dense = read_edges(edges, executor)
+    with run.clock.phase("compile"):
+        warm_up_read(edges, run.executor)
+        run.executor.step("compile", lambda _: warm_up_scan(), [None])
+    with run.clock.phase("load"):
+        dense = read_edges(edges, run.executor)
         names = names_of_ids(dense.ids, dense.present)
-        place = names.find(source)
-        if place is None:
-            raise InputError(f"source {source!r} is not a vertex of the edge list")
-    team = Team(options.threads)
-    with clock.phase("search"):
-        found = _scan(
-            ScanState(dense.blocks, dense.ids.domain, place, directed), team, options.max_depth
-        )
+        source = run.find(names)
+    with run.clock.phase("search"):
+        state = ScanState(dense.blocks, dense.ids.domain, source, choices.directed)
+        found = _scan(state, Team(run.options.threads), run.options.max_depth)
     if found is None:
         return None
-    record = GraphRecord(
+    record = _edges_record(edges, choices.directed, len(names.index))
+    return _Searched(names, found, record, "edges", "scan")
+
+
+def _edges_record(edges: EdgeList, directed: bool, vertices: int) -> GraphRecord:
+    return GraphRecord(
         fingerprint=graph_fingerprint(edges, directed),
         directed=directed,
-        vertices=len(names.index),
+        vertices=vertices,
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
-    return _Searched(names, found, record, source, "edges", "scan")
 
 
 def _scan(state: ScanState, team: Team, max_depth: int | None) -> Found | None:

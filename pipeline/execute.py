@@ -46,6 +46,8 @@ class Executor:
         """
         started = time.perf_counter()
         done: list[int] = []
+        if self._progress:
+            self._progress(name, 0, len(items))
 
         def run(i: int) -> Result:
             result = task(items[i])

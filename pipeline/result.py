@@ -21,6 +21,7 @@ from ..partition.edges import is_string
 from ..partition.errors import InputError
 from ..partition.files import new_folder
 from ..partition.ids import Ids, find_id
+from ..partition.order import VertexOrder
 from ..partition.store import Store
 
 ROW_GROUP = 1 << 20
@@ -65,14 +66,27 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     return VertexNames(id_type, index, decode, find)
 
 
+def names_of_order(ids: Ids, order: VertexOrder) -> VertexNames:
+    """Names for arrays by global id, of a graph ordered by degree (global ids are ranks)."""
+    dense_of_rank = as_arrow(order.dense_of_rank)
+
+    def decode(places: pa.Array) -> pa.Array:
+        return ids.decode(dense_of_rank.take(places))
+
+    def find(value: int | str) -> int | None:
+        dense = ids.find(value)
+        known = dense is not None and order.rank_of_dense[dense] != UNREACHED
+        return int(order.rank_of_dense[dense]) if known else None
+
+    return VertexNames(ids.id_type, order.by_id()[1], decode, find)
+
+
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
     """Names for arrays by dense id."""
 
     def find(value: int | str) -> int | None:
-        if ids.values is not None:
-            return find_id(ids.values, value)
-        known = isinstance(value, int) and 0 <= value < ids.domain and present[value]
-        return int(value) if known else None
+        dense = ids.find(value)
+        return dense if dense is not None and present[dense] else None
 
     index = np.flatnonzero(present).astype(np.uint32)
     return VertexNames(ids.id_type, index, ids.decode, find)

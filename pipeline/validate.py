@@ -127,7 +127,7 @@ def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
         RuleVerdict(rule=0, meaning=ROWS_RULE, violations=0, example=[]),
         Violations(),
     )
-    seen = np.zeros(vertices, np.int64)
+    seen = np.zeros(vertices, np.uint8)
     places = _Places(names)
     for batch in result.batches():
         vertex, known = places(batch.column("vertex"))
@@ -138,7 +138,8 @@ def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
         has_parent = valid(batch.column("parent"))
 
         at = vertex[known]
-        seen += np.bincount(at, minlength=vertices)
+        once, times = np.unique(at, return_counts=True)
+        seen[once] = np.minimum(seen[once] + times, 2)
         claim.distance[at] = np.clip(distance[known], -1, 2**31 - 1)
         claim.parent[at] = np.where(parent_known, parent, UNREACHED)[known]
         for rule, wrong in ((2, negative & known), (5, has_parent & ~parent_known & known)):

@@ -20,8 +20,9 @@ from delegraph.partition.edges import open_edges
 from delegraph.partition.order import choose_threshold, degree_classes
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import prepare
+from delegraph.pipeline.build import build_store
 from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.prepare import BuildOptions, build_store
+from delegraph.pipeline.prepare import BuildOptions
 
 TEAM = Team(2)
 

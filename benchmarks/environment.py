@@ -1,0 +1,62 @@
+"""What every benchmark prints first: machine, versions, command."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def describe(packages: tuple[str, ...]) -> dict:
+    """Hardware, versions of ``packages`` and the command, for a benchmark's results."""
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
+    memory = next(
+        int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
+    return {
+        "date": date.today().isoformat(),
+        "command": " ".join(["python", *sys.argv]),
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory,
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in ("delegraph", *packages)},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def show(environment: dict) -> None:
+    print(
+        f"{environment['cpu']}, {environment['cores']} cores, "
+        f"{environment['memory_bytes'] / 2**30:.0f} GiB; Python {environment['python']}"
+    )
+    print(", ".join(f"{name} {found}" for name, found in environment["versions"].items() if found))
+    print(environment["command"], flush=True)
+
+
+def keep(name: str, environment: dict, results: list[dict]) -> None:
+    """Write ``results/NAME.json``: the environment and the figures that were printed."""
+    RESULTS.mkdir(exist_ok=True)
+    document = {"environment": environment, "results": results}
+    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
