@@ -19,7 +19,7 @@ import environment
 import numpy as np
 
 from delegraph.kernels.backend import get_backend
-from delegraph.kernels.cpu import Team
+from delegraph.kernels.team import Team
 from delegraph.partition.store import open_store
 from delegraph.pipeline import direction
 from delegraph.pipeline.communicator import SingleCommunicator

@@ -83,6 +83,11 @@ def main() -> None:
     parser.add_argument("--graphs", default="kron20,kron22,grid2000")
     parser.add_argument("--tools", default=",".join(PEERS))
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        help="interpreter that delegraph is installed for, say without the peers beside it",
+    )
     parser.add_argument("--limit", type=float, default=60, help="seconds a run may take")
     options = parser.parse_args()
     about = environment.describe(tuple(PEERS))
@@ -102,7 +107,7 @@ def main() -> None:
 def compare(graph: str, edges: Path, source: int, options, folder: Path) -> list[dict]:
     out = folder / "out.parquet"
     own = f"-m delegraph bfs {edges} --source {source} -o {folder}/out --overwrite --quiet"
-    commands = {"delegraph": [sys.executable, *own.split()]}
+    commands = {"delegraph": [options.python, *own.split()]}
     for tool in options.tools.split(","):
         script = [sys.executable, str(HERE / "peers.py"), tool]
         commands[tool] = [*script, str(edges), str(source), str(out)]

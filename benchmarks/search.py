@@ -27,8 +27,8 @@ import peers
 from end_to_end import GRAPHS
 
 from delegraph.kernels.backend import get_backend
-from delegraph.kernels.cpu import Team
 from delegraph.kernels.graph import Graph
+from delegraph.kernels.team import Team
 from delegraph.partition.arrow import as_numpy
 from delegraph.partition.store import expand_rows, open_store
 from delegraph.pipeline.communicator import SingleCommunicator

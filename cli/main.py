@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
@@ -52,6 +53,22 @@ def cli() -> None:
     Data go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed while running
     or the answer is wrong, 2 wrong use or bad input.
     """
+
+
+def run() -> NoReturn:
+    """The program: ``main``, and out.
+
+    Everything is written and closed by then; taking the interpreter apart would cost as much
+    again as a small search.
+    """
+    code: Any = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 0)
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ class SearchState:
 
 
 class Backend(Protocol):
-    """Advances a search by one level, in the direction it is told.
+    """Advances a search in the direction it is told.
 
     Both directions find the same vertices; a vertex reached from several may get any of
     them as its parent.
@@ -72,8 +72,12 @@ class Backend(Protocol):
         """The state of a search whose frontier is ``source`` alone."""
         ...
 
-    def push(self, state: SearchState, work: int) -> Work:
-        """Follow the ``work`` edges that leave the frontier."""
+    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
+        """Follow the ``work`` edges that leave the frontier.
+
+        Goes on, up to ``levels`` levels in all, while a level is too small for its direction to
+        matter; returns the work of each.
+        """
         ...
 
     def pull(self, state: SearchState) -> Work:

@@ -1,15 +1,14 @@
 """Push: follow the edges that leave the frontier (top-down step).
 
-``push_vertices`` walks a short frontier vertex by vertex on one thread. ``push_edges`` is
-run by several threads at once, each taking runs of equally many *edges*, found in the
-prefix sums of the frontier's degrees: no degree distribution unbalances it (Bisson et al.,
-Parallel Distributed BFS on the Kepler Architecture, section on mapping edges to threads).
+``push_levels`` walks short frontiers vertex by vertex on one thread, level after level: on a
+graph of thousands of tiny levels, returning to Python after each would cost more than the
+level. ``push_edges`` is run by several threads at once, each taking runs of equally many
+*edges*, found in the prefix sums of the frontier's degrees: no degree distribution unbalances
+it (Bisson et al., Parallel Distributed BFS on the Kepler Architecture, section on mapping edges
+to threads).
 
-A vertex belongs to the thread that sets its bit in ``visited``; that thread alone writes
-its distance and parent, so one search has exactly one parent a vertex.
-
-Both return (found, forward, backward): vertices found, edges that leave them, edges that
-enter them.
+A vertex belongs to the thread that sets its bit in ``visited``; that thread alone writes its
+distance and parent, so one search has exactly one parent a vertex.
 """
 
 import numpy as np
@@ -32,24 +31,53 @@ def _claim(visited, v):
 
 
 @njit(nogil=True, cache=True)
-def push_vertices(
-    offsets, targets, reverse_offsets, frontier, visited, distance, parent, level, found
+def push_levels(
+    offsets,
+    targets,
+    reverse_offsets,
+    queue,
+    frontier,
+    visited,
+    distance,
+    parent,
+    level,
+    most_work,
+    works,
 ):
-    count = 0
-    forward = 0
-    backward = 0
-    for i in range(frontier.shape[0]):
-        u = frontier[i]
-        for e in range(offsets[u], offsets[u + 1]):
-            v = targets[e]
-            if _claim(visited, v):
-                distance[v] = level
-                parent[v] = u
-                found[count] = v
-                count += 1
-                forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
-                backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
-    return count, forward, backward
+    """Push one level, and more while the frontier has at most ``most_work`` edges to follow.
+
+    queue: uint32 (n,), its first ``frontier`` entries the frontier of ``level``; receives what is
+    found, level after level. works: int64 (levels, 3), receives what Work holds of each: vertices
+    found, edges that leave them, edges that enter them. Returns levels done and the place in
+    ``queue`` of the last one's vertices.
+    """
+    start = 0
+    stop = frontier
+    done = 0
+    while True:
+        level += 1
+        forward = 0
+        backward = 0
+        end = stop
+        for i in range(start, stop):
+            u = queue[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if _claim(visited, v):
+                    distance[v] = level
+                    parent[v] = u
+                    queue[end] = v
+                    end += 1
+                    forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+                    backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
+        start = stop
+        stop = end
+        works[done, 0] = stop - start
+        works[done, 1] = forward
+        works[done, 2] = backward
+        done += 1
+        if done == works.shape[0] or forward == 0 or forward > most_work:
+            return done, start
 
 
 @njit(nogil=True, cache=True)
@@ -77,7 +105,12 @@ def push_edges(
     found,
     cursors,
 ):
-    """``cursors``: int64, two zeros before the first thread starts: edges taken, vertices found."""
+    """One level. found: uint32, receives the vertices found, in no order.
+
+    cursors: int64, two zeros before the first thread starts: edges taken, vertices found.
+    Returns what Work holds of this thread's share: vertices found, edges that leave them, edges
+    that enter them.
+    """
     count = 0
     forward = 0
     backward = 0

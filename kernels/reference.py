@@ -65,14 +65,14 @@ class ReferenceBackend:
     def start(self, graph: Graph, source: int) -> SearchState:
         return SearchState.at(graph, source)
 
-    def push(self, state: SearchState, work: int) -> Work:
+    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
         graph = state.graph
         frontier = np.flatnonzero(state.distance == state.level)
         edges = _row_edges(graph.offsets, frontier)
         sources = np.repeat(frontier, np.diff(graph.offsets)[frontier])
         targets = graph.targets[edges]
         new = state.distance[targets] < 0
-        return _found(state, targets[new], sources[new], len(edges))
+        return [_found(state, targets[new], sources[new], len(edges))]
 
     def pull(self, state: SearchState) -> Work:
         graph = state.graph

@@ -46,11 +46,6 @@ class Rows:
     targets: NDArray[np.uint32]
 
 
-def offset_type(most_edges: int) -> type[np.unsignedinteger]:
-    """Type of the offsets of rows that hold at most so many edges: 32 bits while they can."""
-    return np.uint32 if most_edges < 2**32 else np.uint64
-
-
 def count_degrees(
     blocks: Sequence[Block], domain: int, dtype: DTypeLike, directed: bool
 ) -> tuple[NDArray, NDArray, int]:

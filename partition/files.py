@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from ..kernels.cpu import Team
+from ..kernels.team import Team
 from .errors import DelegraphError, InputError
 
 BLOCK_BYTES = 1 << 22
@@ -78,9 +78,12 @@ def new_folder(path: str | os.PathLike) -> Iterator[Path]:
         with naming_full_disk(path):
             os.chmod(partial, 0o777 & ~_umask())
             yield partial
-            _sync_folder(partial)
+            for folder, _, names in os.walk(partial):
+                for name in names:
+                    _sync(Path(folder, name))
+                _sync(Path(folder))
             _replace(partial, path)
-            _sync_folder(path.parent)
+            _sync(path.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -137,7 +140,8 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(path: Path) -> None:
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -184,8 +188,6 @@ class ChecksummedFile:
     def close(self) -> FileRecord:
         if self._in_block:
             self._end_block()
-        self._file.flush()
-        os.fsync(self._file.fileno())
         self._file.close()
         return FileRecord(self._bytes, tuple(self._hashes))
 

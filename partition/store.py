@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
-from ..kernels.cpu import Team
 from ..kernels.graph import Graph
 from ..kernels.sort import radix_sort
+from ..kernels.team import Team
 from .arrow import as_numpy
-from .build import Rows, offset_type
+from .build import Rows
 from .errors import InputError
 from .files import (
     ArrayWriter,
@@ -110,7 +110,7 @@ class StoreWriter:
         """
         stem = f"partition-{partition:04}/{name}"
         (self._folder / stem).parent.mkdir(exist_ok=True)
-        dtype = offset_type(most_edges)
+        dtype = np.uint32 if most_edges < 2**32 else np.uint64
         offsets = ArrayWriter(self._folder / f"{stem}.offsets.npy", dtype)
         targets = ArrayWriter(self._folder / f"{stem}.targets.npy", np.uint32)
         try:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..kernels.backend import get_backend
 from ..kernels.check import Violations, check_edges, check_joined, check_tree
-from ..kernels.cpu import Team
 from ..kernels.graph import Graph
+from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy
 from ..partition.errors import DelegraphError, InputError
 from ..partition.store import Store, expand_rows, open_store

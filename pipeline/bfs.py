@@ -1,21 +1,24 @@
 """Breadth-first search, from a store or an edge list to a result on disk.
 
 A store is loaded and searched with push and pull. An edge list is searched by scans, passes
-over its unordered edges, while that is cheaper than preparing it; a graph with more levels
-than that is prepared in memory first, as a store of one partition would be.
+over its unordered edges; when a graph proves to have many levels, the search goes on in rows of
+the edges that are left.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .._version import __version__
 from ..kernels.backend import get_backend
-from ..kernels.cpu import ScanState, Team, warm_up_scan
+from ..kernels.edge_search import EdgeSearch, warm_up_edge_search
 from ..kernels.graph import Graph
+from ..kernels.team import Team
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.ids import parse_id
@@ -28,28 +31,27 @@ from .metrics import (
     GraphRecord,
     RunRecord,
     SearchRecord,
+    SuperstepRecord,
     check_outputs,
     command_record,
     write_record,
 )
-from .prepare import BuildOptions, graph_in_memory, prepare, warm_up_build
+from .prepare import BuildOptions, warm_up_build
 from .read import graph_fingerprint, read_edges, warm_up_read
 from .result import (
     ResultInfo,
     VertexNames,
     names_of_ids,
-    names_of_order,
     names_of_store,
     write_result,
 )
-from .superstep import Found, search, superstep_record
+from .superstep import Found, resume, search, superstep_record
 
 SCAN_BUDGET = 8
-"""Scans may look at this many times the rows before the search turns to a store instead.
+"""Scans may look at this many times the rows; after that the search goes on in rows.
 
-Preparing a graph costs about as much as ten scans of all its rows, and a scan drops the rows
-whose use is past: on graphs of few levels all scans together look at about three times the
-rows.
+Making rows costs about as much as ten scans of all edges, and a scan drops the edges whose use
+is past: on graphs of few levels all scans together look at three to six times the rows.
 """
 
 
@@ -108,8 +110,7 @@ def search_to_result(
         if choices.shapes_store:
             searched = _search_through_store(edges, output, choices, run)
         else:
-            searched = _search_by_scans(edges, choices, run)
-            searched = searched or _search_by_rows(edges, choices, run)
+            searched = _search_edges(edges, choices, run)
     value = parse_id(source, searched.names.id_type)
     with run.clock.phase("write"):
         info = ResultInfo(
@@ -119,7 +120,8 @@ def search_to_result(
             max_depth=options.max_depth,
             version=__version__,
         )
-        write_result(output, searched.names, searched.found.distance, searched.found.parent, info)
+        found = searched.found
+        write_result(output, searched.names, found.distance, found.parent, info, executor)
     record = RunRecord(
         **command_record(executor.steps, options.threads),
         ranks=1,
@@ -155,12 +157,13 @@ class _Run:
             raise InputError(f"source {value!r} is not a vertex of the graph")
         return place
 
-    def search(self, graph: Graph, source: int) -> Found:
+    def search(self, begin: Callable[..., Found], graph: Graph) -> Found:
+        """``begin``: a search or one to resume, but for backend, communicator and depth."""
         backend = get_backend("cpu", self.options.threads)
         with self.clock.phase("compile"):
             self.executor.step("compile", backend.warm_up, [graph])
         with self.clock.phase("search"):
-            return search(graph, source, backend, SingleCommunicator(), self.options.max_depth)
+            return begin(backend, SingleCommunicator(), self.options.max_depth)
 
 
 def _search_store(store: Store, run: _Run) -> _Searched:
@@ -169,7 +172,7 @@ def _search_store(store: Store, run: _Run) -> _Searched:
         names = names_of_store(store, team)
         source = run.find(names)
         graph = store.graph(team)
-    found = run.search(graph, source)
+    found = run.search(partial(search, graph, source), graph)
     layout = "csr" if store.info.partitions == 1 else "delegate"
     return _Searched(names, found, graph_record(store), layout, "push-pull")
 
@@ -188,62 +191,50 @@ def _search_through_store(
         return _search_store(store, run)
 
 
-def _search_by_rows(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searched:
-    """Like through a store, but without writing it: the rows of one partition, in memory."""
-    with run.clock.phase("compile"):
-        warm_up_build(edges, choices.directed, run.executor)
-    with run.clock.phase("load"):
-        dense = read_edges(edges, run.executor)
-        prepared = prepare(dense, replace(choices, partitions=1), run.executor)
-        names = names_of_order(prepared.ids, prepared.order)
-        source = run.find(names)
-        graph = graph_in_memory(prepared, run.executor)
-    record = _edges_record(edges, choices.directed, graph.vertices)
-    del dense, prepared
-    return _Searched(names, run.search(graph, source), record, "csr", "push-pull")
-
-
-def _search_by_scans(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searched | None:
-    """By scans; None if the graph has too many levels for that."""
+def _search_edges(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searched:
+    """By scans, and by rows of the edges that are left if the graph has many levels."""
     with run.clock.phase("compile"):
         warm_up_read(edges, run.executor)
-        run.executor.step("compile", lambda _: warm_up_scan(), [None])
+        run.executor.step("compile", lambda _: warm_up_edge_search(), [None])
     with run.clock.phase("load"):
         dense = read_edges(edges, run.executor)
         names = names_of_ids(dense.ids, dense.present)
         source = run.find(names)
+    state = EdgeSearch(dense.blocks, dense.ids.domain, source, choices.directed)
+    team = Team(run.options.threads)
     with run.clock.phase("search"):
-        state = ScanState(dense.blocks, dense.ids.domain, source, choices.directed)
-        found = _scan(state, Team(run.options.threads), run.options.max_depth)
-    if found is None:
-        return None
-    record = _edges_record(edges, choices.directed, len(names.index))
-    return _Searched(names, found, record, "edges", "scan")
-
-
-def _edges_record(edges: EdgeList, directed: bool, vertices: int) -> GraphRecord:
-    return GraphRecord(
-        fingerprint=graph_fingerprint(edges, directed),
-        directed=directed,
-        vertices=vertices,
+        supersteps, done = _scan(state, team, run.options.max_depth)
+    found, method = Found(state.distance, state.parent, supersteps), "scan"
+    if not done:
+        with run.clock.phase("search"):
+            resumed = state.by_rows(team)
+        found, method = run.search(partial(resume, resumed), resumed.graph), "scan, push-pull"
+        found.supersteps[:0] = supersteps
+    record = GraphRecord(
+        fingerprint=graph_fingerprint(edges, choices.directed),
+        directed=choices.directed,
+        vertices=len(names.index),
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
+    return _Searched(names, found, record, "edges", method)
 
 
-def _scan(state: ScanState, team: Team, max_depth: int | None) -> Found | None:
+def _scan(
+    state: EdgeSearch, team: Team, max_depth: int | None
+) -> tuple[list[SuperstepRecord], bool]:
+    """Scan until the search is done (True) or has spent its budget (False)."""
     budget = SCAN_BUDGET * sum(state.lengths)
     frontier = 1
-    supersteps = []
+    supersteps: list[SuperstepRecord] = []
     while frontier and (max_depth is None or state.level < max_depth):
+        if budget < 0:
+            return supersteps, False
         started = time.perf_counter()
-        found, examined = state.advance(team)
+        frontier_before = frontier
+        frontier, examined = state.advance(team)
         budget -= examined
-        if budget < 0 and found:
-            return None
-        total = Counters(found, 0, 0, examined)
-        supersteps.append(
-            superstep_record(state.level, "scan", frontier, total, time.perf_counter() - started)
-        )
-        frontier = found
-    return Found(state.distance, state.parent, supersteps)
+        total = Counters(frontier, 0, 0, examined)
+        seconds = time.perf_counter() - started
+        supersteps.append(superstep_record(state.level, "scan", frontier_before, total, seconds))
+    return supersteps, True

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.graph import Graph
 from ..partition import build
 from ..partition.edges import EdgeList
 from ..partition.errors import InputError
@@ -117,27 +116,6 @@ def built_ranges(
     buckets = list(subgraph.buckets())
     for first in range(0, len(buckets), _RANGES_AT_ONCE):
         yield from executor.step("build", build_one, buckets[first : first + _RANGES_AT_ONCE], need)
-
-
-def graph_in_memory(prepared: Prepared, executor: Executor) -> Graph:
-    """The graph of one partition, without a store."""
-    rows = [_rows_in_memory(prepared, s, executor) for s in prepared.layout.subgraphs]
-    return Graph(*rows[0], *rows[1]) if prepared.layout.directed else Graph.undirected(*rows[0])
-
-
-def _rows_in_memory(
-    prepared: Prepared, subgraph: Subgraph, executor: Executor
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-    most = prepared.most_edges(subgraph)
-    offsets = np.zeros(subgraph.rows + 1, build.offset_type(most))
-    targets = np.empty(most, np.uint32)
-    row, end = 0, 0
-    for part in built_ranges(prepared, subgraph, executor):
-        offsets[row + 1 : row + 1 + len(part.counts)] = end + np.cumsum(part.counts)
-        targets[end : end + len(part.targets)] = part.targets
-        row += len(part.counts)
-        end += len(part.targets)
-    return offsets, targets[:end]
 
 
 def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:

@@ -14,17 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..kernels.cpu import Team
 from ..kernels.graph import UNREACHED
+from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy, valid
 from ..partition.edges import is_string
 from ..partition.errors import InputError
 from ..partition.files import new_folder
 from ..partition.ids import Ids, find_id
-from ..partition.order import VertexOrder
 from ..partition.store import Store
+from .execute import Executor
 
 ROW_GROUP = 1 << 20
+FILE_ROWS = 1 << 21
 _METADATA_KEY = b"delegraph"
 
 
@@ -66,21 +67,6 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     return VertexNames(id_type, index, decode, find)
 
 
-def names_of_order(ids: Ids, order: VertexOrder) -> VertexNames:
-    """Names for arrays by global id, of a graph ordered by degree (global ids are ranks)."""
-    dense_of_rank = as_arrow(order.dense_of_rank)
-
-    def decode(places: pa.Array) -> pa.Array:
-        return ids.decode(dense_of_rank.take(places))
-
-    def find(value: int | str) -> int | None:
-        dense = ids.find(value)
-        known = dense is not None and order.rank_of_dense[dense] != UNREACHED
-        return int(order.rank_of_dense[dense]) if known else None
-
-    return VertexNames(ids.id_type, order.by_id()[1], decode, find)
-
-
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
     """Names for arrays by dense id."""
 
@@ -109,6 +95,7 @@ def write_result(
     distance: NDArray[np.int32],
     parent: NDArray[np.uint32],
     info: ResultInfo,
+    executor: Executor,
 ) -> None:
     """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id."""
     schema = pa.schema(
@@ -119,24 +106,32 @@ def write_result(
         ],
         metadata={_METADATA_KEY: json.dumps(asdict(info)).encode()},
     )
-    with (
-        new_folder(output) as folder,
-        pq.ParquetWriter(
-            folder / "part-00000.parquet",
+
+    def batch(start: int, stop: int) -> pa.RecordBatch:
+        at = names.index[start:stop]
+        hops, parents = distance[at], parent[at]
+        columns = [
+            names.decode(as_arrow(at)),
+            as_arrow(hops, hops < 0),
+            names.decode(as_arrow(parents, parents == UNREACHED)),
+        ]
+        return pa.record_batch(columns, schema=schema)
+
+    def write_file(number: int) -> None:
+        first = number * FILE_ROWS
+        last = min(first + FILE_ROWS, len(names.index))
+        with pq.ParquetWriter(
+            folder / f"part-{number:05}.parquet",
             schema,
             compression="snappy",
             use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
-        ) as writer,
-    ):
-        for start in range(0, len(names.index), ROW_GROUP):
-            at = names.index[start : start + ROW_GROUP]
-            hops, parents = distance[at], parent[at]
-            columns = [
-                names.decode(as_arrow(at)),
-                as_arrow(hops, hops < 0),
-                names.decode(as_arrow(parents, parents == UNREACHED)),
-            ]
-            writer.write_batch(pa.record_batch(columns, schema=schema), row_group_size=ROW_GROUP)
+        ) as writer:
+            for start in range(first, last, ROW_GROUP):
+                stop = min(start + ROW_GROUP, last)
+                writer.write_batch(batch(start, stop), row_group_size=ROW_GROUP)
+
+    with new_folder(output) as folder:
+        executor.step("write", write_file, range(-(-len(names.index) // FILE_ROWS)))
 
 
 @dataclass(frozen=True)

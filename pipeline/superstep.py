@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.backend import Backend
+from ..kernels.backend import Backend, SearchState
 from ..kernels.graph import Graph
 from .communicator import Communicator, Counters
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
+
+_LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,19 @@ class Found:
         return sum(step["found"] > 0 for step in self.supersteps)
 
 
+class Outlook(NamedTuple):
+    """What the next superstep has before it, and what is left of the graph.
+
+    frontier: vertices. forward: edges that leave them. unvisited: vertices not visited that a
+    pull can find. unvisited_edges: edges that enter those.
+    """
+
+    frontier: int
+    forward: int
+    unvisited: int
+    unvisited_edges: int
+
+
 def search(
     graph: Graph,
     source: int,
@@ -49,25 +65,66 @@ def search(
 
     max_depth: levels to search at most; None for all. direction: the rule of direction.choose.
     """
-    state = backend.start(graph, source)
     forward = int(graph.offsets[source + 1]) - int(graph.offsets[source])
     backward = int(graph.reverse_offsets[source + 1]) - int(graph.reverse_offsets[source])
-    unvisited = graph.vertices_with_incoming - (backward > 0)
-    unvisited_edges = graph.edges - backward
-    frontier = 1
+    outlook = Outlook(
+        frontier=1,
+        forward=forward,
+        unvisited=graph.vertices_with_incoming - (backward > 0),
+        unvisited_edges=graph.edges - backward,
+    )
+    state = backend.start(graph, source)
+    return _run(state, outlook, backend, communicator, max_depth, direction)
+
+
+def resume(
+    state: SearchState, backend: Backend, communicator: Communicator, max_depth: int | None = None
+) -> Found:
+    """Go on with a search that was begun in another way, from its frontier."""
+    graph = state.graph
+    assert state.queue is not None
+    leaving = graph.offsets[state.queue + np.uint32(1)] - graph.offsets[state.queue]
+    entering = np.diff(graph.reverse_offsets)[state.distance < 0]
+    outlook = Outlook(
+        frontier=len(state.queue),
+        forward=int(leaving.sum(dtype=np.int64)),
+        unvisited=int(np.count_nonzero(entering)),
+        unvisited_edges=int(entering.sum(dtype=np.int64)),
+    )
+    return _run(state, outlook, backend, communicator, max_depth, choose)
+
+
+def _run(
+    state: SearchState,
+    outlook: Outlook,
+    backend: Backend,
+    communicator: Communicator,
+    max_depth: int | None,
+    direction: Callable[[int, int, int], Direction],
+) -> Found:
     supersteps: list[SuperstepRecord] = []
+    frontier, forward, unvisited, unvisited_edges = outlook
     while frontier and forward and (max_depth is None or state.level < max_depth):
         started = time.perf_counter()
         towards = direction(forward, unvisited, unvisited_edges)
-        work = backend.push(state, forward) if towards == "push" else backend.pull(state)
-        total = communicator.sum(Counters(*work))
-        supersteps.append(
-            superstep_record(state.level, towards, frontier, total, time.perf_counter() - started)
-        )
-        frontier = total.found
-        forward = total.forward
-        unvisited -= total.found
-        unvisited_edges -= total.backward
+        level = state.level
+        if towards == "pull":
+            works = [backend.pull(state)]
+        else:  # several ranks have to meet after every level
+            levels = _LEVELS_AT_ONCE if communicator.size == 1 else 1
+            if max_depth is not None:
+                levels = min(levels, max_depth - level)
+            works = backend.push(state, forward, levels)
+        # Levels that were done at once share their time: no clock is that fine.
+        seconds = (time.perf_counter() - started) / len(works)
+        for work in works:
+            level += 1
+            total = communicator.sum(Counters(*work))
+            supersteps.append(superstep_record(level, towards, frontier, total, seconds))
+            frontier = total.found
+            forward = total.forward
+            unvisited -= total.found
+            unvisited_edges -= total.backward
     return Found(state.distance, state.parent, supersteps)
 
 

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..kernels.check import RULES, Violations, check_edges, check_joined, check_tree
-from ..kernels.cpu import Team
 from ..kernels.graph import UNREACHED
+from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy, valid
 from ..partition.edges import is_string
 from ..partition.errors import InputError

@@ -57,11 +57,14 @@ def test_choices_of_a_build_do_not_change_distances(ok, edge_list, tmp_path, cho
         ok("validate", tmp_path / "graph.dg", tmp_path / name)
 
 
-def test_many_levels_turn_to_a_store(ok, edge_list, tmp_path):
+def test_many_levels_turn_to_rows(ok, edge_list, tmp_path):
     path = np.random.default_rng(3).permutation(100_000)
     edges = edge_list(path[:-1], path[1:])
     record = ok("bfs", edges, "--source", path[0], "-o", tmp_path / "out", "--json").json
-    assert record["search"]["method"] == "push-pull"
+    assert record["search"]["method"] == "scan, push-pull"
+    directions = [step["direction"]["all"] for step in record["supersteps"]]
+    assert directions[0] == "scan"
+    assert "push" in directions
     assert record["search"]["depth"] == 99_999
     distance = pq.read_table(tmp_path / "out")["distance"].to_numpy()
     assert distance[path].tolist() == list(range(100_000))
@@ -182,13 +185,13 @@ def test_scans_have_a_budget(ok, edge_list, tmp_path, monkeypatch):
     src, dst = random_edges(2, 400, 1500)
     edges = edge_list(src, dst)
     methods = {}
-    for budget in (0, 100):
+    for budget in (-1, 100):
         monkeypatch.setattr(bfs_module, "SCAN_BUDGET", budget)
         out = tmp_path / str(budget)
         record = ok("bfs", edges, "--source", src[0], "-o", out, "--json").json
         methods[budget] = record["search"]["method"]
-    assert methods == {0: "push-pull", 100: "scan"}
-    assert distances_of(tmp_path / "0") == distances_of(tmp_path / "100")
+    assert methods == {-1: "scan, push-pull", 100: "scan"}
+    assert distances_of(tmp_path / "-1") == distances_of(tmp_path / "100")
 
 
 FACTS = [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.cpu import Team
+from delegraph.kernels.team import Team
 from delegraph.partition import layout
 from delegraph.partition.edges import open_edges
 from delegraph.partition.order import choose_threshold, degree_classes

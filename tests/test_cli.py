@@ -143,7 +143,7 @@ def test_bench(ok, edge_list, tmp_path, flags):
 
 def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
     """Graph500 counts input rows, duplicates included, inside the component of the source."""
-    from delegraph.kernels.cpu import Team
+    from delegraph.kernels.team import Team
     from delegraph.partition.store import open_store
     from delegraph.pipeline.bench import _rows_from_vertex
 

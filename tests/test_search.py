@@ -11,11 +11,12 @@ from conftest import random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.backend import get_backend
 from delegraph.kernels.check import Violations, check_edges, check_joined, check_tree
-from delegraph.kernels.cpu import ScanState, Team
+from delegraph.kernels.edge_search import EdgeSearch
 from delegraph.kernels.graph import Graph
+from delegraph.kernels.team import Team
 from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.direction import choose
-from delegraph.pipeline.superstep import search
+from delegraph.pipeline.superstep import resume, search
 
 DIRECTIONS = {
     "chosen": choose,
@@ -101,11 +102,27 @@ def test_scan_against_definition(graph, data, blocks, threads):
     source = data.draw(st.integers(0, vertices - 1))
     expected = reference.distances(src, dst, vertices, source, directed)
     pairs = [(src[i::blocks].copy(), dst[i::blocks].copy()) for i in range(blocks)]
-    state = ScanState(pairs, vertices, source, directed)
+    state = EdgeSearch(pairs, vertices, source, directed)
     while state.advance(Team(threads))[0]:
         pass
     assert state.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, state.distance, state.parent, source)
+
+
+@given(graphs(), st.data(), st.integers(0, 3), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_scans_then_rows_against_definition(graph, data, scans, threads):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    expected = reference.distances(src, dst, vertices, source, directed)
+    pairs = [(src[i::2].copy(), dst[i::2].copy()) for i in range(2)]
+    state = EdgeSearch(pairs, vertices, source, directed)
+    for _ in range(scans):
+        state.advance(Team(threads))
+    backend = get_backend("cpu", threads)
+    found = resume(state.by_rows(Team(threads)), backend, SingleCommunicator())
+    assert found.distance.tolist() == expected.tolist()
+    assert not violations_of(src, dst, directed, found.distance, found.parent, source)
 
 
 @given(graphs(), st.data(), st.integers(0, 4))
@@ -121,18 +138,26 @@ def test_depth_limit(graph, data, max_depth):
     assert not violations_of(src, dst, directed, found.distance, found.parent, source, max_depth)
 
 
-def test_backends_count_the_same_work():
+@pytest.mark.parametrize("towards", ["push", "pull"])
+def test_backends_count_the_same_work(towards):
     src, dst = random_edges(3, 300, 2000)
     graph = make_graph(src, dst, 300, directed=False)
     counted = {}
     for name in ("reference", "cpu"):
-        found = search(graph, 1, get_backend(name), SingleCommunicator())
+        backend = get_backend(name)
+        found = search(graph, 1, backend, SingleCommunicator(), direction=DIRECTIONS[towards])
         counted[name] = [
-            (step["direction"], step["frontier"], step["found"], step["edges_examined"])
+            (step["level"], step["frontier"], step["found"], step["edges_examined"])
             for step in found.supersteps
         ]
     assert counted["reference"] == counted["cpu"]
-    assert {"push", "pull"} == {step[0]["all"] for step in counted["cpu"]}
+
+
+def test_large_frontiers_take_both_directions():
+    src, dst = random_edges(7, 60_000, 600_000)
+    graph = make_graph(src, dst, 60_000, directed=False)
+    found = search(graph, 5, get_backend("cpu"), SingleCommunicator())
+    assert {step["direction"]["all"] for step in found.supersteps} == {"push", "pull"}
 
 
 def test_wide_offsets():

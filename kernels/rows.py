@@ -1,0 +1,35 @@
+"""Compressed sparse rows of unordered edges, as they come: not sorted, duplicates kept.
+
+Cheaper by far than a store's rows, and good for the one search that scans (scan.py) leave off
+because the graph has many levels. Each thread counts and fills the rows of its own range of
+vertices, so none waits for another.
+"""
+
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def count_ends(src, dst, length, both, first, last, degree):
+    """Count the first ``length`` edges at their source (and target, if ``both``) in a range."""
+    for i in range(length):
+        u = src[i]
+        if first <= u < last:
+            degree[u] += 1
+        if both:
+            v = dst[i]
+            if first <= v < last:
+                degree[v] += 1
+
+
+@njit(nogil=True, cache=True)
+def fill_rows(src, dst, length, both, first, last, at, targets):
+    """Write each edge's other end at ``at[end]``, which moves on, for ends in a range."""
+    for i in range(length):
+        u = src[i]
+        v = dst[i]
+        if first <= u < last:
+            targets[at[u]] = v
+            at[u] += 1
+        if both and first <= v < last:
+            targets[at[v]] = u
+            at[v] += 1
