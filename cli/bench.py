@@ -27,7 +27,9 @@ from . import options
 @options.as_json
 @options.quiet
 @options.debug
-def bench(graph: str, sources: int, seed: int, threads: int, as_json: bool, quiet: bool) -> None:
+def bench(
+    graph: str, sources: int, seed: int, threads: int | None, as_json: bool, quiet: bool
+) -> None:
     """Search the store GRAPH from random sources, validate each result, report the rates.
 
     Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over

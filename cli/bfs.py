@@ -25,7 +25,7 @@ def bfs(
     source: str,
     output: str,
     max_depth: int | None,
-    threads: int,
+    threads: int | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,

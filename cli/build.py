@@ -21,7 +21,7 @@ from . import options
 def build(
     edges: str,
     output: str,
-    threads: int,
+    threads: int | None,
     overwrite: bool,
     as_json: bool,
     quiet: bool,

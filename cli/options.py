@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -50,7 +49,6 @@ quiet = click.option("--quiet", is_flag=True, help="No progress and no talk on s
 threads = click.option(
     "--threads",
     type=click.IntRange(min=1),
-    default=lambda: len(os.sched_getaffinity(0)),
     help="Cores to use.  [default: all this process may use]",
 )
 max_depth = click.option(

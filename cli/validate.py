@@ -16,7 +16,7 @@ from . import options
 @options.as_json
 @options.quiet
 @options.debug
-def validate(graph: str, result: str, threads: int, as_json: bool, quiet: bool) -> None:
+def validate(graph: str, result: str, threads: int | None, as_json: bool, quiet: bool) -> None:
     """Check RESULT, a folder that ``bfs`` wrote, against its graph, the store GRAPH.
 
     Exits with 0 if the result is right and 1 if it is not, naming each rule that fails, how

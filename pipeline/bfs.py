@@ -208,6 +208,7 @@ def _search_edges(edges: EdgeList, choices: BuildOptions, run: _Run) -> _Searche
     if not done:
         with run.clock.phase("search"):
             resumed = state.by_rows(team)
+        dense.blocks.clear()
         found, method = run.search(partial(resume, resumed), resumed.graph), "scan, push-pull"
         found.supersteps[:0] = supersteps
     record = GraphRecord(

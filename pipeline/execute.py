@@ -21,7 +21,9 @@ Progress = Callable[[str, int, int], None]
 
 def available_threads() -> int:
     """Cores this process may run on."""
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # not every system can tell
 
 
 class Executor:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..partition import build
 from ..partition.edges import EdgeList
 from ..partition.errors import InputError
-from ..partition.ids import Block, Ids
+from ..partition.ids import Ids
 from ..partition.layout import Layout, Subgraph, default_partitions, plan_layout
 from ..partition.order import (
     Order,
@@ -29,6 +29,7 @@ from .execute import Executor
 from .plan import BuildBytes
 from .read import DenseEdges, warm_up_read
 
+_BLOCKS_AT_ONCE = 8  # blocks a thread scatters before they are let go
 _RANGES_AT_ONCE = 64  # built ranges that may wait to be taken
 
 
@@ -94,12 +95,16 @@ def prepare(dense: DenseEdges, options: BuildOptions, executor: Executor) -> Pre
     partitions = options.partitions or default_partitions(rows)
     threshold = _threshold(dense, order, partitions, options.threshold, executor, need)
     layout = plan_layout(order, partitions, threshold.delegates, options.directed)
-    runs = executor.step(
-        "scatter",
-        lambda i: _scatter_and_free(dense.blocks, i, order, layout),
-        range(len(dense.blocks)),
-        need.scatter,
-    )
+    runs: list[build.Run] = []
+    at_once = _BLOCKS_AT_ONCE * executor.threads
+    for _ in range(0, len(dense.blocks), at_once):
+        runs += executor.step(
+            "scatter",
+            lambda block: build.scatter_block(block, order, layout),
+            dense.blocks[:at_once],
+            need.scatter,
+        )
+        del dense.blocks[:at_once]  # their keys are in the runs now
     return Prepared(dense.ids, order, out_degree, threshold, layout, runs, rows, loops)
 
 
@@ -173,9 +178,3 @@ def _threshold(
         need.degrees,
     )
     return choose_threshold(order.degree, distinct, np.sum(counted, axis=0), partitions, wanted)
-
-
-def _scatter_and_free(blocks: list[Block], i: int, order: VertexOrder, layout: Layout) -> build.Run:
-    run = build.scatter_block(blocks[i], order, layout)
-    blocks[i] = (np.empty(0, np.uint32), np.empty(0, np.uint32))
-    return run
