@@ -3,8 +3,9 @@
     python benchmarks/end_to_end.py --graphs kron20,kron22,grid2000 --runs 5
 
 Prints the median wall time and peak memory (proportional set size summed over the process
-tree, sampled) of each, and the ratio of times to delegraph's, run by run. Every tool's
-distances are compared. A tool that exceeds the time limit is stopped and says so.
+tree, sampled) of each, and the ratio of times to delegraph's, run by run. Every tool has to find
+as many vertices, as many reached ones, and the same sum of distances. A tool that exceeds the
+time limit is stopped and says so.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from delegraph.kernels.team import Team
 from delegraph.partition.arrow import as_numpy
 from delegraph.partition.store import expand_rows, open_store
 from delegraph.pipeline.communicator import SingleCommunicator
+from delegraph.pipeline.execute import available_threads
 from delegraph.pipeline.superstep import search
 
 Timed = Callable[[int], float]
@@ -44,7 +45,6 @@ def main() -> None:
     parser.add_argument("--tools", default="scipy,networkit,python-graphblas,igraph")
     parser.add_argument("--gap", type=Path, help="GAP's bfs program")
     parser.add_argument("--sources", type=int, default=16)
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     about = environment.describe(("numba", *options.tools.split(",")))
     environment.show(about)
@@ -60,7 +60,7 @@ def compare(name: str, folder: Path, options) -> list[dict]:
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
     edges = folder / "edges"
     subprocess.run([*delegraph, "generate", *GRAPHS[name].split(), "-o", edges], **quiet)
-    team = Team(options.threads)
+    team = Team(available_threads())
     graphs = {}
     for order in ("degree", "none"):
         store = folder / f"{order}.dg"
@@ -69,7 +69,7 @@ def compare(name: str, folder: Path, options) -> list[dict]:
     table = open_store(folder / "degree.dg").vertices(team, ["global_id", "degree"])
     rank, degree = as_numpy(table["global_id"]), as_numpy(table["degree"]).astype(np.int64)
 
-    tools: dict[str, Timed] = {"delegraph": own(graphs["degree"], rank, options.threads)}
+    tools: dict[str, Timed] = {"delegraph": own(graphs["degree"], rank, available_threads())}
     if options.gap:
         tools["GAP"] = gap(options.gap, graphs["none"], folder / "graph.sg")
     for tool in filter(None, options.tools.split(",")):

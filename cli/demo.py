@@ -34,10 +34,10 @@ def demo(scale: int, output: str | None) -> None:
         with tempfile.TemporaryDirectory(prefix="delegraph-demo-") as folder:
             _run_all(Path(folder), scale)
         return
-    from ..partition.files import check_output
-
-    check_output(output)
-    Path(output).mkdir()
+    try:
+        Path(output).mkdir()
+    except OSError as error:
+        raise click.UsageError(f"{output} cannot be made: {error.strerror}") from error
     _run_all(Path(output), scale)
 
 
@@ -62,7 +62,7 @@ def _run_all(folder: Path, scale: int) -> None:
         )
         if done.returncode:
             sys.exit(done.returncode)
-    click.echo("\n$ head distances")
+    click.echo("\nThe first rows of distances:")
     import pyarrow.parquet as pq
 
     rows = pq.read_table(folder / "distances").slice(0, 5).to_pylist()

@@ -6,7 +6,10 @@ import gc
 import os
 import signal
 import sys
+import tempfile
+import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -76,9 +79,9 @@ def run() -> NoReturn:
 
 def main() -> None:
     """Run the command line; turn failures into one line and an exit code."""
-    debug = "--debug" in sys.argv
     # Ended politely, temporary files are removed like after any failure.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+    signal.signal(signal.SIGTERM, _interrupt)
+    _find_cache()
     try:
         code = cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -93,8 +96,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        if debug:
-            raise
+        if "--debug" in sys.argv:
+            traceback.print_exc()
         from ..partition.errors import DelegraphError
 
         if isinstance(error, DelegraphError):
@@ -102,6 +105,21 @@ def main() -> None:
         if isinstance(error, MemoryError):
             _fail(f"out of memory: {error}", 1)
         _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _find_cache() -> None:
+    """See to it that compiled kernels can be kept: without a place for them Numba gives up."""
+    kernels = Path(__file__).parents[1] / "kernels"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    while not home.exists():
+        home = home.parent
+    if "NUMBA_CACHE_DIR" in os.environ or any(os.access(p, os.W_OK) for p in (kernels, home)):
+        return
+    os.environ["NUMBA_CACHE_DIR"] = f"{tempfile.gettempdir()}/delegraph-{os.getuid()}"
 
 
 def _fail(message: str, code: int) -> None:

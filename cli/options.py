@@ -68,7 +68,8 @@ build_options = _together(
         default="auto",
         show_default=True,
         callback=_threshold,
-        help="Vertices of higher degree are delegates: a number, or chosen by the edges.",
+        help="Vertices of higher degree are delegates (with several partitions): a number, or "
+        "chosen by the edges.",
     ),
     click.option(
         "--order",
@@ -134,16 +135,3 @@ class ProgressLine:
     def __exit__(self, *error: object) -> None:
         if self._shown and self._step:
             click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def size(count: float) -> str:
-    """Bytes for a person.
-
-    >>> size(1_500_000)
-    '1.5 MB'
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

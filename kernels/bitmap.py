@@ -26,12 +26,6 @@ def empty(vertices: int) -> NDArray[np.uint64]:
     return words
 
 
-def members(words: NDArray[np.uint64], vertices: int) -> NDArray[np.bool_]:
-    """The set as one boolean a vertex."""
-    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-    return bits[:vertices].view(np.bool_)
-
-
 @njit(nogil=True, cache=True)
 def contains(words, v):
     """1 if vertex ``v`` (uint32) is in the set, else 0 (uint64)."""

@@ -70,7 +70,7 @@ def check_tree(
     wrong[vertices] |= distance[parent[vertices]] < 0
     wrong |= ~root & (distance == 0)
     if max_depth is not None:
-        wrong |= distance > max_depth
+        wrong |= distance.astype(np.int64) > max_depth
     _report(violations, 2, wrong)
 
     if wrong.any():  # else every parent is one level up, which no cycle can be
@@ -104,7 +104,7 @@ def check_edges(
 
     Every edge of the graph must pass through here once, undirected ones in both directions.
     """
-    limit = np.int32(2**31 - 1 if max_depth is None else max_depth)
+    limit = np.int32(2**31 - 1 if max_depth is None else min(max_depth, 2**31 - 1))
     too_far, missed, far_at, missed_at = _check_edges(
         sources, targets, distance, parent, limit, joined
     )

@@ -108,8 +108,6 @@ class CpuBackend:
     def warm_up(self, graph: Graph) -> None:
         dtype = graph.offsets.dtype
         tiny = Graph.undirected(np.array([0, 1, 2], dtype), np.array([1, 0], np.uint32))
-        if graph.directed:
-            tiny = Graph(tiny.offsets, tiny.targets, tiny.offsets.copy(), tiny.targets.copy())
         state = self.start(tiny, 0)
         self.pull(state)
         self.push(state, 1, 1)

@@ -16,9 +16,10 @@ UNREACHED = np.uint32(0xFFFFFFFF)
 class Graph:
     """A graph of ``n`` vertices in compressed sparse rows.
 
-    Row ``u`` is ``targets[offsets[u]:offsets[u + 1]]``: each neighbour once, hub first (by
-    falling degree). ``reverse_offsets`` and ``reverse_targets`` hold the incoming edges, for
-    pull; in an undirected graph they are the same arrays.
+    Row ``u`` is ``targets[offsets[u]:offsets[u + 1]]``. In the rows of a store every neighbour
+    stands once, hub first (by falling degree); any rows are searched rightly.
+    ``reverse_offsets`` and ``reverse_targets`` hold the incoming edges, for pull; in an
+    undirected graph they are the same arrays.
 
     offsets, reverse_offsets: uint32 or uint64, shape (n + 1,).
     targets, reverse_targets: uint32, shape (m,), m counting both directions if undirected.
@@ -37,10 +38,6 @@ class Graph:
     def edges(self) -> int:
         """Entries of ``targets``."""
         return len(self.targets)
-
-    @property
-    def directed(self) -> bool:
-        return self.targets is not self.reverse_targets
 
     @cached_property
     def vertices_with_incoming(self) -> int:

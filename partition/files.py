@@ -1,16 +1,10 @@
-"""Files that are whole or absent, and that notice damage.
-
-A folder is written under a temporary name beside its place and renamed when it is complete.
-Files carry the xxh3 checksum of each block of BLOCK_BYTES, verified when a block is read.
+"""Files that notice damage: each has the xxh3 checksum of every block of BLOCK_BYTES in the
+manifest, verified when the block is read.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +15,7 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.team import Team
-from .errors import DelegraphError, InputError
+from .errors import InputError
 
 BLOCK_BYTES = 1 << 22
 
@@ -41,116 +35,8 @@ class FileRecord:
         return cls(int(value["bytes"]), tuple(value["xxh3"]))
 
 
-def check_output(path: str | os.PathLike, overwrite: bool = False) -> None:
-    """Refuse an output that exists (unless it may be replaced) or has no folder to stand in."""
-    path = Path(path)
-    if os.path.lexists(path):
-        if not overwrite:
-            raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
-        if not _replaceable(path):
-            raise InputError(
-                f"{path} exists and does not look like an output of delegraph: remove it yourself"
-            )
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
-
-
-def _replaceable(path: Path) -> bool:
-    """A record, or a folder with nothing but the files of a store, a result or an edge list."""
-    if path.is_symlink() or not path.is_dir():
-        return path.name.endswith(".run.json")
-    return all(
-        file.suffix in (".parquet", ".npy") or file.name == "manifest.json"
-        for file in path.rglob("*")
-        if not file.is_dir()
-    )
-
-
-@contextlib.contextmanager
-def new_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary folder that becomes ``path`` when the block ends, and is gone if it fails.
-
-    A folder or file that stands there already is replaced only then.
-    """
-    path = Path(path).absolute()
-    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
-    try:
-        with naming_full_disk(path):
-            os.chmod(partial, 0o777 & ~_umask())
-            yield partial
-            for folder, _, names in os.walk(partial):
-                for name in names:
-                    _sync(Path(folder, name))
-                _sync(Path(folder))
-            _replace(partial, path)
-            _sync(path.parent)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def naming_full_disk(path: Path) -> Iterator[None]:
-    """Turn 'no space left' into one line with figures."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        free = shutil.disk_usage(path.parent).free
-        raise DelegraphError(
-            f"no space left to write {path} ({free:,} bytes free in {path.parent}); "
-            "nothing there was changed"
-        ) from error
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a small file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        with open(partial, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def remove(path: str | os.PathLike) -> None:
-    """Remove a file, a link or a folder, if it is there."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    else:
-        Path(path).unlink(missing_ok=True)
-
-
-def _replace(new: Path, path: Path) -> None:
-    if not os.path.lexists(path):
-        os.rename(new, path)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old-", dir=path.parent))
-    os.rename(path, old / path.name)
-    os.rename(new, path)
-    shutil.rmtree(old)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class ChecksummedFile:
-    """A file written from front to back; ``record`` tells its blocks' checksums afterwards."""
+    """A file written from front to back; ``close`` tells its size and its blocks' checksums."""
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "w+b")  # noqa: SIM115 - closed by close() or abandon()
@@ -193,6 +79,17 @@ class ChecksummedFile:
 
     def abandon(self) -> None:
         self._file.close()
+
+
+def record_of(path: Path) -> FileRecord:
+    """Size and checksums of a file that something else wrote."""
+    hashes = []
+    size = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            hashes.append(xxhash.xxh3_64_hexdigest(block))
+            size += len(block)
+    return FileRecord(size, tuple(hashes))
 
 
 class ArrayWriter:

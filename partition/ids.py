@@ -173,8 +173,6 @@ def merge_dictionaries(
 ) -> tuple[Ids, list[NDArray[np.uint32]]]:
     """One sorted dictionary of all; for each chunk, its places in it."""
     merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
-    if len(merged.dictionary) > MAX_VERTICES:
-        raise InputError(f"{len(merged.dictionary):,} vertices; at most {MAX_VERTICES:,} are")
     order = pc.call_function("sort_indices", [merged.dictionary])
     place = np.empty(len(order), np.uint32)
     place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)

@@ -34,6 +34,8 @@ from .order import VertexOrder
 ROWS_IN_ONE_PARTITION = 1 << 30
 """Up to this many input rows a graph gets one partition by default."""
 
+MAX_PARTITIONS = 9999  # their folders' names have four digits
+
 _KEYS_A_RANGE = 1 << 20
 _RANGE_TABLE = 1 << 16
 

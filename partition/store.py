@@ -32,18 +32,16 @@ from .build import Rows
 from .errors import InputError
 from .files import (
     ArrayWriter,
-    ChecksummedFile,
     FileRecord,
     read_array,
     read_array_blocks,
     read_verified,
-    write_file,
+    record_of,
 )
 from .layout import kept_subgraphs, local_rows
+from .outputs import MANIFEST, STORE_FORMAT, write_file
 
-FORMAT = "delegraph store"
 FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
 
 _EDGE_BLOCK = 1 << 22
 
@@ -87,14 +85,12 @@ class StoreWriter:
         self._folder = folder
         self._files: dict[str, FileRecord] = {}
 
-    def write_vertices(self, table: pa.Table) -> None:
-        sink = pa.BufferOutputStream()
-        pq.write_table(
-            table, sink, use_dictionary=False, compression="zstd", row_group_size=1 << 20
-        )
-        file = ChecksummedFile(self._folder / "vertices.parquet")
-        file.write(sink.getvalue())
-        self._files["vertices.parquet"] = file.close()
+    def write_vertices(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        path = self._folder / "vertices.parquet"
+        with pq.ParquetWriter(path, schema, use_dictionary=False, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        self._files[path.name] = record_of(path)
 
     def write_array(self, name: str, values: NDArray) -> None:
         file = ArrayWriter(self._folder / name, values.dtype)
@@ -129,7 +125,7 @@ class StoreWriter:
 
     def finish(self, info: GraphInfo) -> None:
         manifest = {
-            "format": FORMAT,
+            "format": STORE_FORMAT,
             "format_version": FORMAT_VERSION,
             "graph": asdict(info),
             "files": {name: self._files[name].to_json() for name in sorted(self._files)},
@@ -140,10 +136,6 @@ class StoreWriter:
 
 def _digest(manifest: dict[str, Any]) -> str:
     return xxhash.xxh3_64_hexdigest(json.dumps(manifest, sort_keys=True).encode())
-
-
-def is_store(path: str | Path) -> bool:
-    return (Path(path) / MANIFEST).is_file()
 
 
 @dataclass(frozen=True)
@@ -278,7 +270,7 @@ def open_store(path: str | Path) -> Store:
         manifest = json.loads((path / MANIFEST).read_bytes())
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a store, or its {MANIFEST} is damaged") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != STORE_FORMAT:
         raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(

@@ -38,7 +38,7 @@ def generate(
     """Write a synthetic edge list; ``recipe``: the fields of Recipe. Returns its rows."""
     from .generate import Recipe, generate_edges
 
-    executor = Executor(threads or available_threads(), progress)
+    executor = Executor(_threads(threads), progress)
     return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
 
 
@@ -55,7 +55,7 @@ def build(
     from .build import build_graph
     from .prepare import BuildOptions
 
-    executor = Executor(threads or available_threads(), progress)
+    executor = Executor(_threads(threads), progress)
     return build_graph(str(edges), Path(output), BuildOptions(**options), executor, overwrite)
 
 
@@ -77,7 +77,7 @@ def bfs(
     from .bfs import SearchOptions, search_to_result
     from .prepare import BuildOptions
 
-    threads = threads or available_threads()
+    threads = _threads(threads)
     return search_to_result(
         str(graph),
         str(source),
@@ -93,7 +93,7 @@ def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> 
     """Judge a result against its graph by Graph500's rules."""
     from .validate import validate_result
 
-    return validate_result(str(store), str(result), threads or available_threads())
+    return validate_result(str(store), str(result), _threads(threads))
 
 
 def bench(
@@ -107,4 +107,8 @@ def bench(
     """Search from many random sources, validate each result, measure traversal rates."""
     from .bench import bench_store
 
-    return bench_store(str(store), sources, seed, threads or available_threads(), progress)
+    return bench_store(str(store), sources, seed, _threads(threads), progress)
+
+
+def _threads(threads: int | None) -> int:
+    return available_threads() if threads is None else threads

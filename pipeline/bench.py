@@ -22,11 +22,12 @@ from ..kernels.graph import Graph
 from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy
 from ..partition.errors import DelegraphError, InputError
+from ..partition.outputs import record_path
 from ..partition.store import Store, expand_rows, open_store
 from .communicator import SingleCommunicator
 from .execute import Progress
-from .metrics import hardware, record_path, versions
-from .result import names_of_store
+from .metrics import hardware, versions
+from .result import VertexNames, names_of_store
 from .superstep import Found, search
 
 
@@ -74,20 +75,21 @@ def bench_store(
     backend.warm_up(graph)
     compiled = time.perf_counter()
     rows_from = _rows_from_vertex(store, team)
-    drawn = _draw(graph, sources, seed)
+    names = names_of_store(store, team)
+    drawn = _draw(graph, names, sources, seed)
+    ids = names.decode(as_arrow(np.array(drawn, np.uint32))).to_pylist()
     seconds, rates, depths = [], [], []
     for i, source in enumerate(drawn):
         began = time.perf_counter()
         found = search(graph, source, backend, SingleCommunicator())
         spent = time.perf_counter() - began
-        _check(graph, source, found)
+        _check(graph, source, found, ids[i])
         rows = int(rows_from[found.distance >= 0].sum())
         seconds.append(spent)
         rates.append((rows if store.info.directed else rows / 2) / spent / 1e9)
         depths.append(found.depth)
         if progress:
             progress("searches", i + 1, len(drawn))
-    names = names_of_store(store, team)
     info = store.info
     return BenchReport(
         graph={
@@ -104,7 +106,7 @@ def bench_store(
         hardware=hardware(),
         threads=threads,
         seed=seed,
-        sources=names.decode(as_arrow(np.array(drawn, np.uint32))).to_pylist(),
+        sources=ids,
         preparation_seconds=_preparation_seconds(store),
         load_seconds=loaded - started,
         compile_seconds=compiled - loaded,
@@ -118,8 +120,10 @@ def bench_store(
 def _preparation_seconds(store: Store) -> float | None:
     """What the build took, by its record beside the store; None without one."""
     try:
-        return json.loads(record_path(store.path).read_bytes())["seconds"]
-    except (OSError, ValueError, KeyError):
+        record = json.loads(record_path(store.path).read_bytes())
+        same = record["graph"]["fingerprint"] == store.info.fingerprint
+        return float(record["seconds"]) if same else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -132,15 +136,16 @@ def _rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
     return rows
 
 
-def _draw(graph: Graph, sources: int, seed: int) -> list[int]:
-    able = np.flatnonzero(graph.offsets[1:] != graph.offsets[:-1])
+def _draw(graph: Graph, names: VertexNames, sources: int, seed: int) -> list[int]:
+    """Vertices with an edge to follow, drawn by user id: the same whatever the store's order."""
+    able = names.index[graph.offsets[names.index + np.uint32(1)] != graph.offsets[names.index]]
     if not len(able):
         raise InputError("no vertex has an edge to follow")
     chosen = np.random.default_rng(seed).choice(able, min(sources, len(able)), replace=False)
     return [int(vertex) for vertex in chosen]
 
 
-def _check(graph: Graph, source: int, found: Found) -> None:
+def _check(graph: Graph, source: int, found: Found, name: int | str) -> None:
     violations = Violations()
     check_tree(found.distance, found.parent, source, None, violations)
     joined = np.zeros(graph.vertices, np.uint8)
@@ -149,7 +154,7 @@ def _check(graph: Graph, source: int, found: Found) -> None:
     check_joined(found.parent, joined, violations)
     if violations:
         broken = {rule: count for rule, count in violations.count.items() if count}
-        raise DelegraphError(f"the search from vertex {source} breaks rules {broken}")
+        raise DelegraphError(f"the search from vertex {name} breaks rules {broken}")
 
 
 def _quartiles(values: Sequence[float]) -> Quartiles:

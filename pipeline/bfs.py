@@ -15,16 +15,17 @@ from functools import partial
 from pathlib import Path
 
 from .._version import __version__
-from ..kernels.backend import get_backend
+from ..kernels.backend import Work, get_backend
 from ..kernels.edge_search import EdgeSearch, warm_up_edge_search
 from ..kernels.graph import Graph
 from ..kernels.team import Team
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.ids import parse_id
-from ..partition.store import Store, is_store, open_store
+from ..partition.outputs import check_output, is_store
+from ..partition.store import Store, open_store
 from .build import build_store, graph_record
-from .communicator import Counters, SingleCommunicator
+from .communicator import SingleCommunicator
 from .execute import Executor
 from .metrics import (
     Clock,
@@ -32,7 +33,6 @@ from .metrics import (
     RunRecord,
     SearchRecord,
     SuperstepRecord,
-    check_outputs,
     command_record,
     write_record,
 )
@@ -97,7 +97,7 @@ def search_to_result(
     bad input or a source that is not in the graph, before anything is written.
     """
     output = Path(output)
-    check_outputs(output, overwrite, path)
+    check_output(output, "result", overwrite, path)
     run = _Run(source, options, executor, Clock())
     if is_store(path):
         if build_options is not None:
@@ -121,7 +121,9 @@ def search_to_result(
             version=__version__,
         )
         found = searched.found
-        write_result(output, searched.names, found.distance, found.parent, info, executor)
+        write_result(
+            output, searched.names, found.distance, found.parent, info, executor, overwrite
+        )
     record = RunRecord(
         **command_record(executor.steps, options.threads),
         ranks=1,
@@ -235,7 +237,7 @@ def _scan(
         frontier_before = frontier
         frontier, examined = state.advance(team)
         budget -= examined
-        total = Counters(frontier, 0, 0, examined)
+        total = Work(frontier, 0, 0, examined)
         seconds = time.perf_counter() - started
         supersteps.append(superstep_record(state.level, "scan", frontier_before, total, seconds))
     return supersteps, True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from ..kernels.csr import SUBGRAPHS
 from ..partition.arrow import as_arrow
 from ..partition.edges import EdgeList, open_edges
-from ..partition.files import new_folder
+from ..partition.outputs import check_output, new_folder
 from ..partition.store import GraphInfo, Store, StoreWriter, open_store
 from .execute import Executor
-from .metrics import BuildRecord, GraphRecord, check_outputs, command_record, write_record
+from .metrics import BuildRecord, GraphRecord, command_record, write_record
 from .prepare import BuildOptions, Prepared, built_ranges, prepare, warm_up_build
 from .read import graph_fingerprint, read_edges
+
+_VERTEX_ROWS = 1 << 20
 
 
 def build_graph(
@@ -32,10 +35,10 @@ def build_graph(
     Raises InputError for bad input or an output that exists, before anything is written.
     """
     started = time.perf_counter()
-    check_outputs(output, overwrite, path)
+    check_output(output, "store", overwrite, path)
     edges = open_edges(path, options.src, options.dst)
     warm_up_build(edges, options.directed, executor)
-    store = build_store(edges, Path(output), options, executor)
+    store = build_store(edges, Path(output), options, executor, overwrite)
     record = BuildRecord(
         **command_record(executor.steps, executor.threads),
         graph=graph_record(store),
@@ -45,9 +48,15 @@ def build_graph(
     return store
 
 
-def build_store(edges: EdgeList, output: Path, options: BuildOptions, executor: Executor) -> Store:
-    """Build the store ``output``, which must not exist, from an edge list."""
-    with new_folder(output) as folder:
+def build_store(
+    edges: EdgeList,
+    output: Path,
+    options: BuildOptions,
+    executor: Executor,
+    overwrite: bool = False,
+) -> Store:
+    """Build the store ``output`` from an edge list."""
+    with new_folder(output, "store", overwrite) as folder:
         prepared = prepare(read_edges(edges, executor), options, executor)
         _write(prepared, edges, folder, options, executor)
     return open_store(output)
@@ -69,7 +78,7 @@ def _write(
 ) -> None:
     order, threshold, layout = prepared.order, prepared.threshold, prepared.layout
     writer = StoreWriter(folder)
-    writer.write_vertices(_vertex_table(prepared))
+    writer.write_vertices(*_vertex_table(prepared))
     if layout.partitions > 1:
         ranks = np.arange(layout.delegates, dtype=np.uint32)
         writer.write_array(
@@ -110,18 +119,33 @@ def _write(
     )
 
 
-def _vertex_table(prepared: Prepared) -> pa.Table:
+def _vertex_table(prepared: Prepared) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The vertices by rising id: the user's id, global id, degree (and out-degree)."""
-    order = prepared.order
+    order, out_degree = prepared.order, prepared.out_degree
     by_id, global_id = order.by_id()
-    columns = {
-        "vertex": prepared.ids.decode(as_arrow(order.dense_of_rank[by_id])),
-        "global_id": as_arrow(global_id),
-        "degree": as_arrow(order.degree[by_id]),
+    degree_type = pa.from_numpy_dtype(order.degree.dtype)
+    fields = {
+        "vertex": prepared.ids.id_type,
+        "global_id": pa.uint32(),
+        "degree": degree_type,
+        **({"out_degree": degree_type} if len(out_degree) else {}),
     }
-    if len(prepared.out_degree):
-        columns["out_degree"] = as_arrow(prepared.out_degree[order.dense_of_rank[by_id]])
-    return pa.table(columns)
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(by_id), _VERTEX_ROWS):
+            ranks = by_id[start : start + _VERTEX_ROWS]
+            dense = order.dense_of_rank[ranks]
+            columns = [
+                prepared.ids.decode(as_arrow(dense)),
+                as_arrow(global_id[start : start + _VERTEX_ROWS]),
+                as_arrow(order.degree[ranks]),
+            ]
+            if len(out_degree):
+                columns.append(as_arrow(out_degree[dense]))
+            yield pa.record_batch(columns, schema=schema)
+
+    return schema, batches()
 
 
 def _degree_histogram(degree: NDArray) -> tuple[int, ...]:

@@ -1,43 +1,29 @@
 """How the ranks of a search talk: a small protocol, so that supersteps are written once.
 
-Every rank calls the same operations in the same order. One rank is all there is so far.
+Every rank calls the same operations in the same order. One rank is all there is so far, and the
+protocol holds what its supersteps use; exchanging bitmaps and lists comes with several.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class Counters(NamedTuple):
-    """What ranks agree on after a superstep: the sums decide direction and end.
-
-    found: vertices reached. forward, backward: edges that leave and that enter them.
-    examined: edges looked at.
-    """
-
-    found: int
-    forward: int
-    backward: int
-    examined: int
+from ..kernels.backend import Work
 
 
 class Communicator(Protocol):
     @property
-    def rank(self) -> int: ...
-
-    @property
     def size(self) -> int: ...
 
-    def sum(self, counters: Counters) -> Counters:
-        """The sum of every rank's counters, the same on all."""
+    def sum(self, work: Work) -> Work:
+        """The sum of every rank's work, the same on all: it decides direction and end."""
         ...
 
 
 class SingleCommunicator:
     """One rank."""
 
-    rank = 0
     size = 1
 
-    def sum(self, counters: Counters) -> Counters:
-        return counters
+    def sum(self, work: Work) -> Work:
+        return work

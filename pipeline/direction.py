@@ -23,7 +23,7 @@ def choose(forward: int, unvisited: int, unvisited_edges: int) -> Direction:
     The paper expects |U| / a checks of a pull, a being the chance that a neighbour is in the
     frontier, which it takes from vertex counts. Here a counts edges: of the ends of
     unvisited vertices' edges and the frontier's own, the frontier holds ``forward``. With hubs
-    stored first that is still an upper bound, and no more than all unvisited edges.
+    stored first a pull checks fewer, and never more than all unvisited edges.
 
     >>> choose(forward=10, unvisited=1000, unvisited_edges=4000)
     'push'

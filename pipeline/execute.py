@@ -11,6 +11,7 @@ from dask.base import compute
 from dask.delayed import delayed
 from dask.threaded import get
 
+from ..partition.errors import InputError
 from .metrics import StepRecord
 
 Item = TypeVar("Item")
@@ -30,6 +31,8 @@ class Executor:
     """Runs one step after another, each as independent tasks, and keeps a record of them."""
 
     def __init__(self, threads: int, progress: Progress | None = None) -> None:
+        if threads < 1:
+            raise InputError(f"threads must be positive, not {threads}")
         self.threads = threads
         self.steps: list[StepRecord] = []
         self._progress = progress
@@ -40,22 +43,26 @@ class Executor:
         task: Callable[[Any], Result],
         items: Sequence[Any],
         projected_bytes: int = 0,
+        total: int | None = None,
     ) -> list[Result]:
         """``task`` of each item, in order. ``projected_bytes``: held by the step at most.
 
         Tasks must not touch what another one writes; a task may be run again. Calls with the
-        name of the step before it go on with that step.
+        name of the step before it go on with that step; ``total``: the tasks of all such calls.
         """
         started = time.perf_counter()
+        goes_on = bool(self.steps) and self.steps[-1]["name"] == name
+        before = self.steps[-1]["tasks"] if goes_on else 0
+        total = total or before + len(items)
         done: list[int] = []
         if self._progress:
-            self._progress(name, 0, len(items))
+            self._progress(name, before, total)
 
         def run(i: int) -> Result:
             result = task(items[i])
             done.append(i)
             if self._progress:
-                self._progress(name, len(done), len(items))
+                self._progress(name, before + len(done), total)
             return result
 
         lazy = delayed(run, pure=False)
@@ -68,7 +75,7 @@ class Executor:
             )
         )
         seconds = time.perf_counter() - started
-        if self.steps and self.steps[-1]["name"] == name:
+        if goes_on:
             self.steps[-1]["tasks"] += len(items)
             self.steps[-1]["seconds"] += seconds
             self.steps[-1]["projected_bytes"] = max(

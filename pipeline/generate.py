@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ..kernels import generate as kernels
 from ..partition.arrow import as_arrow
 from ..partition.errors import InputError
-from ..partition.files import new_folder
+from ..partition.outputs import check_output, mark, new_folder
 from .execute import Executor
-from .metrics import GenerateRecord, check_outputs, command_record, write_record
+from .metrics import GenerateRecord, command_record, write_record
 
 Kind = Literal["kronecker", "uniform", "grid"]
 Columns = tuple[NDArray, NDArray]
@@ -62,6 +62,12 @@ class Recipe:
             )
 
     @property
+    def facts(self) -> dict[str, str | int | float]:
+        """What the rows depend on, for this kind of graph."""
+        shape = ("height", "width", "drop") if self.kind == "grid" else ("scale", "edge_factor")
+        return {name: getattr(self, name) for name in ("kind", "seed", *shape)}
+
+    @property
     def candidates(self) -> int:
         """Rows, or for a grid, joins that may be left out."""
         if self.kind == "grid":
@@ -95,10 +101,13 @@ def generate_edges(
 ) -> int:
     """Write the recipe's edge list as a folder of Parquet files; returns its rows."""
     started = time.perf_counter()
-    check_outputs(output, overwrite)
-    schema = pa.schema([(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")])
+    check_output(output, "edge list", overwrite)
+    schema = pa.schema(
+        [(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")],
+        metadata=mark("edge list", recipe=recipe.facts),
+    )
     rows = 0
-    with new_folder(output) as folder:
+    with new_folder(output, "edge list", overwrite) as folder:
         for number, first in enumerate(range(0, recipe.candidates, FILE_ROWS)):
             last = min(first + FILE_ROWS, recipe.candidates)
             with pq.ParquetWriter(
@@ -117,7 +126,7 @@ def generate_edges(
             raise InputError("every edge was dropped: a graph without edges is no edge list")
     record = GenerateRecord(
         **command_record(executor.steps, executor.threads),
-        recipe=asdict(recipe),
+        recipe=recipe.facts,
         rows=rows,
         seconds=time.perf_counter() - started,
     )
@@ -134,4 +143,5 @@ def _chunks(recipe: Recipe, first: int, last: int, executor: Executor) -> Iterat
             lambda start: recipe.rows(start, min(start + CHUNK_ROWS, last)),
             starts[i : i + at_once],
             at_once * CHUNK_ROWS * 2 * recipe.dtype.itemsize,
+            total=-(-recipe.candidates // CHUNK_ROWS),
         )

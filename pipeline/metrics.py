@@ -6,7 +6,6 @@ schema; a test holds the records against them and docs/run-record.md explains ea
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import platform
@@ -15,12 +14,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal, TypedDict
 
 from .._version import __version__
-from ..partition.errors import InputError
-from ..partition.files import check_output, write_file
+from ..partition.outputs import record_path, write_file
 
 SCHEMA_VERSION = 1
 
@@ -127,27 +124,6 @@ def command_record(steps: list[StepRecord], threads: int) -> CommandRecord:
             measured_peak_bytes=peak_bytes(),
         ),
     )
-
-
-def record_path(output: str | os.PathLike[str]) -> Path:
-    """Where the record of an output stands: ``distances/`` -> ``distances.run.json``."""
-    path = Path(output).absolute()
-    return path.with_name(f"{path.name}.run.json")
-
-
-def check_outputs(
-    output: str | os.PathLike[str], overwrite: bool, read: str | os.PathLike[str] | None = None
-) -> None:
-    """Refuse an output that exists, or whose record does, unless both may be replaced.
-
-    read: what the command reads (a path or a glob), which no output may replace.
-    """
-    check_output(output, overwrite)
-    check_output(record_path(output), overwrite)
-    target = os.path.realpath(output)
-    for name in glob.glob(os.fspath(read), recursive=True) if read is not None else ():
-        if os.path.commonpath([target, os.path.realpath(name)]) == target:
-            raise InputError(f"{output} holds what is read: name another output")
 
 
 def write_record(output: str | os.PathLike[str], record: CommandRecord) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,13 @@ from ..partition import build
 from ..partition.edges import EdgeList
 from ..partition.errors import InputError
 from ..partition.ids import Ids
-from ..partition.layout import Layout, Subgraph, default_partitions, plan_layout
+from ..partition.layout import (
+    MAX_PARTITIONS,
+    Layout,
+    Subgraph,
+    default_partitions,
+    plan_layout,
+)
 from ..partition.order import (
     Order,
     Threshold,
@@ -53,11 +60,23 @@ class BuildOptions:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be positive, not {value}")
+        if self.partitions is not None and self.partitions > MAX_PARTITIONS:
+            raise InputError(
+                f"{self.partitions:,} partitions: a store has {MAX_PARTITIONS:,} at most"
+            )
+        if self.order not in get_args(Order):
+            raise InputError(f"no order {self.order!r}: {', '.join(get_args(Order))}")
+        if self.src == self.dst:
+            raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
 
     @property
     def shapes_store(self) -> bool:
         """Whether anything but the reading of the input was asked for."""
         return (self.partitions, self.threshold, self.order) != (None, None, "degree")
+
+    def partitions_for(self, rows: int) -> int:
+        """The number of partitions of a graph of so many input rows."""
+        return self.partitions or default_partitions(rows)
 
 
 @dataclass(frozen=True)
@@ -92,17 +111,19 @@ def prepare(dense: DenseEdges, options: BuildOptions, executor: Executor) -> Pre
     degree, out_degree, loops = _degrees(dense, options.directed, executor, need)
     order = order_vertices(degree, dense.present, options.order)
     del degree
-    partitions = options.partitions or default_partitions(rows)
+    partitions = options.partitions_for(rows)
     threshold = _threshold(dense, order, partitions, options.threshold, executor, need)
     layout = plan_layout(order, partitions, threshold.delegates, options.directed)
     runs: list[build.Run] = []
     at_once = _BLOCKS_AT_ONCE * executor.threads
-    for _ in range(0, len(dense.blocks), at_once):
+    blocks = len(dense.blocks)
+    for _ in range(0, blocks, at_once):
         runs += executor.step(
             "scatter",
             lambda block: build.scatter_block(block, order, layout),
             dense.blocks[:at_once],
             need.scatter,
+            total=blocks,
         )
         del dense.blocks[:at_once]  # their keys are in the runs now
     return Prepared(dense.ids, order, out_degree, threshold, layout, runs, rows, loops)
@@ -120,7 +141,8 @@ def built_ranges(
 
     buckets = list(subgraph.buckets())
     for first in range(0, len(buckets), _RANGES_AT_ONCE):
-        yield from executor.step("build", build_one, buckets[first : first + _RANGES_AT_ONCE], need)
+        some = buckets[first : first + _RANGES_AT_ONCE]
+        yield from executor.step("build", build_one, some, need, total=prepared.layout.buckets)
 
 
 def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
@@ -132,6 +154,7 @@ def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
         degree, _, _ = build.count_degrees([one_edge], 2, np.uint32, directed)
         order = order_vertices(degree, np.ones(2, np.uint8), "degree")
         layout = plan_layout(order, 1, 0, directed)
+        build.rows_by_class([one_edge], order, np.zeros(2, np.uint32), 1)
         run = build.scatter_block(one_edge, order, layout)
         subgraph = layout.subgraphs[0]
         build.build_range([run], *next(subgraph.buckets()), subgraph, order, 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..partition import ids
-from ..partition.edges import EdgeList
+from ..partition.edges import CHUNK_ROWS, EdgeList
 from ..partition.errors import InputError
 from ..partition.ids import Block, Ids
 from .execute import Executor
@@ -47,6 +47,7 @@ def read_edges(edges: EdgeList, executor: Executor) -> DenseEdges:
         blocks = executor.step(
             "read", lambda c: ids.read_dense(edges, c, domain, present), chunks, need
         )
+        blocks = _cut(blocks)
         numbering = ids.compact(blocks, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
@@ -64,7 +65,16 @@ def read_edges(edges: EdgeList, executor: Executor) -> DenseEdges:
     work = [(block, place) for (block, _), place in zip(encoded, places, strict=True)]
     del encoded
     blocks = executor.step("encode", lambda pair: ids.translate(*pair), work, need)
-    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), blocks)
+    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(blocks))
+
+
+def _cut(blocks: list[Block]) -> list[Block]:
+    """Blocks of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
+    return [
+        (src[first : first + CHUNK_ROWS], dst[first : first + CHUNK_ROWS])
+        for src, dst in blocks
+        for first in range(0, len(src), CHUNK_ROWS)
+    ]
 
 
 def _check_size(domain: int) -> None:

@@ -12,7 +12,8 @@ from ..partition.arrow import as_numpy
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
-from ..partition.store import Store, is_store, open_store
+from ..partition.outputs import is_store
+from ..partition.store import Store, open_store
 from .result import Result, open_result
 
 Document = dict[str, Any]
@@ -124,6 +125,12 @@ def _edges_lines(document: Document) -> str:
     )
 
 
+def _by_formula(document: Document) -> str:
+    if document["partitions"] == 1:
+        return ""
+    return f" and {document['table_1_bytes']:,} by Table I of the delegates' paper"
+
+
 def _store_lines(document: Document) -> str:
     rows = [
         ("store", "directed" if document["directed"] else "undirected"),
@@ -136,7 +143,9 @@ def _store_lines(document: Document) -> str:
         ("order", document["order"]),
     ]
     if document["partitions"] == 1:
-        rows.append(("partitions", "1: nothing to separate for, the graph is one CSR"))
+        rows.append(
+            ("partitions", "1: nothing to separate for (no threshold, no delegates), one CSR")
+        )
     else:
         rows += [
             ("partitions", f"{document['partitions']}; {_partitions(document)}"),
@@ -161,8 +170,8 @@ def _store_lines(document: Document) -> str:
         (
             "bytes",
             f"{document['bytes']:,}; {document['subgraph_bytes']:,} of them subgraphs, against "
-            f"{document['edge_list_bytes']:,} as a 16-byte edge list (both directions) and "
-            f"{document['table_1_bytes']:,} by the delegate layout's formula",
+            f"{document['edge_list_bytes']:,} for their edges as a 16-byte edge list"
+            + _by_formula(document),
         ),
         ("degrees", "vertices"),
     ]

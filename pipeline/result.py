@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +17,13 @@ from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy, valid
 from ..partition.edges import is_string
 from ..partition.errors import InputError
-from ..partition.files import new_folder
 from ..partition.ids import Ids, find_id
+from ..partition.outputs import facts_of, mark, new_folder
 from ..partition.store import Store
 from .execute import Executor
 
 ROW_GROUP = 1 << 20
 FILE_ROWS = 1 << 21
-_METADATA_KEY = b"delegraph"
 
 
 @dataclass(frozen=True)
@@ -96,6 +93,7 @@ def write_result(
     parent: NDArray[np.uint32],
     info: ResultInfo,
     executor: Executor,
+    overwrite: bool,
 ) -> None:
     """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id."""
     schema = pa.schema(
@@ -104,7 +102,7 @@ def write_result(
             pa.field("distance", pa.int32()),
             pa.field("parent", names.id_type),
         ],
-        metadata={_METADATA_KEY: json.dumps(asdict(info)).encode()},
+        metadata=mark("result", **asdict(info)),
     )
 
     def batch(start: int, stop: int) -> pa.RecordBatch:
@@ -130,7 +128,7 @@ def write_result(
                 stop = min(start + ROW_GROUP, last)
                 writer.write_batch(batch(start, stop), row_group_size=ROW_GROUP)
 
-    with new_folder(output) as folder:
+    with new_folder(output, "result", overwrite) as folder:
         executor.step("write", write_file, range(-(-len(names.index) // FILE_ROWS)))
 
 
@@ -185,8 +183,8 @@ def open_result(path: str | os.PathLike) -> Result:
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
     """The essentials, None where another program has dropped them."""
+    facts = facts_of(metadata, "result")
     try:
-        value: dict[str, Any] = json.loads((metadata or {})[_METADATA_KEY])
-        return ResultInfo(**value)
-    except (KeyError, ValueError, TypeError):
+        return None if facts is None else ResultInfo(**facts)
+    except TypeError:
         return None

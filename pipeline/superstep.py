@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.backend import Backend, SearchState
+from ..kernels.backend import Backend, SearchState, Work
 from ..kernels.graph import Graph
-from .communicator import Communicator, Counters
+from .communicator import Communicator
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
 
@@ -104,6 +104,7 @@ def _run(
 ) -> Found:
     supersteps: list[SuperstepRecord] = []
     frontier, forward, unvisited, unvisited_edges = outlook
+    leaving = forward  # of this rank's part of the frontier
     while frontier and forward and (max_depth is None or state.level < max_depth):
         started = time.perf_counter()
         towards = direction(forward, unvisited, unvisited_edges)
@@ -114,12 +115,13 @@ def _run(
             levels = _LEVELS_AT_ONCE if communicator.size == 1 else 1
             if max_depth is not None:
                 levels = min(levels, max_depth - level)
-            works = backend.push(state, forward, levels)
+            works = backend.push(state, leaving, levels)
         # Levels that were done at once share their time: no clock is that fine.
         seconds = (time.perf_counter() - started) / len(works)
         for work in works:
             level += 1
-            total = communicator.sum(Counters(*work))
+            total = communicator.sum(work)
+            leaving = work.forward
             supersteps.append(superstep_record(level, towards, frontier, total, seconds))
             frontier = total.found
             forward = total.forward
@@ -129,7 +131,7 @@ def _run(
 
 
 def superstep_record(
-    level: int, direction: str, frontier: int, total: Counters, seconds: float
+    level: int, direction: str, frontier: int, total: Work, seconds: float
 ) -> SuperstepRecord:
     """The record of a superstep that read nothing from disk and sent nothing."""
     return SuperstepRecord(

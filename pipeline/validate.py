@@ -79,7 +79,8 @@ def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
         source = int(at_zero[0]) if len(at_zero) else None
         max_depth = None
     else:
-        source = names.find(result.info.source)
+        known_as = type(result.info.source) is (str if is_string(names.id_type) else int)
+        source = names.find(result.info.source) if known_as else None
         max_depth = result.info.max_depth
     violations = claim.violations
     if source is None:
@@ -171,6 +172,11 @@ class _Places:
 
     def __call__(self, column: pa.Array) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         id_type = self._ids.type
+        found = column.type
+        if pa.types.is_dictionary(found):
+            found = found.value_type
+        if not (is_string(found) if is_string(id_type) else pa.types.is_integer(found)):
+            raise InputError(f"the result's ids are {column.type}, the graph's {id_type}")
         try:
             column = column.cast(id_type)
         except pa.ArrowInvalid:  # some ids do not fit the graph's type: those are none of its own
@@ -179,10 +185,6 @@ class _Places:
                 for value in column.to_pylist()
             ]
             column = pa.array(fitting, id_type)
-        except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise InputError(
-                f"the result's ids are {column.type}, the graph's {id_type}"
-            ) from error
         if is_string(self._ids.type):
             place = pc.call_function("index_in", [column], pc.SetLookupOptions(value_set=self._ids))
             known = valid(place)

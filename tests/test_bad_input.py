@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -170,6 +171,38 @@ def test_output_without_a_folder(refused, tmp_path):
 def test_options_out_of_range(refused, tmp_path, wrong):
     path = write(tmp_path / "e.parquet", [1], [2])
     refused("build", path, "-o", tmp_path / "out", *wrong, says=(wrong[0].lstrip("-"),))
+
+
+def test_one_column_for_both_ends(refused, command, tmp_path):
+    path = write(tmp_path / "e.parquet", [1], [2])
+    refused(*command(path), "--src", "dst", says=("both",))
+
+
+def test_too_many_partitions(refused, tmp_path):
+    path = write(tmp_path / "e.parquet", [1], [2])
+    refused("build", path, "-o", tmp_path / "out", "--partitions", 10_000, says=("9,999",))
+
+
+def test_values_from_python(tmp_path):
+    import delegraph
+
+    path = write(tmp_path / "e.parquet", [1], [2])
+    wrongs: list[dict[str, Any]] = [{"order": "rank"}, {"threads": 0}, {"partitions": 0}]
+    for wrong in wrongs:
+        with pytest.raises(delegraph.InputError):
+            delegraph.build(path, tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_that_cannot_be_made(refused, tmp_path):
+    path = write(tmp_path / "e.parquet", [1], [2])
+    refused("build", path, "-o", tmp_path / ("x" * 245), says=("cannot be written",))
+
+
+def test_debug_keeps_the_exit_code(delegraph, tmp_path):
+    ran = delegraph("info", tmp_path / "none", "--debug")
+    assert ran.code == 2
+    assert "Traceback" in ran.err
 
 
 def test_negative_depth(refused, tmp_path):

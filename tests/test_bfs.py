@@ -235,27 +235,91 @@ def test_email_against_definition(ok, real_graph, tmp_path, directed):
     assert [-1 if found[v] is None else found[v] for v in range(1005)] == expected.tolist()
 
 
-def test_overwrite_spares_what_is_not_an_output(delegraph, edge_list, tmp_path):
+def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_path):
     edges = edge_list([0], [1], name="in/edges.parquet")
+    mine = edge_list([0], [1], name="mine/table.parquet")
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.tex").touch()
-    for there in (tmp_path / "precious", tmp_path):
+    ok("build", edges, "-o", tmp_path / "graph.dg")
+    for there in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
         ran = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
         assert ran.code == 2
-        assert "remove it yourself" in ran.err
+        assert "is no result that delegraph wrote" in ran.err
+    assert delegraph("build", edges, "-o", mine.parent, "--overwrite").code == 2
     assert (tmp_path / "precious" / "thesis.tex").exists()
+    assert mine.exists()
 
 
-def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path):
-    edges = edge_list([0], [1], name="in/edges.parquet")
-    ok("build", edges, "-o", tmp_path / "graph.dg")
-    for graph, out in (
-        (tmp_path / "in", tmp_path / "in"),
-        (edges, tmp_path / "in"),
-        (f"{tmp_path}/in/*.parquet", tmp_path / "in"),
-        (tmp_path / "graph.dg", tmp_path / "graph.dg"),
-    ):
-        ran = delegraph("bfs", graph, "--source", 0, "-o", out, "--overwrite")
+@pytest.mark.parametrize("folder", ["in", "in[1]", "in*"])
+def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
+    ok(*f"generate uniform --scale 3 -o {tmp_path}/{folder}".split())
+    given = tmp_path / folder
+    source = pq.read_table(given)["src"][0]
+    for out in (given, given / "out", given / "part-00000.parquet"):
+        ran = delegraph("bfs", given, "--source", source, "-o", out, "--overwrite")
         assert ran.code == 2
-        assert "holds what is read" in ran.err
-    assert edges.exists()
+    pattern = f"{tmp_path}/in*/*.parquet"
+    if folder == "in":
+        assert delegraph("build", pattern, "-o", given, "--overwrite").code == 2
+    assert pq.read_table(given).num_rows == 16 << 3
+
+
+def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
+    """Nothing stood at the output when the run began, something does when it ends."""
+    edges = edge_list([0], [1])
+    search = bfs_module._search_edges
+
+    def search_slowly(*args):
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "thesis.tex").touch()
+        return search(*args)
+
+    monkeypatch.setattr(bfs_module, "_search_edges", search_slowly)
+    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
+    assert ran.code == 1
+    assert "appeared meanwhile" in ran.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["edges.parquet", "out"]
+    assert (tmp_path / "out" / "thesis.tex").exists()
+
+
+def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    from delegraph.partition import outputs
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    (tmp_path / "new").mkdir()
+    rename = outputs.os.rename
+    calls = []
+
+    def fail_second(a, b):
+        calls.append(a)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        rename(a, b)
+
+    monkeypatch.setattr(outputs.os, "rename", fail_second)
+    with pytest.raises(KeyboardInterrupt):
+        outputs._swap(tmp_path / "new", tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["new", "old", "out"]
+
+
+def test_a_record_left_alone_is_replaced(delegraph, ok, edge_list, tmp_path):
+    edges = edge_list([0], [1])
+    (tmp_path / "out.run.json").write_text('{"mine": 1}')
+    assert delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out").code == 2
+    (tmp_path / "out.run.json").write_text('{"schema_version": 1}')
+    ok("bfs", edges, "--source", 0, "-o", tmp_path / "out")
+
+
+def test_a_row_group_of_any_size_is_cut_into_blocks(edge_list, monkeypatch):
+    from delegraph.partition.edges import open_edges
+    from delegraph.pipeline import read
+    from delegraph.pipeline.execute import Executor
+
+    monkeypatch.setattr(read, "CHUNK_ROWS", 1000)
+    for ids in (np.arange(4500), np.arange(4500) * 10**9):
+        dense = read.read_edges(open_edges(edge_list(ids, ids + 1)), Executor(2))
+        assert [len(src) for src, _ in dense.blocks] == [1000] * 4 + [500]
+        assert np.concatenate([src for src, _ in dense.blocks]).tolist() == sorted(
+            np.concatenate([src for src, _ in dense.blocks]).tolist()
+        )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import random_edges
-from delegraph.kernels import reference
+from delegraph.kernels import cpu, reference
 from delegraph.kernels.backend import get_backend
 from delegraph.kernels.check import Violations, check_edges, check_joined, check_tree
 from delegraph.kernels.edge_search import EdgeSearch
@@ -24,6 +24,15 @@ DIRECTIONS = {
     "pull": lambda *_: "pull",
     "alternating": lambda forward, *_: ("push", "pull")[forward % 2],
 }
+
+
+@pytest.fixture(autouse=True)
+def shared_limits(monkeypatch):
+    """Tests may set from which size on threads share a step; it is put back after each."""
+    monkeypatch.setattr(cpu, "_SHARED_PUSH", cpu._SHARED_PUSH)
+    monkeypatch.setattr(cpu, "_SHARED_WORDS", cpu._SHARED_WORDS)
+
+
 BACKENDS = [("reference", 1), ("cpu", 1), ("cpu", 3)]
 
 
@@ -64,6 +73,7 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
 @given(graphs(), st.data())
 @settings(max_examples=40, deadline=None)
 def test_search_against_definition(name, backend, threads, graph, data):
+    cpu._SHARED_PUSH = cpu._SHARED_WORDS = 0 if threads > 1 else 1 << 15  # share all, or nothing
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
     expected = reference.distances(src, dst, vertices, source, directed)
@@ -107,6 +117,21 @@ def test_scan_against_definition(graph, data, blocks, threads):
         pass
     assert state.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, state.distance, state.parent, source)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_shared_scans_are_right_every_time(directed):
+    vertices = 60_000
+    src, dst = random_edges(7, vertices, 600_000)
+    src, dst = src.astype(np.uint32), dst.astype(np.uint32)
+    expected = reference.distances(src, dst, vertices, 5, directed)
+    for _ in range(10):
+        blocks = [(src[i::7].copy(), dst[i::7].copy()) for i in range(7)]
+        state = EdgeSearch(blocks, vertices, 5, directed)
+        while state.advance(Team(4))[0]:
+            pass
+        assert np.array_equal(state.distance, expected)
+        assert not violations_of(src, dst, directed, state.distance, state.parent, 5)
 
 
 @given(graphs(), st.data(), st.integers(0, 3), st.integers(1, 3))

@@ -163,3 +163,19 @@ def test_strings(ok, delegraph, edge_list, tmp_path):
         (0, ["x"]),
         (5, ["c", "a"]),
     ]
+
+
+def test_depth_limit_past_32_bits(ok, graph, tmp_path):
+    ok("bfs", graph, "--source", 0, "-o", tmp_path / "deep", "--max-depth", 3_000_000_000)
+    ok("validate", graph, tmp_path / "deep")
+
+
+def test_ids_of_another_kind(ok, delegraph, graph, edge_list, tmp_path):
+    strings = edge_list(["a"], ["b"], name="s.parquet")
+    ok("bfs", strings, "--source", "a", "-o", tmp_path / "s")
+    ran = delegraph("validate", graph, tmp_path / "s")
+    assert ran.code == 2
+    assert "ids are string" in ran.err
+    table = pa.table({"vertex": [b"x"], "distance": [0], "parent": pa.array([None], pa.binary())})
+    pq.write_table(table, tmp_path / "binary.parquet")
+    assert delegraph("validate", graph, tmp_path / "binary.parquet", "--json").code == 2
