@@ -16,6 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, TypedDict
 
+import dask
+import numba
+import numpy as np
+import pyarrow as pa
+
 from .._version import __version__
 from ..partition.outputs import record_path, write_file
 
@@ -131,12 +136,10 @@ def write_record(output: str | os.PathLike[str], record: CommandRecord) -> None:
 
 
 def versions() -> dict[str, str]:
-    from importlib.metadata import version
-
     return {
         "delegraph": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in ("dask", "numba", "numpy", "pyarrow")},
+        **{library.__name__: library.__version__ for library in (dask, numba, np, pa)},
     }
 
 
