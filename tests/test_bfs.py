@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -288,7 +289,7 @@ def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
     (tmp_path / "new").mkdir()
-    rename = outputs.os.rename
+    rename = os.rename
     calls = []
 
     def fail_second(a, b):
@@ -297,7 +298,7 @@ def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path
             raise KeyboardInterrupt
         rename(a, b)
 
-    monkeypatch.setattr(outputs.os, "rename", fail_second)
+    monkeypatch.setattr(os, "rename", fail_second)
     with pytest.raises(KeyboardInterrupt):
         outputs._swap(tmp_path / "new", tmp_path / "out")
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["new", "old", "out"]

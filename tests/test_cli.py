@@ -180,13 +180,13 @@ def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
 
 def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monkeypatch):
     from delegraph.pipeline import bench
+    from delegraph.pipeline.superstep import search
 
     def search_wrongly(graph, source, *args):
         found = search(graph, source, *args)
         found.distance[np.argmax(found.distance)] += 1
         return found
 
-    search = bench.search
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(bench, "search", search_wrongly)
     ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
