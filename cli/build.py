@@ -45,6 +45,7 @@ def build(
             progress=progress,
             **build_values,
         )
+    options.talk(quiet, f"{output}: written")
     document = store_document(store)
     if as_json:
         options.print_json(document)

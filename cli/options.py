@@ -39,7 +39,9 @@ output = click.option(
     "-o", "--output", required=True, type=click.Path(), help="Where to write; must not exist."
 )
 overwrite = click.option(
-    "--overwrite", is_flag=True, help="Replace the output, once the new one is whole."
+    "--overwrite",
+    is_flag=True,
+    help="Replace an output of the same kind, once the new one is whole.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 debug = click.option(

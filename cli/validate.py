@@ -29,7 +29,10 @@ def validate(graph: str, result: str, threads: int | None, as_json: bool, quiet:
 
     verdict = validate(graph, result, threads=threads)
     if verdict["same_graph"] is False:
-        options.talk(quiet, "note: the result names another input than the store's; judging it")
+        options.talk(
+            quiet,
+            "note: the result was made from another input than the store; judging it all the same",
+        )
     elif verdict["same_graph"] is None:
         options.talk(quiet, "note: the result does not say its source; taking the vertex at 0")
     if as_json:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from .errors import InputError
+from .outputs import facts_of, is_store
 
 BATCH_ROWS = 1 << 20
 CHUNK_ROWS = 1 << 20
@@ -102,7 +103,7 @@ class EdgeList:
         if column.null_count:
             raise InputError(
                 f"{path}: column {name!r} holds nulls in row group {group}: "
-                "every row needs both ids"
+                "every row needs both ids; leave such rows out"
             )
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
@@ -115,6 +116,8 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
     Raises InputError for what is missing, not Parquet, truncated, without rows, or whose
     columns do not hold integers or strings of one comparable type.
     """
+    if is_store(path):
+        raise InputError(f"{path} is a store, not an edge list: it is built already")
     files, types, extremes = [], {}, []
     digest = xxhash.xxh3_128(f"{src}\0{dst}".encode())
     for name in _find(os.fspath(path)):
@@ -125,6 +128,8 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
             raise InputError(
                 f"{name}: not a Parquet file, or a truncated one: {_one_line(error)}"
             ) from error
+        if facts_of(schema.metadata, "result") is not None:
+            raise InputError(f"{name} is a result of bfs, not an edge list")
         for column in (src, dst):
             types.setdefault(_id_type(name, schema, column), f"{name}: column {column!r}")
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
@@ -146,7 +151,7 @@ def _find(path: str) -> list[str]:
         files = [
             str(file)
             for file in Path(path).rglob("*")
-            if file.suffix in _SUFFIXES
+            if file.suffix.lower() in _SUFFIXES
             and not any(part[0] in "._" for part in file.relative_to(path).parts)
         ]
         if not files:

@@ -83,13 +83,13 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
     """
     path = Path(output)
     if os.path.lexists(path):
-        if not overwrite:
-            raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
         if not _is(path, kind):
             raise InputError(
                 f"{path} exists and is no {kind} that delegraph wrote: name another output, or "
                 "remove it yourself"
             )
+        if not overwrite:
+            raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
     record = record_path(path)

@@ -266,10 +266,12 @@ def open_store(path: str | Path) -> Store:
     Raises InputError for what is no store, is of another format version, or is damaged.
     """
     path = Path(path)
+    if not (path / MANIFEST).exists():
+        raise InputError(f"{path}: not a store (no {MANIFEST} in it); 'delegraph build' makes one")
     try:
         manifest = json.loads((path / MANIFEST).read_bytes())
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a store, or its {MANIFEST} is damaged") from error
+        raise InputError(f"{path}: {MANIFEST} is damaged; build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != STORE_FORMAT:
         raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
     if manifest.get("format_version") != FORMAT_VERSION:

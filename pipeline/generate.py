@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -102,6 +103,12 @@ def generate_edges(
     """Write the recipe's edge list as a folder of Parquet files; returns its rows."""
     started = time.perf_counter()
     check_output(output, "edge list", overwrite)
+    most = 2 * recipe.dtype.itemsize * recipe.candidates
+    free = shutil.disk_usage(Path(output).absolute().parent).free
+    if most > free:
+        raise InputError(
+            f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
+        )
     schema = pa.schema(
         [(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")],
         metadata=mark("edge list", recipe=recipe.facts),

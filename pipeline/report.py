@@ -116,7 +116,7 @@ def _edges_lines(document: Document) -> str:
     bounds = document["id_bounds"]
     return _table(
         [
-            ("edge list", f"{document['rows']:,} rows in {document['files']:,} files"),
+            ("edge list", f"{document['rows']:,} rows; {document['files']:,} file(s)"),
             ("bytes", f"{document['bytes']:,}"),
             ("columns", f"{document['src']} -> {document['dst']}, {document['id_type']}"),
             ("ids", f"{bounds[0]:,} to {bounds[1]:,}" if bounds else "no bounds recorded"),

@@ -143,10 +143,27 @@ def test_source(refused, ok, tmp_path, ids, source, says, through):
     refused("bfs", graph, f"--source={source}", "-o", tmp_path / "out", says=("source", says))
 
 
-def test_output_that_exists(refused, command, tmp_path):
+def test_output_that_exists(refused, command, ok, tmp_path):
     path = write(tmp_path / "e.parquet", [1], [2])
     (tmp_path / "out").mkdir()
+    refused(*command(path), says=("out exists", "remove it yourself"))
+    (tmp_path / "out").rmdir()
+    ok(*command(write(tmp_path / "zero.parquet", [0], [2])))
     refused(*command(path), says=("out exists", "--overwrite"))
+
+
+def test_a_store_or_a_result_is_no_edge_list(refused, ok, tmp_path):
+    path = write(tmp_path / "e.parquet", [1], [2])
+    ok("build", path, "-o", tmp_path / "graph.dg")
+    ok("bfs", path, "--source", 1, "-o", tmp_path / "distances")
+    out = ("-o", tmp_path / "out")
+    refused("build", tmp_path / "graph.dg", *out, says=("is a store",))
+    columns = ("--src", "parent", "--dst", "vertex")
+    refused("build", tmp_path / "distances", *out, *columns, says=("is a result",))
+
+
+def test_more_rows_than_the_disk_holds(refused, tmp_path):
+    refused(*f"generate kronecker --scale 48 -o {tmp_path}/out".split(), says=("bytes", "free"))
 
 
 def test_output_without_a_folder(refused, tmp_path):
