@@ -30,7 +30,7 @@ def describe(packages: tuple[str, ...]) -> dict:
     )
     return {
         "date": date.today().isoformat(),
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(["python", *(arg.rpartition("/")[2] for arg in sys.argv)]),
         "cpu": cpu,
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": memory,
