@@ -104,7 +104,6 @@ class Subgraph:
 class Layout:
     partitions: int
     delegates: int
-    vertices: int
     directed: bool
     placement: Placement
     subgraphs: tuple[Subgraph, ...]
@@ -167,7 +166,7 @@ def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: b
         delegate.table,
         delegate.shift,
     )
-    return Layout(partitions, delegates, n, directed, placement, tuple(subgraphs), bucket)
+    return Layout(partitions, delegates, directed, placement, tuple(subgraphs), bucket)
 
 
 def _clip(ranges: Ranges, rows: int) -> Ranges:
