@@ -14,7 +14,18 @@ from . import options
 @click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
 @options.output
 @options.max_depth
+@options.memory_limit
 @options.threads
+@click.option(
+    "--checkpoint",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How often a long search saves its state, to go on from after a kill.",
+)
+@options.scratch
+@options.restart
 @options.overwrite
 @options.build_options
 @options.as_json
@@ -25,7 +36,11 @@ def bfs(
     source: str,
     output: str,
     max_depth: int | None,
+    memory_limit: int | None,
     threads: int | None,
+    checkpoint: float,
+    scratch: str | None,
+    restart: bool,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
@@ -40,23 +55,31 @@ def bfs(
     delegraph bfs graph.dg --source 17 -o distances/
     delegraph bfs edges/ --source alice -o distances/ --directed --max-depth 3
 
-    An edge list is searched without preparing it while that is faster; --partitions,
-    --threshold and --order make it build a (temporary) store. On a store these and --directed,
+    Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
+    was cut off goes on from its last checkpoint when the same command runs again.
+
+    An edge list is searched without preparing it where it fits; --partitions, --threshold,
+    --order and --scratch make it build a (temporary) store. On a store these and --directed,
     --src and --dst are refused: they are the store's own.
     """
     from ..pipeline.api import bfs
+    from ..pipeline.build import Resources
 
     with options.ProgressLine(quiet) as progress:
-        record = bfs(
+        record, searched_already = bfs(
             graph,
             source,
             output,
             max_depth=max_depth,
+            checkpoint_seconds=checkpoint,
             threads=threads,
             overwrite=overwrite,
             progress=progress,
+            resources=Resources(memory_limit, scratch, restart),
             **options.given(build_values),
         )
+    reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]
+    options.tell_reused(quiet or searched_already, reused)
     if as_json:
         options.print_json(record)
         return
@@ -64,4 +87,6 @@ def bfs(
     seconds = record["seconds"]
     click.echo(f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}")
     spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in seconds.items())
-    options.talk(quiet, f"{output}: written ({spent})")
+    options.talk(
+        quiet, f"{output}: {'searched already' if searched_already else 'written'} ({spent})"
+    )

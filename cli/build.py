@@ -13,7 +13,11 @@ from . import options
 @click.argument("edges", type=click.Path())
 @options.output
 @options.build_options
+@options.memory_limit
+@options.cluster_options
 @options.threads
+@options.scratch
+@options.restart
 @options.overwrite
 @options.as_json
 @options.quiet
@@ -21,7 +25,13 @@ from . import options
 def build(
     edges: str,
     output: str,
+    memory_limit: int | None,
+    workers: int | None,
+    scheduler: str | None,
+    scheduler_file: str | None,
     threads: int | None,
+    scratch: str | None,
+    restart: bool,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
@@ -32,21 +42,31 @@ def build(
     \b
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
+    delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
+
+    Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
+    says beforehand what each step will hold. A build that was cut off goes on after its last
+    finished step when the same command runs again.
     """
     from ..pipeline.api import build
+    from ..pipeline.build import Resources
+    from ..pipeline.cluster import ClusterOptions
     from ..pipeline.report import lines, store_document
 
+    cluster = ClusterOptions(workers, scheduler, scheduler_file)
     with options.ProgressLine(quiet) as progress:
-        store = build(
+        built = build(
             edges,
             output,
             threads=threads,
             overwrite=overwrite,
             progress=progress,
+            resources=Resources(memory_limit, scratch, restart, cluster),
             **build_values,
         )
-    options.talk(quiet, f"{output}: written")
-    document = store_document(store)
+    options.tell_reused(quiet, built.reused)
+    options.talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
+    document = store_document(built.store)
     if as_json:
         options.print_json(document)
     else:

@@ -23,6 +23,7 @@ _COMMANDS = {
     "demo": "Run the whole job on a generated graph, showing each command.",
     "generate": "Write a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
+    "plan": "Say what a build would hold in memory and write to disk, step by step.",
     "validate": "Check a result against its graph by Graph500's rules.",
 }
 

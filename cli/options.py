@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -36,7 +36,11 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
 
 
 output = click.option(
-    "-o", "--output", required=True, type=click.Path(), help="Where to write; must not exist."
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="Where to write; nothing else may stand there.",
 )
 overwrite = click.option(
     "--overwrite",
@@ -83,6 +87,47 @@ build_options = _together(
 )
 
 
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    from ..partition.errors import InputError
+    from ..partition.memory import parse_bytes
+
+    try:
+        return None if value is None else parse_bytes(value)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+memory_limit = click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    callback=_size,
+    help="Memory of all processes together (of each worker of an existing cluster), as 800MB or "
+    "4GiB.  [default: 60% of what the machine allows]",
+)
+scratch = click.option(
+    "--scratch",
+    type=click.Path(),
+    metavar="DIR",
+    help="Keep what lies between steps in files there, even where memory would do.  [default: "
+    "beside the output, if at all]",
+)
+restart = click.option(
+    "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
+)
+cluster_options = _together(
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="Run tasks on so many local processes."
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="Run tasks on the cluster of a scheduler."),
+    click.option(
+        "--scheduler-file",
+        type=click.Path(),
+        metavar="FILE",
+        help="The same, by the file that the scheduler wrote.",
+    ),
+)
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those of a command's parameters that were typed, not left at their defaults."""
     context = click.get_current_context()
@@ -102,38 +147,79 @@ def talk(quiet: bool, message: str) -> None:
         click.echo(message, err=True)
 
 
-class ProgressLine:
-    """While it is entered: one line on a terminal with the step, how far it is, the time left.
+def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
+    if steps:
+        talk(quiet, f"went on after an earlier attempt, reusing: {', '.join(steps)}")
 
-    Shows nothing in a pipe, or if ``quiet``.
+
+class ProgressLine:
+    """While it is entered: how far the steps of a command are.
+
+    On a terminal one line, with the step's share done, its rate and the time left. In a pipe a
+    line at the end of every step that was long. Nothing if ``quiet``.
     """
 
     _INTERVAL = 0.1
+    _LONG = 2.0  # seconds
+    _WIDTH = 20
 
     def __init__(self, quiet: bool) -> None:
-        self._shown = not quiet and sys.stderr.isatty()
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
         self._lock = threading.Lock()
         self._step = ""
+        self._done = 0
         self._started = 0.0
         self._next = 0.0
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        if not self._shown:
+        if self._quiet:
             return
         with self._lock:
             now = time.monotonic()
             if step != self._step:
-                self._step, self._started = step, now
-            if now < self._next and done < total:
+                self._end_step(now)
+                self._step, self._started, self._done = step, now, done
+            self._done = done
+            if not self._terminal or (now < self._next and done < total):
                 return
             self._next = now + self._INTERVAL
             spent = now - self._started
-            left = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
-            click.echo(f"\r\x1b[K{step}: {done} of {total}{left}", nl=False, err=True)
+            full = self._WIDTH * done // max(1, total)
+            bar = "#" * full + "-" * (self._WIDTH - full)
+            rest = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
+            pace = f"  {_rate(done, spent)}{rest}" if done else ""
+            click.echo(
+                f"\r\x1b[K{step} [{bar}] {done / max(1, total):4.0%}{pace}", nl=False, err=True
+            )
+
+    def _end_step(self, now: float) -> None:
+        if self._terminal or self._step in ("", "compile"):
+            return
+        spent = now - self._started
+        if spent >= self._LONG:
+            rate = f", {_rate(self._done, spent)}" if self._done > 1 else ""
+            click.echo(f"{self._step}: {spent:.1f} s{rate}", err=True)
 
     def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown and self._step:
+        if self._quiet:
+            return
+        self._end_step(time.monotonic())
+        if self._terminal and self._step:
             click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _rate(done: int, seconds: float) -> str:
+    """Work a second, for people.
+
+    >>> _rate(25_000_000, 2.0), _rate(3, 2.0)
+    ('12.5 M/s', '1.5/s')
+    """
+    rate = done / max(seconds, 1e-9)
+    for unit, scale in ((" G", 1e9), (" M", 1e6), (" k", 1e3)):
+        if rate >= scale:
+            return f"{rate / scale:.1f}{unit}/s"
+    return f"{rate:.1f}/s"

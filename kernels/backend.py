@@ -58,6 +58,23 @@ class SearchState:
         state.distance[source] = 0
         return state
 
+    @classmethod
+    def saved(
+        cls, graph: Graph, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
+    ) -> SearchState:
+        """A search that had come to ``level``; it writes to these arrays."""
+        visited = bitmap.empty(graph.vertices)
+        bitmap.add_where(visited, distance, 0, level)
+        return cls(
+            graph,
+            distance=distance,
+            parent=parent,
+            visited=visited,
+            before=np.empty_like(visited),
+            queue=np.flatnonzero(distance == level).astype(np.uint32),
+            level=level,
+        )
+
 
 class Backend(Protocol):
     """Advances a search in the direction it is told.

@@ -49,3 +49,11 @@ def difference(after, before, queue):
             count += 1
             word &= word - np.uint64(1)
     return count
+
+
+@njit(nogil=True, cache=True)
+def add_where(words, values, low, high):
+    """Add the vertices v with ``low <= values[v] <= high``."""
+    for v in range(values.shape[0]):
+        if low <= values[v] <= high:
+            words[v >> 6] |= np.uint64(1) << np.uint64(v & 63)

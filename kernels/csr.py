@@ -5,15 +5,18 @@ of highest degree): the delegates are then the ranks below ``delegates``, and ne
 sorted by rank are sorted hub first.
 
 Edges are placed by Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a
-GPU Cluster) and become 64-bit keys, *row* in the high half and the target's rank in the low
-half, grouped by bucket; a bucket is a range of rows of one subgraph of one partition. With
-one partition and no delegates, that is a plain CSR cut into ranges of rows.
+GPU Cluster) and become keys, a row and the target's rank, grouped by bucket; a bucket is a
+range of rows of one subgraph of one partition. With one partition and no delegates, that is a
+plain CSR cut into ranges of rows.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+from .bitmap import mask
+from .graph import UNREACHED
 
 SUBGRAPHS = ("nn", "nd", "dn", "dd")
 """Subgraph ``2 * (source is a delegate) + (target is a delegate)``."""
@@ -28,55 +31,140 @@ class Placement(NamedTuple):
     partitions: int; number of partitions P. A vertex with global id v belongs to partition
         v mod P, where its local id is v div P.
     delegates: int; ranks below it are delegates.
-    degree: uint32 or uint64 (n,); degree by rank.
+    delegate_degree: uint32 or uint64 (delegates,); their degree, by rank.
     global_id: uint32 (n,) by rank, or (0,) when global ids are ranks.
     first_bucket: int64 (P * SLOTS + 1,); first bucket of each slot, -1 for a slot not kept.
-    normal_range, delegate_range: uint32; range of rows that a local id (delegate id) shifted
-        right by normal_shift (delegate_shift) falls into.
+    normal_*, delegate_*: the ranges of rows that local ids and delegates fall into, as
+        ``range_of`` takes them.
     """
 
     partitions: int
     delegates: int
-    degree: np.ndarray
+    delegate_degree: np.ndarray
     global_id: np.ndarray
     first_bucket: np.ndarray
-    normal_range: np.ndarray
+    normal_table: np.ndarray
     normal_shift: int
-    delegate_range: np.ndarray
+    normal_starts: np.ndarray
+    delegate_table: np.ndarray
     delegate_shift: int
+    delegate_starts: np.ndarray
 
 
 @njit(nogil=True, cache=True)
-def count_degrees(src, dst, degree):
-    """Add each row's two ends to ``degree``; return the self-loops, which count for nothing."""
+def count_degrees(src, dst, first, degree, looped):
+    """Add each row's two ends to ``degree``; return the self-loops, which count for nothing.
+
+    degree: of the ids from ``first`` on; other ids are passed over. looped: bitmap over the same
+    ids, receives those with a self-loop: they are vertices, with edges or without.
+    """
     loops = 0
+    size = np.uint32(degree.shape[0])
     for i in range(src.shape[0]):
-        u = src[i]
-        v = dst[i]
+        u = np.uint32(src[i] - first)
+        v = np.uint32(dst[i] - first)
         if u == v:
-            loops += 1
-        else:
+            if u < size:
+                loops += 1
+                looped[u >> np.uint32(6)] |= mask(u)
+            continue
+        if u < size:
             degree[u] += 1
+        if v < size:
             degree[v] += 1
     return loops
 
 
 @njit(nogil=True, cache=True)
-def count_sources(src, dst, out_degree):
-    """Add each row's source to ``out_degree``, self-loops excepted."""
+def count_sources(src, dst, first, out_degree):
+    """Add each row's source to ``out_degree``, self-loops excepted, as ``count_degrees``."""
+    size = np.uint32(out_degree.shape[0])
     for i in range(src.shape[0]):
-        if src[i] != dst[i]:
-            out_degree[src[i]] += 1
+        u = np.uint32(src[i] - first)
+        if u < size and src[i] != dst[i]:
+            out_degree[u] += 1
 
 
 @njit(nogil=True, cache=True)
-def histogram_of_lowest_rank(src, dst, rank, degree_class, histogram):
-    """Count edges by the class of their higher degree: the class of the lower of two ranks."""
-    for i in range(src.shape[0]):
-        u = rank[src[i]]
-        v = rank[dst[i]]
-        if u != v:
-            histogram[degree_class[min(u, v)]] += 1
+def translate(ids, first, table, into):
+    """``into[i] = table[ids[i] - first]`` where the table holds ids[i]; the rest is left.
+
+    Returns whether no id that the table holds is UNREACHED there. ``into`` may be ``ids`` when the
+    table holds all.
+    """
+    known = True
+    size = np.uint32(table.shape[0])
+    for i in range(ids.shape[0]):
+        at = np.uint32(ids[i] - first)
+        if at < size:
+            value = table[at]
+            known &= value != UNREACHED
+            into[i] = value
+    return known
+
+
+@njit(nogil=True, cache=True)
+def range_of(row, table, shift, starts):
+    """Which of some consecutive ranges holds ``row``: ``starts[r] <= row < starts[r + 1]``.
+
+    table: uint32; table[g] is the range of row ``g << shift``, its last entry the last range.
+    """
+    low = np.int64(table[row >> shift])
+    high = np.int64(table[(row >> shift) + 1])
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if starts[middle] <= row:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@njit(nogil=True, cache=True)
+def cut_rows(edges, repeats, most_edges, most_rows, starts):
+    """Cut rows into ranges of at most ``most_rows`` rows and ``most_edges`` edges.
+
+    A row of more edges is a range of its own. edges: of each row; with ``repeats`` (not empty),
+    of as many rows each. starts: int64, receives the first row of each range and, after the last
+    one, the number of rows. Returns the number of ranges.
+    """
+    ranges = 0
+    row = np.int64(0)
+    rows_held = np.int64(0)
+    edges_held = np.int64(0)
+    for i in range(edges.shape[0]):
+        each = np.int64(edges[i])
+        left = np.int64(repeats[i]) if repeats.shape[0] else np.int64(1)
+        while left > 0:
+            fit = min(left, most_rows - rows_held)
+            if each > 0 or edges_held > most_edges:
+                fit = min(fit, (most_edges - edges_held) // max(each, np.int64(1)))
+            if fit <= 0 and rows_held == 0:
+                fit = np.int64(1)
+            if fit > 0:
+                if rows_held == 0:
+                    starts[ranges] = row
+                    ranges += 1
+                row += fit
+                rows_held += fit
+                edges_held += fit * each
+                left -= fit
+            if left > 0:
+                rows_held = np.int64(0)
+                edges_held = np.int64(0)
+    starts[ranges] = row
+    return ranges
+
+
+@njit(nogil=True, cache=True)
+def histogram_of_lowest_rank(u, v, table, shift, starts, histogram):
+    """Count edges by the degree class of the lower of their two ranks (the higher degree).
+
+    table, shift, starts: the ranges of ranks of one degree, as ``range_of`` takes them.
+    """
+    for i in range(u.shape[0]):
+        if u[i] != v[i]:
+            histogram[range_of(min(u[i], v[i]), table, shift, starts)] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -87,7 +175,7 @@ def _global_id(global_id, rank):
 
 
 @njit(nogil=True, cache=True)
-def place(partitions, delegates, degree, global_id, u, v):
+def place(partitions, delegates, delegate_degree, global_id, u, v):
     """Slot of the edge between ranks u -> v: its partition (Algorithm 1) and its subgraph."""
     if partitions == 1:
         return 0
@@ -97,7 +185,7 @@ def place(partitions, delegates, degree, global_id, u, v):
         owned = _global_id(global_id, u)
     elif not v_is_delegate:
         owned = _global_id(global_id, v)
-    elif degree[u] != degree[v]:
+    elif delegate_degree[u] != delegate_degree[v]:
         owned = _global_id(global_id, max(u, v))  # the higher rank has the lower degree
     else:
         owned = min(_global_id(global_id, u), _global_id(global_id, v))
@@ -115,81 +203,96 @@ def _row(partitions, delegates, global_id, u):
 
 
 @njit(nogil=True, cache=True)
-def _key(row, rank):
-    return (np.uint64(row) << np.uint64(32)) | np.uint64(rank)
+def scatter(u, v, placement, directed, offsets):
+    """Turn edges between ranks u[i] and v[i] into keys grouped by bucket, without self-loops.
 
+    A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
+    where the store keeps one, its entry in the transpose of the same subgraph.
 
-@njit(nogil=True, cache=True)
-def scatter(src, dst, rank, placement, directed, offsets):
-    """Turn rows (dense ids) into keys grouped by bucket; self-loops are left out.
-
-    A row becomes two keys: undirected, an edge each way; directed, the edge and, where the
-    store keeps one, its entry in the transpose of the same subgraph.
-
-    offsets: int64 (buckets + 1,), overwritten: bucket b's keys are keys[offsets[b]:offsets[b+1]].
-    Returns keys, uint64.
+    offsets: int64 (buckets + 1,), overwritten: bucket b's keys are offsets[b] .. offsets[b + 1].
+    Returns, for each key, its row within the bucket's range (uint16) and its target's rank
+    (uint32).
     """
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.
     (
         partitions,
         delegates,
-        degree,
+        delegate_degree,
         global_id,
         first_bucket,
-        normal_range,
+        normal_table,
         normal_shift,
-        delegate_range,
+        normal_starts,
+        delegate_table,
         delegate_shift,
+        delegate_starts,
     ) = placement
-    rows = src.shape[0]
-    keys = np.empty((2, rows), np.uint64)
-    buckets = np.empty((2, rows), np.int32)
+    rows = np.empty(0, np.uint16)
+    targets = np.empty(0, np.uint32)
+    at = np.empty(0, np.int64)
     offsets[:] = 0
-    for i in range(rows):
-        u = rank[src[i]]
-        v = rank[dst[i]]
-        buckets[0, i] = -1
-        buckets[1, i] = -1
-        if u == v:
-            continue
-        slot = place(partitions, delegates, degree, global_id, u, v)
-        if directed:
-            back_slot = slot + len(SUBGRAPHS)
-        else:
-            back_slot = place(partitions, delegates, degree, global_id, v, u)
-        for way in range(2):
-            if way == 1:
-                slot = back_slot
-                u, v = v, u
-            if first_bucket[slot] < 0:
+    # Twice over the edges, counting and then placing: finding a bucket again costs less than
+    # keeping it.
+    for placing in range(2):
+        for i in range(u.shape[0]):
+            a = u[i]
+            b = v[i]
+            if a == b:
                 continue
-            row = _row(partitions, delegates, global_id, u)
-            if u < delegates:
-                within = delegate_range[row >> np.uint32(delegate_shift)]
+            slot = place(partitions, delegates, delegate_degree, global_id, a, b)
+            if directed:
+                back_slot = slot + len(SUBGRAPHS)
             else:
-                within = normal_range[row >> np.uint32(normal_shift)]
-            bucket = first_bucket[slot] + np.int64(within)
-            keys[way, i] = _key(row, v)
-            buckets[way, i] = bucket
-            offsets[bucket + 1] += 1
-    for b in range(offsets.shape[0] - 1):
-        offsets[b + 1] += offsets[b]
-    grouped = np.empty(offsets[-1], np.uint64)
-    at = offsets[:-1].copy()
-    for way in range(2):
-        for i in range(rows):
-            bucket = buckets[way, i]
-            if bucket >= 0:
-                grouped[at[bucket]] = keys[way, i]
-                at[bucket] += 1
-    return grouped
+                back_slot = place(partitions, delegates, delegate_degree, global_id, b, a)
+            for way in range(2):
+                if way == 1:
+                    slot = back_slot
+                    a, b = b, a
+                if first_bucket[slot] < 0:
+                    continue
+                row = np.int64(_row(partitions, delegates, global_id, a))
+                if a < delegates:
+                    within = range_of(row, delegate_table, delegate_shift, delegate_starts)
+                    start = delegate_starts[within]
+                else:
+                    within = range_of(row, normal_table, normal_shift, normal_starts)
+                    start = normal_starts[within]
+                bucket = first_bucket[slot] + within
+                if placing:
+                    k = at[bucket]
+                    rows[k] = np.uint16(row - start)
+                    targets[k] = b
+                    at[bucket] = k + 1
+                else:
+                    offsets[bucket + 1] += 1
+        if not placing:
+            for b in range(offsets.shape[0] - 1):
+                offsets[b + 1] += offsets[b]
+            at = offsets[:-1].copy()
+            rows = np.empty(offsets[-1], np.uint16)
+            targets = np.empty(offsets[-1], np.uint32)
+    return rows, targets
+
+
+@njit(nogil=True, cache=True)
+def join_keys(rows, targets, keys):
+    """Keys for sorting: *row* in the high half, the target's rank in the low one."""
+    for i in range(rows.shape[0]):
+        keys[i] = (np.uint64(rows[i]) << np.uint64(32)) | np.uint64(targets[i])
+
+
+@njit(nogil=True, cache=True)
+def mark_targets(targets, marked):
+    """Put the targets of one row into a bitmap: sorted and without duplicates by itself."""
+    for target in targets:
+        marked[target >> np.uint32(6)] |= mask(target)
 
 
 @njit(nogil=True, cache=True)
 def rows_from_sorted(keys, row_counts, ranks):
     """Drop duplicates from sorted keys; count each row's targets and write their ranks.
 
-    row_counts: int64 zeros, one a row; ranks: uint32, of at least len(keys).
+    row_counts: uint32 zeros, one a row; ranks: uint32, of at least len(keys).
     Returns the number of keys left.
     """
     count = 0

@@ -41,6 +41,14 @@ class EdgeSearch:
         self.distance[source] = 0
         self.level = 0
 
+    def go_on_from(
+        self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
+    ) -> None:
+        """Take the place of a search that had come to ``level``; writes to these arrays."""
+        self.distance, self.parent, self.level = distance, parent, level
+        self.visited = bitmap.empty(len(distance))
+        bitmap.add_where(self.visited, distance, 0, level)
+
     def advance(self, team: Team) -> tuple[int, int]:
         """One level by a scan: returns vertices found and edges examined."""
         examined = sum(self.lengths)
@@ -62,15 +70,7 @@ class EdgeSearch:
             graph = Graph(*forward, *self._rows(team, 1, 0, both=False))
         else:
             graph = Graph.undirected(*self._rows(team, 0, 1, both=True))
-        return SearchState(
-            graph,
-            distance=self.distance,
-            parent=self.parent,
-            visited=self.visited,
-            before=np.empty_like(self.visited),
-            queue=np.flatnonzero(self.distance == self.level).astype(np.uint32),
-            level=self.level,
-        )
+        return SearchState.saved(graph, self.distance, self.parent, self.level)
 
     def _rows(
         self, team: Team, row: int, target: int, both: bool

@@ -8,13 +8,15 @@ from numba import njit
 def take_dense(ids, domain, dense, present):
     """Copy integer ids that lie in ``[0, domain)`` into ``dense`` (uint32) and mark them.
 
-    present: uint8 (domain,); several threads may mark it at once. Returns the place of the
-    first id outside the domain, or -1.
+    present: uint8 (domain,); several threads may mark it at once. (0,): nothing is marked.
+    Returns the place of the first id outside the domain, or -1.
     """
+    marks = present.shape[0] > 0
     for i in range(ids.shape[0]):
         v = ids[i]
         if v < 0 or v >= domain:
             return i
         dense[i] = np.uint32(v)
-        present[v] = 1
+        if marks:
+            present[v] = 1
     return -1

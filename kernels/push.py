@@ -22,7 +22,7 @@ _BUFFER = 1 << 10
 
 
 @njit(nogil=True, cache=True)
-def _claim(visited, v):
+def claim(visited, v):
     """True if this call put ``v`` into ``visited``."""
     if contains(visited, v):
         return False
@@ -63,7 +63,7 @@ def push_levels(
             u = queue[i]
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                if _claim(visited, v):
+                if claim(visited, v):
                     distance[v] = level
                     parent[v] = u
                     queue[end] = v
@@ -129,7 +129,7 @@ def push_edges(
             row_stop = min(stop, sums[i + 1])
             for e in range(row + k, row + row_stop):
                 v = targets[e]
-                if _claim(visited, v):
+                if claim(visited, v):
                     distance[v] = level
                     parent[v] = u
                     forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])

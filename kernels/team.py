@@ -31,14 +31,19 @@ class Team:
 
     def map(self, function: Callable, items: Sequence) -> list:
         """``function`` of each item, in order, each thread taking the next one."""
-        if self._others is None:
+        if self._others is None or len(items) < 2:
             return [function(item) for item in items]
         results: list = [None] * len(items)
         left = iter(range(len(items)))  # next() on it is atomic under the GIL
 
         def take() -> None:
-            for i in left:
-                results[i] = function(items[i])
+            try:
+                for i in left:
+                    results[i] = function(items[i])
+            except BaseException:
+                for _ in left:  # nothing more is begun
+                    pass
+                raise
 
         self.run(take)
         return results

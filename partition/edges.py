@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,19 +16,27 @@ import xxhash
 from .errors import InputError
 from .outputs import facts_of, is_store
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
+READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
 CHUNK_ROWS = 1 << 20
 _SUFFIXES = (".parquet", ".parq", ".pq")
 
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file of the input. row_groups: rows of each. metadata: its footer, parsed once."""
+    """A file of the input. row_groups: rows of each. modified: its time, in nanoseconds.
+
+    metadata: its footer, parsed once; None in another process, which parses it again.
+    """
 
     path: str
     row_groups: tuple[int, ...]
     bytes: int
-    metadata: pq.FileMetaData
+    modified: int
+    metadata: pq.FileMetaData | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "metadata": None}
 
 
 @dataclass(frozen=True)
@@ -77,11 +86,26 @@ class EdgeList:
                     first, held = group + 1, 0
         return chunks
 
+    def check_unchanged(self) -> None:
+        """Raises InputError if a file was written since it was opened."""
+        for file in self.files:
+            try:
+                facts = os.stat(file.path)
+            except OSError as error:
+                raise InputError(f"{file.path}: gone while it was read") from error
+            if (facts.st_size, facts.st_mtime_ns) != (file.bytes, file.modified):
+                raise InputError(f"{file.path}: changed while it was read; run again")
+
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
         """The chunk's ids in batches of at most BATCH_ROWS rows, as ``id_type``, without nulls."""
         path, group = chunk.file.path, chunk.row_groups.start
         try:
-            with pq.ParquetFile(path, metadata=chunk.file.metadata) as file:
+            with pq.ParquetFile(
+                path,
+                metadata=chunk.file.metadata,
+                buffer_size=READ_BYTES,
+                pre_buffer=False,
+            ) as file:
                 for group in chunk.row_groups:
                     for batch in file.iter_batches(
                         BATCH_ROWS,
@@ -133,8 +157,9 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
         for column in (src, dst):
             types.setdefault(_id_type(name, schema, column), f"{name}: column {column!r}")
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        size = os.path.getsize(name)
-        files.append(EdgeFile(name, groups, size, metadata))
+        facts = os.stat(name)
+        size = facts.st_size
+        files.append(EdgeFile(name, groups, size, facts.st_mtime_ns, metadata))
         extremes.append(_extremes(metadata, src, dst))
         digest.update(f"{size}\0".encode())
         digest.update(_footer(name))

@@ -11,3 +11,7 @@ class InputError(DelegraphError):
     """The input or the request is wrong, and nothing was written; the command exits with 2."""
 
     exit_code = 2
+
+
+class LimitError(InputError):
+    """A limit that is too small. What an attempt has finished is still of use with a larger one."""

@@ -7,7 +7,7 @@ negative, strings) gets its place in the sorted dictionary of all ids.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +97,12 @@ def find_id(values: pa.Array | pa.ChunkedArray, value: int | str) -> int | None:
     return low if low < len(values) and values[low].as_py() == value else None
 
 
+def check_size(vertices: int) -> None:
+    """Raises InputError for more vertices than a graph may have."""
+    if vertices > MAX_VERTICES:
+        raise InputError(f"{vertices:,} vertices; a graph may have {MAX_VERTICES:,}")
+
+
 def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
     """Whether ids within ``bounds`` are worth a table indexed by id."""
     return bounds is not None and bounds[0] >= 0 and bounds[1] < 2 * rows + _ALWAYS_DENSE
@@ -112,24 +118,47 @@ def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
     return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
 
 
-def read_dense(edges: EdgeList, chunk: Chunk, domain: int, present: NDArray[np.uint8]) -> Block:
-    """Read a chunk whose ids are dense as they are; marks them in ``present`` (domain,)."""
-    src = np.empty(chunk.rows, np.uint32)
-    dst = np.empty(chunk.rows, np.uint32)
+def dense_blocks(
+    edges: EdgeList,
+    chunks: Sequence[Chunk],
+    domain: int,
+    rows: int,
+    present: NDArray[np.uint8] | None = None,
+) -> Iterator[Block]:
+    """Read chunks whose ids are dense as they are, in blocks of ``rows`` rows (the last: fewer).
+
+    present: (domain,), receives 1 where an id occurs.
+    """
+    marked = np.empty(0, np.uint8) if present is None else present
+    left = sum(chunk.rows for chunk in chunks)
+    src, dst = _empty_block(min(rows, left))
     at = 0
-    for columns in edges.batches(chunk):
-        rows = len(columns[0])
-        for column, dense in zip(columns, (src, dst), strict=True):
-            ids = as_numpy(column).astype(_taken_as(edges.id_type), copy=False)
-            ids.flags.writeable = False  # one compiled variant, whether that copied or not
-            wrong = take_dense(ids, domain, dense[at : at + rows], present)
-            if wrong >= 0:
-                raise InputError(
-                    f"{chunk.file.path}: id {ids[wrong]} is outside the file's own statistics; "
-                    "write the file again"
-                )
-        at += rows
-    return src, dst
+    for chunk in chunks:
+        for columns in edges.batches(chunk):
+            taken = 0
+            while taken < len(columns[0]):
+                some = min(len(columns[0]) - taken, len(src) - at)
+                for column, dense in zip(columns, (src, dst), strict=True):
+                    ids = as_numpy(column.slice(taken, some))
+                    ids = ids.astype(_taken_as(edges.id_type), copy=False)
+                    ids.flags.writeable = False  # one compiled variant, copied or not
+                    wrong = take_dense(ids, domain, dense[at : at + some], marked)
+                    if wrong >= 0:
+                        raise InputError(
+                            f"{chunk.file.path}: id {ids[wrong]} is outside the file's own "
+                            "statistics; write the file again"
+                        )
+                taken += some
+                at += some
+                left -= some
+                if at == len(src):
+                    yield src, dst
+                    src, dst = _empty_block(min(rows, left))
+                    at = 0
+
+
+def _empty_block(rows: int) -> Block:
+    return np.empty(rows, np.uint32), np.empty(rows, np.uint32)
 
 
 def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
@@ -138,7 +167,7 @@ def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
 
 
 def warm_up(id_type: pa.DataType) -> None:
-    """Compile, or load from the cache, what ``read_dense`` calls."""
+    """Compile, or load from the cache, what ``dense_blocks`` calls."""
     if pa.types.is_integer(id_type):
         ids = np.zeros(1, _taken_as(id_type))
         ids.flags.writeable = False

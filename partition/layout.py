@@ -17,18 +17,20 @@ With one partition there is nothing to separate for: no delegates, and nn is the
 in one CSR. A directed graph keeps transposes beside: of nn with one partition, of nd, dn and
 dd with several (nn only pushes then).
 
-Every subgraph is built in ranges of rows, cut so that each holds about as many edges.
+Every subgraph is built in ranges of rows, cut so that each holds at most so many edges, or one
+row; a shard is some ranges in a row whose targets stand in one file. Both come from the graph
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.csr import SLOTS, SUBGRAPHS, Placement
+from ..kernels.csr import SLOTS, SUBGRAPHS, Placement, cut_rows
 from .order import VertexOrder
 
 ROWS_IN_ONE_PARTITION = 1 << 30
@@ -36,8 +38,13 @@ ROWS_IN_ONE_PARTITION = 1 << 30
 
 MAX_PARTITIONS = 9999  # their folders' names have four digits
 
-_KEYS_A_RANGE = 1 << 20
+RANGE_EDGES = 1 << 20
+RANGE_ROWS = 1 << 16  # a row within its range has 16 bits
+SHARD_EDGES = 1 << 23
+SHARD_ROWS = 1 << 22
+SHARDS = 256  # of a subgraph, about, however large it is
 _RANGE_TABLE = 1 << 16
+_WINDOW = 1 << 18
 
 
 def default_partitions(rows: int) -> int:
@@ -51,41 +58,69 @@ def default_partitions(rows: int) -> int:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Consecutive ranges of rows: range of row r is ``table[r >> shift]``.
+    """Consecutive ranges of rows: range i is rows ``starts[i]`` .. ``starts[i + 1] - 1``.
 
-    table: uint32. starts: int64 (ranges + 1,); range i is rows starts[i] .. starts[i + 1] - 1.
+    starts: int64 (ranges + 1,). table: uint32, range of row ``g << shift`` (csr.range_of).
+    edges: int64 (ranges,), a bound on the edges of each (of delegates, spread evenly).
     """
 
+    starts: NDArray[np.int64]
+    edges: NDArray[np.int64]
     table: NDArray[np.uint32]
     shift: int
-    starts: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @classmethod
+    def at(cls, starts: NDArray[np.int64], edges: NDArray[np.int64]) -> Ranges:
+        rows = int(starts[-1])
+        shift = max(0, (max(rows, 1) - 1).bit_length() - _RANGE_TABLE.bit_length() + 1)
+        groups = np.arange(0, rows + (1 << shift), 1 << shift)
+        table = np.searchsorted(starts[1:], groups, side="right")
+        last = max(0, len(starts) - 2)
+        return cls(starts, edges, np.minimum(table, last).astype(np.uint32), shift)
 
-def cut_ranges(edges_by_row: NDArray[np.integer], ranges: int) -> Ranges:
-    """Cut rows into at most ``ranges`` ranges of about equally many edges, at multiples of 2^k.
 
-    >>> cut_ranges(np.array([4, 1, 1, 2]), 2).starts.tolist()
-    [0, 1, 4]
+def cut_ranges(edges: NDArray[np.integer], repeats: NDArray[np.int64] | None = None) -> Ranges:
+    """Cut rows into ranges of at most RANGE_EDGES edges and RANGE_ROWS rows, or of one row.
+
+    edges: of each row; with ``repeats``, of as many rows each.
+
+    >>> ranges = cut_ranges(np.array([RANGE_EDGES - 5, 5, 9, 1, 0]))
+    >>> ranges.starts.tolist(), ranges.edges.tolist()
+    ([0, 2, 5], [1048576, 10])
     """
-    rows = len(edges_by_row)
-    shift = max(0, (max(rows, 1) - 1).bit_length() - _RANGE_TABLE.bit_length() + 1)
-    edges = edges_by_row.astype(np.int64)
-    groups = np.add.reduceat(edges, np.arange(0, rows, 1 << shift)) if rows else edges
-    before = np.cumsum(groups) - groups
-    total = max(1, int(np.sum(groups)))
-    wanted = np.minimum((before * ranges) // total, ranges - 1)  # rows without edges come last
-    cut = np.diff(wanted, prepend=-1) > 0
-    table = (np.cumsum(cut) - 1).astype(np.uint32)
-    starts = np.append(np.flatnonzero(cut) << shift, rows).astype(np.int64)
-    return Ranges(table, shift, starts)
+    each = np.ones(0, np.int64) if repeats is None else repeats
+    total = int(edges.sum() if repeats is None else edges @ repeats)
+    rows = len(edges) if repeats is None else int(repeats.sum())
+    # Of two neighbours, one is full of rows or both together have more than RANGE_EDGES edges.
+    starts = np.empty(2 * (total // RANGE_EDGES) + 2 * (rows // RANGE_ROWS) + 4, np.int64)
+    count = cut_rows(edges, each, RANGE_EDGES, RANGE_ROWS, starts)
+    starts = starts[: count + 1].copy()
+    return Ranges.at(starts, _edges_of(edges, repeats, starts))
+
+
+def _edges_of(
+    edges: NDArray[np.integer], repeats: NDArray[np.int64] | None, starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Edges of the rows between each of ``starts`` and the next."""
+    if len(starts) == 1:
+        return np.empty(0, np.int64)
+    if repeats is None:
+        return np.add.reduceat(edges, starts[:-1], dtype=np.int64)
+    row_ends = np.append(0, np.cumsum(repeats))
+    edge_ends = np.append(0, np.cumsum(edges.astype(np.int64) * repeats))
+    run = np.minimum(np.searchsorted(row_ends, starts, side="right") - 1, len(edges) - 1)
+    return np.diff(edge_ends[run] + (starts - row_ends[run]) * edges[run].astype(np.int64))
 
 
 @dataclass(frozen=True)
 class Subgraph:
-    """One slot of a partition: a subgraph or a transpose, with its ranges and its buckets."""
+    """One slot of a partition: a subgraph or a transpose, with its ranges and its buckets.
+
+    first_bucket: the bucket of its first range; the others follow.
+    """
 
     partition: int
     name: str
@@ -93,18 +128,42 @@ class Subgraph:
     ranges: Ranges
     first_bucket: int
 
-    def buckets(self) -> Iterator[tuple[int, int, int]]:
-        """(bucket, first row, rows) of each range."""
-        for i in range(len(self.ranges)):
-            start, stop = self.ranges.starts[i : i + 2]
-            yield self.first_bucket + i, int(start), int(stop - start)
+    @property
+    def most_edges(self) -> int:
+        """A bound on its edges."""
+        return int(self.ranges.edges.sum())
+
+    def shards(self) -> list[Shard]:
+        size = max(SHARD_EDGES, self.most_edges // SHARDS)
+        before = np.cumsum(self.ranges.edges) - self.ranges.edges
+        number = before // size + self.ranges.starts[:-1] // SHARD_ROWS
+        firsts = np.flatnonzero(np.diff(number, prepend=-1))
+        return [
+            Shard(self, i, int(first), int(stop))
+            for i, (first, stop) in enumerate(pairwise([*firsts, len(self.ranges)]))
+        ]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Ranges ``first`` .. ``stop - 1`` of a subgraph: their targets stand in one file."""
+
+    subgraph: Subgraph
+    number: int
+    first: int
+    stop: int
 
 
 @dataclass(frozen=True)
 class Layout:
+    """numbered_by_rank: whether global ids are ranks; if not, ``placement.global_id`` is left
+    empty for the tasks that need it to fill in.
+    """
+
     partitions: int
     delegates: int
     directed: bool
+    numbered_by_rank: bool
     placement: Placement
     subgraphs: tuple[Subgraph, ...]
     buckets: int
@@ -134,14 +193,19 @@ def _has_delegate_rows(name: str) -> bool:
 
 def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: bool) -> Layout:
     n = order.vertices
-    by_global = order.degree
-    if order.global_of_rank is not None:
-        by_global = np.empty_like(order.degree)
-        by_global[order.global_of_rank] = order.degree
-    # Partitions are alike: the first one's cuts serve all (it has the most rows).
-    ranges_wanted = max(1, int(order.degree.sum()) // partitions // _KEYS_A_RANGE)
-    normal = cut_ranges(by_global[::partitions], ranges_wanted)
-    delegate = cut_ranges(order.degree[:delegates], ranges_wanted)
+    # One cut serves all partitions: each local row counts as the longest of them.
+    if order.global_of_rank is None:
+        ranks = order.first_ranks(partitions)
+        normal = cut_ranges(order.distinct, np.diff(ranks))
+    else:
+        by_local = np.zeros(local_rows(n, partitions, 0), order.distinct.dtype)
+        for first in range(0, n, _WINDOW):
+            some = order.global_of_rank[first : first + _WINDOW]
+            degree = order.degree_between(first, first + len(some))
+            np.maximum.at(by_local, some // np.uint32(partitions), degree)
+        normal = cut_ranges(by_local)
+    delegate_degree = order.degree(delegates)
+    delegate = cut_ranges((delegate_degree.astype(np.int64) + partitions - 1) // partitions)
 
     first_bucket = np.full(partitions * SLOTS, -1, np.int64)
     subgraphs = []
@@ -158,16 +222,19 @@ def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: b
     placement = Placement(
         partitions,
         delegates,
-        order.degree,
-        np.empty(0, np.uint32) if order.global_of_rank is None else order.global_of_rank,
+        delegate_degree,
+        np.empty(0, np.uint32),
         first_bucket,
         normal.table,
         normal.shift,
+        normal.starts,
         delegate.table,
         delegate.shift,
+        delegate.starts,
     )
-    return Layout(partitions, delegates, directed, placement, tuple(subgraphs), bucket)
+    by_rank = order.global_of_rank is None
+    return Layout(partitions, delegates, directed, by_rank, placement, tuple(subgraphs), bucket)
 
 
 def _clip(ranges: Ranges, rows: int) -> Ranges:
-    return Ranges(ranges.table, ranges.shift, np.minimum(ranges.starts, rows))
+    return replace(ranges, starts=np.minimum(ranges.starts, rows))

@@ -1,8 +1,8 @@
 """Outputs: folders that appear whole or not at all, and that replace only their own kind.
 
-A folder is written under a temporary name beside its place and renamed when it is complete and
-on the disk. What may be replaced has to carry our mark: a store its manifest, a folder of
-Parquet files an entry in the key-value metadata of each.
+A folder is written under a temporary name beside its place (work.py) and renamed when it is
+complete and on the disk. What may be replaced has to carry our mark: a store its manifest, a
+folder of Parquet files an entry in the key-value metadata of each.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import glob
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,6 +68,11 @@ def _is(path: Path, kind: Kind) -> bool:
         return False
 
 
+def is_result(path: AnyPath) -> bool:
+    """Whether nothing but a result stands at ``path``."""
+    return _is(Path(path), "result")
+
+
 def record_path(output: AnyPath) -> Path:
     """Where the record of an output stands: ``distances/`` -> ``distances.run.json``."""
     path = Path(output).absolute()
@@ -93,6 +97,8 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
     record = record_path(path)
+    if len(os.fsencode(record.name)) + len("..partial") > os.pathconf(record.parent, "PC_NAME_MAX"):
+        raise InputError(f"{path} cannot be written: its name is too long")
     if os.path.lexists(record) and not _is_record(record):
         raise InputError(f"{record} exists, and the run's record would replace it")
     if read is not None:
@@ -117,74 +123,78 @@ def _is_record(path: Path) -> bool:
         return False
 
 
-@contextlib.contextmanager
-def new_folder(output: AnyPath, kind: Kind, overwrite: bool) -> Iterator[Path]:
-    """A temporary folder that becomes ``output`` when the block ends, and is gone if it fails.
+def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) -> None:
+    """Rename the folder ``new``, which is on the disk, to ``path``.
 
-    What stands there by then is replaced only if ``overwrite`` is set and it is of that kind.
+    What stands there by then is replaced only if ``overwrite`` is set and it is of that kind; it
+    waits in the folder ``replaced`` meanwhile.
     """
-    path = Path(output).absolute()
-    try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        with naming_full_disk(path):
-            os.chmod(partial, 0o777 & ~_umask())
-            yield partial
-            for folder, _, names in os.walk(partial):
-                for name in names:
-                    _sync(Path(folder, name))
-                _sync(Path(folder))
-            if os.path.lexists(path):
-                if not overwrite or not _is(path, kind):
-                    raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
-                _swap(partial, path)
-            else:
-                os.rename(partial, path)
-            _sync(path.parent)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _swap(new: Path, path: Path) -> None:
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old-", dir=path.parent))
-    os.rename(path, old / path.name)
+    os.chmod(new, 0o777 & ~_umask())
+    if not os.path.lexists(path):
+        os.rename(new, path)
+        _sync(path.parent)
+        return
+    if not overwrite or not _is(path, kind):
+        raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
+    replaced.mkdir()
+    os.rename(path, replaced / path.name)
     try:
         os.rename(new, path)
     except BaseException:
-        os.rename(old / path.name, path)
+        restore_replaced(path, replaced)
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    _sync(path.parent)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def restore_replaced(path: Path, replaced: Path) -> None:
+    """Put back what a run that was cut off while replacing ``path`` has set aside."""
+    if not os.path.lexists(path) and (replaced / path.name).is_dir():
+        os.rename(replaced / path.name, path)
+    shutil.rmtree(replaced, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def naming_full_disk(path: Path) -> Iterator[None]:
-    """Turn 'no space left' into one line that names the place."""
+def naming_full_disk(
+    path: Path, needed: Callable[[], str], others: Callable[[], list[Path]] = list
+) -> Iterator[None]:
+    """Turn 'no space left' into one line that says where, how much, and what to do.
+
+    others: folders beside that of ``path`` that are written to; the fullest one is named.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        free = shutil.disk_usage(path.parent).free
+        places = [path.parent, *(place for place in others() if place.is_dir())]
+        free, place = min((shutil.disk_usage(place).free, place) for place in places)
         raise DelegraphError(
-            f"no space left to write {path} ({free:,} bytes free in {path.parent}); "
-            "nothing there was changed"
+            f"no space left to write {path}: {needed()}{free:,} bytes are free in {place}; "
+            "nothing there was changed: make space and run the same command again"
         ) from error
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a small file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial = path.with_name(f".{path.name}.partial")
     try:
         with open(partial, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
+        _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def sync_files(folder: Path) -> None:
+    """Wait until a folder and all files in it are on the disk."""
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(inner, name))
+        _sync(Path(inner))
 
 
 def _umask() -> int:

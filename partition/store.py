@@ -4,7 +4,7 @@
     vertices.parquet                  vertex, global_id, degree (and out_degree), by rising id
     delegates.npy                     global id of each delegate; with several partitions
     partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py)
-    partition-0000/nn.targets.npy
+    partition-0000/nn.targets-0000.npy ...   its targets, in shards of whole rows
 
 The manifest is written last; a folder without one is no store. The same input and parameters
 give the same bytes.
@@ -13,7 +13,7 @@ give the same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,28 +22,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.graph import Graph
 from ..kernels.sort import radix_sort
 from ..kernels.team import Team
 from .arrow import as_numpy
-from .build import Rows
 from .errors import InputError
 from .files import (
     ArrayWriter,
     FileRecord,
+    array_dtype,
     read_array,
     read_array_blocks,
+    read_array_into,
     read_verified,
     record_of,
 )
 from .layout import kept_subgraphs, local_rows
 from .outputs import MANIFEST, STORE_FORMAT, write_file
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _EDGE_BLOCK = 1 << 22
+_WINDOW = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,32 @@ class GraphInfo:
     subgraph_edges: dict[str, int]
 
 
+def stem_of(partition: int, name: str) -> str:
+    """Where a subgraph's files stand in the store, but for their endings."""
+    return f"partition-{partition:04}/{name}"
+
+
+def targets_file(partition: int, name: str, shard: int) -> str:
+    return f"{stem_of(partition, name)}.targets-{shard:04}.npy"
+
+
+def offsets_dtype(most_edges: int) -> type[np.unsignedinteger]:
+    """Type of a subgraph's offsets, from a bound on its edges."""
+    return np.uint32 if most_edges < 2**32 else np.uint64
+
+
 class StoreWriter:
-    """Writes a store's files into a folder; ``finish`` writes the manifest."""
+    """Writes a store's files into a folder; ``finish`` writes the manifest.
+
+    The targets are written by tasks, a shard each; ``add`` takes their records.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, FileRecord] = {}
+
+    def add(self, name: str, record: FileRecord) -> None:
+        self._files[name] = record
 
     def write_vertices(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         path = self._folder / "vertices.parquet"
@@ -92,35 +114,31 @@ class StoreWriter:
                 writer.write_batch(batch)
         self._files[path.name] = record_of(path)
 
-    def write_array(self, name: str, values: NDArray) -> None:
-        file = ArrayWriter(self._folder / name, values.dtype)
-        file.append(values)
-        self._files[name] = file.close()
+    def write_array(self, name: str, pieces: Iterable[NDArray], dtype: DTypeLike) -> None:
+        path = self._folder / name
+        path.parent.mkdir(exist_ok=True)
+        with ArrayWriter(path, dtype) as file:
+            for piece in pieces:
+                file.append(piece)
+            self._files[name] = file.finish()
 
-    def write_subgraph(
-        self, partition: int, name: str, rows: Iterator[Rows], most_edges: int
+    def write_offsets(
+        self, partition: int, name: str, counts: Iterable[NDArray], most_edges: int
     ) -> int:
-        """Write a subgraph from its ranges; returns its edges.
+        """Write a subgraph's offsets from its rows' counts, piece by piece; returns its edges."""
+        end = 0
+        dtype = offsets_dtype(most_edges)
 
-        most_edges: a bound on them, which decides the type of the offsets.
-        """
-        stem = f"partition-{partition:04}/{name}"
-        (self._folder / stem).parent.mkdir(exist_ok=True)
-        dtype = np.uint32 if most_edges < 2**32 else np.uint64
-        offsets = ArrayWriter(self._folder / f"{stem}.offsets.npy", dtype)
-        targets = ArrayWriter(self._folder / f"{stem}.targets.npy", np.uint32)
-        try:
-            end = 0
-            offsets.append(np.zeros(1, dtype))
-            for part in rows:
-                offsets.append(end + np.cumsum(part.counts))
-                targets.append(part.targets)
-                end += len(part.targets)
-            self._files[f"{stem}.offsets.npy"] = offsets.close()
-            self._files[f"{stem}.targets.npy"] = targets.close()
-        finally:
-            offsets.abandon()
-            targets.abandon()
+        def pieces() -> Iterator[NDArray]:
+            nonlocal end
+            yield np.zeros(1, dtype)
+            for part in counts:
+                for first in range(0, len(part), _WINDOW):
+                    offsets = end + np.cumsum(part[first : first + _WINDOW], dtype=np.int64)
+                    end = int(offsets[-1])
+                    yield offsets
+
+        self.write_array(f"{stem_of(partition, name)}.offsets.npy", pieces(), dtype)
         return end
 
     def finish(self, info: GraphInfo) -> None:
@@ -156,13 +174,28 @@ class Store:
         data = read_verified(self.path / name, self.files[name], team)
         return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).read(columns=list(columns))
 
+    def shards(self, partition: int, name: str) -> list[str]:
+        """The files of a subgraph's targets, in the order of their rows."""
+        first = f"{stem_of(partition, name)}.targets-"
+        return sorted(file for file in self.files if file.startswith(first))
+
+    def offsets(self, partition: int, name: str, team: Team) -> NDArray:
+        return self.array(f"{stem_of(partition, name)}.offsets.npy", team)
+
+    def offsets_type(self, partition: int, name: str) -> np.dtype:
+        return array_dtype(self.path / f"{stem_of(partition, name)}.offsets.npy")
+
     def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
-        """(offsets, targets) as they are stored."""
-        stem = f"partition-{partition:04}/{name}"
-        return (
-            self.array(f"{stem}.offsets.npy", team),
-            self.array(f"{stem}.targets.npy", team),
-        )
+        """(offsets, targets) of a subgraph."""
+        offsets = self.offsets(partition, name, team)
+        targets = np.empty(int(offsets[-1]), np.uint32)
+        at = 0
+        for file in self.shards(partition, name):
+            record = self.files[file]
+            shard = targets[at : at + record.length(np.uint32)]
+            read_array_into(self.path / file, record, shard, team)
+            at += len(shard)
+        return offsets, targets
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         """Global id of each delegate."""
@@ -183,17 +216,18 @@ class Store:
             )  # global id of each local id
             assert len(normals) == local_rows(self.info.vertices, self.info.partitions, p)
             for name in kept_subgraphs(self.info.partitions, directed=False):
-                stem = f"partition-{p:04}/{name}"
-                offsets = self.array(f"{stem}.offsets.npy", team)
+                offsets = self.offsets(p, name, team)
                 rows = normals if name[0] == "n" else delegates
-                file = f"{stem}.targets.npy"
-                for start, targets in read_array_blocks(
-                    self.path / file, self.files[file], np.uint32
-                ):
-                    sources = rows[rows_of_edges(offsets, start, start + len(targets))]
-                    if name != "nn":
-                        targets = (normals if name[1] == "n" else delegates)[targets]
-                    yield sources, targets
+                at = 0
+                for file in self.shards(p, name):
+                    record = self.files[file]
+                    for first, targets in read_array_blocks(self.path / file, record, np.uint32):
+                        start = at + first
+                        sources = rows[rows_of_edges(offsets, start, start + len(targets))]
+                        if name != "nn":
+                            targets = (normals if name[1] == "n" else delegates)[targets]
+                        yield sources, targets
+                    at += record.length(np.uint32)
 
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""

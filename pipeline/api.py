@@ -17,10 +17,11 @@ from .execute import Executor, Progress, available_threads
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from ..partition.store import Store
     from .bench import BenchReport
+    from .build import Built, Resources
     from .generate import Kind
     from .metrics import RunRecord
+    from .plan import Plan
     from .validate import Verdict
 
 AnyPath = str | PathLike[str]
@@ -49,14 +50,54 @@ def build(
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    resources: Resources | None = None,
     **options: Any,
-) -> Store:
+) -> Built:
     """Prepare a Parquet edge list as a store; ``options``: the fields of BuildOptions."""
-    from .build import build_graph
+    from .build import Resources, build_graph
     from .prepare import BuildOptions
 
-    executor = Executor(_threads(threads), progress)
-    return build_graph(str(edges), Path(output), BuildOptions(**options), executor, overwrite)
+    return build_graph(
+        str(edges),
+        Path(output),
+        BuildOptions(**options),
+        _threads(threads),
+        resources or Resources(),
+        overwrite,
+        progress,
+    )
+
+
+def plan(
+    edges: AnyPath,
+    *,
+    exact: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    resources: Resources | None = None,
+    **options: Any,
+) -> Plan:
+    """What ``build`` would hold and write, step by step; ``options``: as there.
+
+    exact: by passes that count, instead of upper bounds by the metadata. Of a store instead of
+    edges: what ``bfs`` would hold.
+    """
+    from ..partition.outputs import is_store
+    from .build import Resources, plan_graph
+    from .prepare import BuildOptions
+    from .search_store import plan_search
+
+    resources = resources or Resources()
+    if is_store(edges):
+        return plan_search(str(edges), _threads(threads), resources)
+    return plan_graph(
+        str(edges),
+        BuildOptions(**options),
+        _threads(threads),
+        resources,
+        exact,
+        progress,
+    )
 
 
 def bfs(
@@ -65,26 +106,32 @@ def bfs(
     output: AnyPath,
     *,
     max_depth: int | None = None,
+    checkpoint_seconds: float = 60.0,
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    resources: Resources | None = None,
     **options: Any,
-) -> RunRecord:
+) -> tuple[RunRecord, bool]:
     """Search a store or an edge list from ``source``; ``options``: those of BuildOptions.
 
-    Writes the result folder and the run's record beside it; returns the record.
+    Writes the result folder and the run's record beside it; returns the record, and whether the
+    result was there already.
     """
-    from .bfs import SearchOptions, search_to_result
+    from .bfs import search_to_result
+    from .build import Resources
     from .prepare import BuildOptions
+    from .search_run import SearchOptions
 
     threads = _threads(threads)
     return search_to_result(
         str(graph),
         str(source),
         Path(output),
-        SearchOptions(max_depth, threads),
+        SearchOptions(max_depth, threads, checkpoint_seconds),
         BuildOptions(**options) if options else None,
         Executor(threads, progress),
+        resources or Resources(),
         overwrite,
     )
 

@@ -27,7 +27,7 @@ from ..partition.store import Store, expand_rows, open_store
 from .communicator import SingleCommunicator
 from .execute import Progress
 from .metrics import hardware, versions
-from .result import VertexNames, names_of_store
+from .names import VertexNames, names_of_store
 from .superstep import Found, search
 
 

@@ -2,64 +2,260 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from ..kernels.csr import SUBGRAPHS
-from ..partition.arrow import as_arrow
+from .._version import __version__
+from ..partition import build
 from ..partition.edges import EdgeList, open_edges
-from ..partition.outputs import check_output, new_folder
-from ..partition.store import GraphInfo, Store, StoreWriter, open_store
-from .execute import Executor
-from .metrics import BuildRecord, GraphRecord, command_record, write_record
-from .prepare import BuildOptions, Prepared, built_ranges, prepare, warm_up_build
-from .read import graph_fingerprint, read_edges
+from ..partition.errors import InputError
+from ..partition.memory import (
+    GROWTH_BYTES,
+    default_limit,
+    resident_bytes,
+    tree_bytes,
+)
+from ..partition.outputs import check_output, is_store, record_path
+from ..partition.store import FORMAT_VERSION, GraphInfo, Store, open_store
+from ..partition.work import begin_work, clean_up, difference
+from .cluster import Cluster, ClusterOptions, open_cluster
+from .count import Counted, count
+from .execute import Executor, Progress
+from .metrics import BuildRecord, GraphRecord, command_record, encode_record
+from .plan import Budget, Plan, make_plan
+from .prepare import (
+    BuildOptions,
+    Preparation,
+    begin,
+    degree_dtype,
+    plan_ahead,
+    tasks_of,
+    warm_up_build,
+)
+from .read import graph_fingerprint
+from .write_store import write_store
 
-_VERTEX_ROWS = 1 << 20
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use, and how it treats what an earlier attempt left.
+
+    memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for
+    the default. scratch: a folder for what lies between steps; one that is given is used even
+    where memory would do. restart: start over.
+    """
+
+    memory_limit: int | None = None
+    scratch: str | None = None
+    restart: bool = False
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+
+    def __post_init__(self) -> None:
+        if self.memory_limit is not None and self.memory_limit < 1:
+            raise InputError(f"the memory limit must be positive, not {self.memory_limit}")
+        if self.scratch is not None and not Path(self.scratch).is_dir():
+            raise InputError(f"{self.scratch}: no such folder for scratch files")
+
+    @property
+    def limit(self) -> int:
+        return self.memory_limit or default_limit()
+
+
+class Built(NamedTuple):
+    """A store; whether it was there already; the steps that an earlier attempt had finished."""
+
+    store: Store
+    already: bool
+    reused: tuple[str, ...]
 
 
 def build_graph(
     path: str | Path,
     output: str | Path,
     options: BuildOptions,
-    executor: Executor,
+    threads: int,
+    resources: Resources,
     overwrite: bool = False,
-) -> Store:
+    progress: Progress | None = None,
+) -> Built:
     """Prepare the Parquet edge list at ``path`` as the store ``output``.
 
-    Raises InputError for bad input or an output that exists, before anything is written.
+    Raises InputError for bad input, an output that exists or a plan that does not fit, before
+    anything but scratch is written.
     """
     started = time.perf_counter()
+    output = Path(output)
+    if is_store(output) and not overwrite:
+        edges = open_edges(path, options.src, options.dst)
+        clean_up(output, purpose_of(edges, options), resources.scratch)
+        check_built(output, edges, options)
+        return Built(open_store(output), already=True, reused=())
     check_output(output, "store", overwrite, path)
     edges = open_edges(path, options.src, options.dst)
-    warm_up_build(edges, options.directed, executor)
-    store = build_store(edges, Path(output), options, executor, overwrite)
-    record = BuildRecord(
-        **command_record(executor.steps, executor.threads),
-        graph=graph_record(store),
-        seconds=time.perf_counter() - started,
-    )
-    write_record(output, record)
-    return store
+    purpose = purpose_of(edges, options)
+    with (
+        begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
+        open_pool(edges, options, threads, resources, progress) as (executor, budget),
+    ):
+        through_files = resources.scratch is not None
+        build_files(begin(edges, options, executor, budget, work, through_files))
+        work.sync()
+        record = BuildRecord(
+            **command_record(executor.steps, threads, budget.limit),
+            graph=graph_record(open_store(work.output)),
+            inputs=inputs_of(edges),
+            seconds=time.perf_counter() - started,
+        )
+        work.publish("store", overwrite, encode_record(record))
+    return Built(open_store(output), already=False, reused=tuple(work.reused))
 
 
-def build_store(
-    edges: EdgeList,
-    output: Path,
+def plan_graph(
+    path: str | Path,
     options: BuildOptions,
-    executor: Executor,
-    overwrite: bool = False,
-) -> Store:
-    """Build the store ``output`` from an edge list."""
-    with new_folder(output, "store", overwrite) as folder:
-        prepared = prepare(read_edges(edges, executor), options, executor)
-        _write(prepared, edges, folder, options, executor)
-    return open_store(output)
+    threads: int,
+    resources: Resources,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> Plan:
+    """What building the edge list at ``path`` would hold and write, step by step.
+
+    By the metadata alone: upper bounds. exact: by the passes that count, which leave nothing.
+    Raises InputError for bad input or a plan that does not fit.
+    """
+    edges = open_edges(path, options.src, options.dst)
+    with open_pool(edges, options, threads, resources, progress) as (executor, budget):
+        through_files = resources.scratch is not None
+        if not exact:
+            return plan_ahead(edges, options, budget, through_files)
+        with (
+            tempfile.TemporaryDirectory(dir=resources.scratch) as folder,
+            begin_work(Path(folder, "graph.dg"), {}) as work,
+        ):
+            run = begin(edges, options, executor, budget, work, through_files, only_counting=True)
+            return _counted_plan(run, count(run))
+
+
+def build_files(run: Preparation) -> None:
+    """Write the store's files into the folder of the run's work."""
+    counted = count(run)
+    run.plan = _counted_plan(run, counted)
+    write_store(run, counted)
+
+
+def _counted_plan(run: Preparation, counted: Counted) -> Plan:
+    """The plan of the same shape, now that everything is counted."""
+    assert run.plan.facts is not None
+    facts = replace(run.plan.facts, vertices=counted.order.vertices, exact=True)
+    tasks = len(tasks_of(run.source.chunk_rows))
+    plan = make_plan(facts, run.plan.budget, tasks, run.plan.shape)
+    shards = sum(len(subgraph.shards()) for subgraph in counted.layout.subgraphs)
+    steps = [replace(step, tasks=shards) if step.name == "build" else step for step in plan.steps]
+    return replace(plan, steps=tuple(steps))
+
+
+@contextlib.contextmanager
+def open_pool(
+    edges: EdgeList,
+    options: BuildOptions,
+    threads: int,
+    resources: Resources,
+    progress: Progress | None,
+) -> Iterator[tuple[Executor, Budget]]:
+    """Where tasks run, warmed up, and the budget that is left to them by measurement."""
+    limit = resources.limit
+    if not resources.cluster.any:
+        executor = Executor(threads, progress)
+        warm_up_build(edges, options.directed, executor)
+        yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
+        return
+    with open_cluster(resources.cluster, threads) as cluster:
+        executor = Executor(threads, progress, cluster)
+        warm_up_build(edges, options.directed, executor)
+        cluster.warm_up(partial(build.warm_up, degree_dtype(edges.rows), options.directed))
+        yield executor, _cluster_budget(cluster, limit)
+
+
+def _cluster_budget(cluster: Cluster, limit: int) -> Budget:
+    if cluster.local:
+        baseline = tree_bytes() + (1 + cluster.workers) * GROWTH_BYTES
+    else:
+        baseline = cluster.baseline + GROWTH_BYTES
+    return Budget(limit, baseline, cluster.threads, cluster.workers, per_worker=not cluster.local)
+
+
+def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
+    """What decides a store's bytes, and the input as it was found."""
+    return {
+        **choices_of(options, edges.rows),
+        **inputs_of(edges),
+        "delegraph": f"{__version__}, store format {FORMAT_VERSION}",
+    }
+
+
+def inputs_of(edges: EdgeList) -> dict[str, str]:
+    """Size and time of each file of the input."""
+    return {
+        file.path: f"{file.bytes:,} bytes of "
+        f"{datetime.fromtimestamp(file.modified / 1e9, UTC):%Y-%m-%d %H:%M:%S.%f}"
+        for file in edges.files
+    }
+
+
+def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
+    """What decides a store's bytes beside the input, in the user's words."""
+    partitions = options.partitions_for(rows)
+    chosen = {
+        "--directed": "given" if options.directed else "not given",
+        "--src": options.src,
+        "--dst": options.dst,
+        "--order": options.order,
+        "--partitions": str(partitions),
+    }
+    if partitions > 1:
+        chosen["--threshold"] = "auto" if options.threshold is None else str(options.threshold)
+    return chosen
+
+
+def _built_with(info: GraphInfo) -> dict[str, str]:
+    """What a store was built with, as ``choices_of`` says it."""
+    wanted = info.threshold if info.threshold_chosen_by == "user" else None
+    options = BuildOptions(
+        info.directed,
+        info.src,
+        info.dst,
+        info.partitions,
+        wanted,
+        info.order,  # pyright: ignore
+    )
+    return choices_of(options, info.rows)
+
+
+def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
+    """Raises InputError, with the difference in words, unless ``output`` is what is asked for."""
+    info = open_store(output).info
+    theirs, ours = _built_with(info), choices_of(options, edges.rows)
+    same_graph = info.fingerprint == graph_fingerprint(edges, options.directed)
+    if not same_graph and theirs == ours:
+        theirs, ours = {"the edge list": "another one"}, {"the edge list": "of this content"}
+    elif same_graph:
+        # The footers are the same; the files must not have been written since.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            theirs = {**theirs, **json.loads(record_path(output).read_bytes())["inputs"]}
+            ours = {**ours, **inputs_of(edges)}
+    if theirs != ours:
+        raise InputError(
+            f"{output} exists, built differently: {difference(theirs, ours)}; name another "
+            "output, or replace it with --overwrite"
+        )
 
 
 def graph_record(store: Store) -> GraphRecord:
@@ -73,83 +269,27 @@ def graph_record(store: Store) -> GraphRecord:
     )
 
 
-def _write(
-    prepared: Prepared, edges: EdgeList, folder: Path, options: BuildOptions, executor: Executor
-) -> None:
-    order, threshold, layout = prepared.order, prepared.threshold, prepared.layout
-    writer = StoreWriter(folder)
-    writer.write_vertices(*_vertex_table(prepared))
-    if layout.partitions > 1:
-        ranks = np.arange(layout.delegates, dtype=np.uint32)
-        writer.write_array(
-            "delegates.npy", ranks if order.global_of_rank is None else order.global_of_rank[ranks]
-        )
-    written: dict[str, int] = dict.fromkeys(SUBGRAPHS, 0)
-    for subgraph in layout.subgraphs:
-        entries = writer.write_subgraph(
-            subgraph.partition,
-            subgraph.name,
-            built_ranges(prepared, subgraph, executor),
-            prepared.most_edges(subgraph),
-        )
-        if subgraph.name in written:
-            written[subgraph.name] += entries
-    edges_kept = sum(written.values()) // (1 if options.directed else 2)
-    writer.finish(
-        GraphInfo(
-            fingerprint=graph_fingerprint(edges, options.directed),
-            src=edges.src,
-            dst=edges.dst,
-            id_type=str(edges.id_type),
-            directed=options.directed,
-            order=options.order,
-            partitions=layout.partitions,
-            vertices=order.vertices,
-            edges=edges_kept,
-            rows=prepared.rows,
-            self_loops=prepared.self_loops,
-            duplicates=prepared.rows - prepared.self_loops - edges_kept,
-            degree_histogram=_degree_histogram(order.degree),
-            threshold=threshold.value,
-            threshold_chosen_by=threshold.chosen_by,
-            delegates=threshold.delegates,
-            nn_row_share=threshold.nn_share,
-            subgraph_edges=written,
-        )
-    )
+def build_store(
+    edges: EdgeList,
+    output: Path,
+    options: BuildOptions,
+    executor: Executor,
+    resources: Resources,
+) -> Store:
+    """Build the store ``output``, or go on building it, without a record of its own.
 
-
-def _vertex_table(prepared: Prepared) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The vertices by rising id: the user's id, global id, degree (and out-degree)."""
-    order, out_degree = prepared.order, prepared.out_degree
-    by_id, global_id = order.by_id()
-    degree_type = pa.from_numpy_dtype(order.degree.dtype)
-    fields = {
-        "vertex": prepared.ids.id_type,
-        "global_id": pa.uint32(),
-        "degree": degree_type,
-        **({"out_degree": degree_type} if len(out_degree) else {}),
-    }
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(by_id), _VERTEX_ROWS):
-            ranks = by_id[start : start + _VERTEX_ROWS]
-            dense = order.dense_of_rank[ranks]
-            columns = [
-                prepared.ids.decode(as_arrow(dense)),
-                as_arrow(global_id[start : start + _VERTEX_ROWS]),
-                as_arrow(order.degree[ranks]),
-            ]
-            if len(out_degree):
-                columns.append(as_arrow(out_degree[dense]))
-            yield pa.record_batch(columns, schema=schema)
-
-    return schema, batches()
-
-
-def _degree_histogram(degree: NDArray) -> tuple[int, ...]:
-    """Vertices of degree 0, 1, 2-3, 4-7, ..."""
-    bits = np.zeros(len(degree), np.int64)
-    bits[degree > 0] = np.floor(np.log2(degree[degree > 0])).astype(np.int64) + 1
-    return tuple(int(count) for count in np.bincount(bits))
+    Scratch files lie beside it. executor: of the run that needs it; gets this one's steps.
+    """
+    if is_store(output):
+        check_built(output, edges, options)
+        executor.reused("the whole store")
+        return open_store(output)
+    with (
+        begin_work(output, purpose_of(edges, options)) as work,
+        open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
+    ):
+        through_files = resources.scratch is not None
+        build_files(begin(edges, options, own, budget, work, through_files))
+        work.publish("store", overwrite=False)
+    executor.steps += own.steps
+    return open_store(output)

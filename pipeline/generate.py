@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..kernels import generate as kernels
 from ..partition.arrow import as_arrow
 from ..partition.errors import InputError
-from ..partition.outputs import check_output, mark, new_folder
+from ..partition.outputs import check_output, mark
+from ..partition.work import begin_work
 from .execute import Executor
-from .metrics import GenerateRecord, command_record, write_record
+from .metrics import GenerateRecord, command_record, encode_record
 
 Kind = Literal["kronecker", "uniform", "grid"]
 Columns = tuple[NDArray, NDArray]
@@ -114,11 +115,11 @@ def generate_edges(
         metadata=mark("edge list", recipe=recipe.facts),
     )
     rows = 0
-    with new_folder(output, "edge list", overwrite) as folder:
+    with begin_work(output, {}, restart=True) as work:
         for number, first in enumerate(range(0, recipe.candidates, FILE_ROWS)):
             last = min(first + FILE_ROWS, recipe.candidates)
             with pq.ParquetWriter(
-                folder / f"part-{number:05}.parquet",
+                work.output / f"part-{number:05}.parquet",
                 schema,
                 use_dictionary=False,
                 compression="snappy",
@@ -131,13 +132,14 @@ def generate_edges(
                     )
         if not rows:
             raise InputError("every edge was dropped: a graph without edges is no edge list")
-    record = GenerateRecord(
-        **command_record(executor.steps, executor.threads),
-        recipe=recipe.facts,
-        rows=rows,
-        seconds=time.perf_counter() - started,
-    )
-    write_record(output, record)
+        work.sync()
+        record = GenerateRecord(
+            **command_record(executor.steps, executor.threads, 0),
+            recipe=recipe.facts,
+            rows=rows,
+            seconds=time.perf_counter() - started,
+        )
+        work.publish("edge list", overwrite, encode_record(record))
     return rows
 
 

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 from .._version import __version__
-from ..partition.outputs import record_path, write_file
 
 SCHEMA_VERSION = 1
 
@@ -48,6 +47,7 @@ class SuperstepRecord(TypedDict):
 
 
 class PlanRecord(TypedDict):
+    memory_limit_bytes: int
     steps: list[StepRecord]
     projected_peak_bytes: int
     measured_peak_bytes: int
@@ -100,9 +100,10 @@ class RunRecord(CommandRecord):
 
 
 class BuildRecord(CommandRecord):
-    """Of a store's preparation; seconds: all of it."""
+    """Of a store's preparation; inputs: size and time of each file; seconds: all of it."""
 
     graph: GraphRecord
+    inputs: dict[str, str]
     seconds: float
 
 
@@ -114,7 +115,7 @@ class GenerateRecord(CommandRecord):
     seconds: float
 
 
-def command_record(steps: list[StepRecord], threads: int) -> CommandRecord:
+def command_record(steps: list[StepRecord], threads: int, limit: int) -> CommandRecord:
     """What every record holds, for a run in this process that is about to end."""
     return CommandRecord(
         schema_version=SCHEMA_VERSION,
@@ -124,6 +125,7 @@ def command_record(steps: list[StepRecord], threads: int) -> CommandRecord:
         device="cpu",
         threads=threads,
         plan=PlanRecord(
+            memory_limit_bytes=limit,
             steps=steps,
             projected_peak_bytes=max((step["projected_bytes"] for step in steps), default=0),
             measured_peak_bytes=peak_bytes(),
@@ -131,8 +133,8 @@ def command_record(steps: list[StepRecord], threads: int) -> CommandRecord:
     )
 
 
-def write_record(output: str | os.PathLike[str], record: CommandRecord) -> None:
-    write_file(record_path(output), json.dumps(record, indent=1).encode() + b"\n")
+def encode_record(record: CommandRecord) -> bytes:
+    return json.dumps(record, indent=1).encode() + b"\n"
 
 
 def versions() -> dict[str, str]:
@@ -153,8 +155,12 @@ def hardware() -> dict[str, str | int]:
 
 def peak_bytes() -> int:
     """Most memory this process has held so far (its resident set's high-water mark)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    try:
+        # (getrusage would tell that of the process that started this one, if it was larger.)
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, where /proc is not
 
 
 class Clock:

@@ -1,43 +1,56 @@
-"""Preparation: blocks of edges become ranges of compressed sparse rows.
+"""Preparation: from an edge list to the files of a store, step by step.
 
-degrees -> (threshold) -> scatter -> build, each a step of independent tasks: the number of
-blocks and of threads changes the time and the memory, never the rows.
+    encode, ids   a dictionary, where ids are no dense integers
+    degrees       of all vertices
+    order         ranks by falling degree
+    threshold     between normal vertices and delegates (several partitions)
+    scatter       edges into runs of keys grouped by bucket
+    build         shards of the subgraphs
+    vertices      the vertex table, offsets, manifest
+
+A small graph is read once and held in memory between steps; any other goes through scratch files,
+step by step within the plan, and an attempt that was cut off goes on after its last finished
+step. The tasks are the same, and so are the store's bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import get_args
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..partition import build
+from ..partition import build, dictionary, ids
+from ..partition.arrow import as_arrow
+from ..partition.blocks import EdgeSource, HeldSource, ParquetSource, share_out
 from ..partition.edges import EdgeList
-from ..partition.errors import InputError
+from ..partition.errors import InputError, LimitError
 from ..partition.ids import Ids
 from ..partition.layout import (
     MAX_PARTITIONS,
-    Layout,
-    Subgraph,
     default_partitions,
-    plan_layout,
 )
-from ..partition.order import (
-    Order,
-    Threshold,
-    VertexOrder,
-    choose_threshold,
-    degree_classes,
-    order_vertices,
-)
+from ..partition.memory import return_freed_memory
+from ..partition.order import Order
+from ..partition.scratch import FileScratch, MemoryScratch, Scratch
+from ..partition.work import Step, Work
+from .cluster import Cluster
 from .execute import Executor
-from .plan import BuildBytes
-from .read import DenseEdges, warm_up_read
+from .plan import Budget, Facts, Plan, Shape, check_space, facts_of, make_plan
+from .read import dense_domain, read_edges, warm_up_read, with_bounds
 
-_BLOCKS_AT_ONCE = 8  # blocks a thread scatters before they are let go
-_RANGES_AT_ONCE = 64  # built ranges that may wait to be taken
+IN_MEMORY_ROWS = 1 << 27
+"""Larger graphs go through files even where memory would do: a run of minutes can be resumed."""
+
+TASK_ROWS = 1 << 23
+"""Rows of a task that writes a run."""
+
+_VERTEX_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -61,11 +74,9 @@ class BuildOptions:
             if value is not None and value < 1:
                 raise InputError(f"{name} must be positive, not {value}")
         if self.partitions is not None and self.partitions > MAX_PARTITIONS:
-            raise InputError(
-                f"{self.partitions:,} partitions: a store has {MAX_PARTITIONS:,} at most"
-            )
+            raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
         if self.order not in get_args(Order):
-            raise InputError(f"no order {self.order!r}: {', '.join(get_args(Order))}")
+            raise InputError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
         if self.src == self.dst:
             raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
 
@@ -79,125 +90,184 @@ class BuildOptions:
         return self.partitions or default_partitions(rows)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A graph whose edges are scattered: its rows can be built range by range.
+@dataclass
+class Preparation:
+    """A build on its way.
 
-    out_degree: by dense id; empty if undirected.
+    plan: for the steps ahead; made anew when more has been counted. journal: runs a step, or
+    tells what it gave to an earlier attempt.
     """
 
-    ids: Ids
-    order: VertexOrder
-    out_degree: NDArray[np.unsignedinteger]
-    threshold: Threshold
-    layout: Layout
-    runs: list[build.Run]
-    rows: int
-    self_loops: int
+    edges: EdgeList
+    options: BuildOptions
+    executor: Executor
+    work: Work
+    plan: Plan
+    source: EdgeSource
+    scratch: Scratch
+    decode: Callable[[NDArray[np.uint32]], pa.Array]
 
-    def most_edges(self, subgraph: Subgraph) -> int:
-        """Edges of a subgraph before duplicates are dropped."""
-        return sum(
-            int(run.offsets[bucket + 1] - run.offsets[bucket])
-            for run in self.runs
-            for bucket, _, _ in subgraph.buckets()
+    @property
+    def in_memory(self) -> bool:
+        return self.plan.shape.in_memory
+
+    def journal(self, name: str, run: Callable[[], Step]) -> Step:
+        if self.in_memory:
+            return run()
+        self.edges.check_unchanged()
+        before = len(self.work.reused)
+        given = self.work.step(name, run)
+        if len(self.work.reused) > before:
+            self.executor.reused(name)
+        return given
+
+    def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
+        """Tasks of a step of the plan, wherever they run."""
+        step = self.plan.step(name)
+        need = self.plan.held(step)
+        results = self.executor.spread(name, task, items, need, step.at_once, sizes)
+        if not self.in_memory:
+            return_freed_memory()
+        return results
+
+
+def _shape_of(work: Work) -> Shape | None:
+    """The shape of an earlier attempt: what was counted in spans stays so."""
+    degrees = work.given("degrees")
+    return None if degrees is None else Shape(degrees["spans"], degrees["block_rows"])
+
+
+def plan_ahead(
+    edges: EdgeList,
+    options: BuildOptions,
+    budget: Budget,
+    through_files: bool,
+    shape: Shape | None = None,
+) -> Plan:
+    """The plan by the input's metadata alone: upper bounds. LimitError if nothing fits.
+
+    shape: an earlier attempt's, which decides.
+    """
+    facts = facts_of(
+        edges,
+        dense_domain(edges),
+        options.directed,
+        options.order == "degree",
+        options.partitions_for(edges.rows),
+    )
+    return _choose_plan(facts, budget, edges, through_files, shape)
+
+
+def _choose_plan(
+    facts: Facts,
+    budget: Budget,
+    edges: EdgeList,
+    through_files: bool,
+    shape: Shape | None,
+) -> Plan:
+    tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
+    if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
+        with contextlib.suppress(LimitError):  # through files, then
+            return make_plan(facts, budget, tasks, Shape(block_rows=1 << 20, in_memory=True))
+    return make_plan(facts, budget, tasks, shape)
+
+
+def begin(
+    edges: EdgeList,
+    options: BuildOptions,
+    executor: Executor,
+    budget: Budget,
+    work: Work,
+    through_files: bool,
+    only_counting: bool = False,
+) -> Preparation:
+    """Read the edges into memory, or see to it that they can be read time and again."""
+    edges = with_bounds(edges, executor)
+    plan = plan_ahead(edges, options, budget, through_files, _shape_of(work))
+    work.disk_bytes = plan.scratch_bytes + plan.final_bytes
+    if isinstance(executor.pool, Cluster):
+        executor.pool.check_sees(work.scratch, [file.path for file in edges.files])
+    if not work.began and not only_counting:
+        check_space([(work.output, plan.final_bytes), (work.scratch, plan.scratch_bytes)])
+    source: EdgeSource
+    scratch: Scratch
+    domain = dense_domain(edges)
+    if plan.shape.in_memory:
+        dense = read_edges(edges, executor, plan.held(plan.step("read")))
+        source, scratch = HeldSource(dense.blocks, dense.ids.domain), MemoryScratch()
+        decode = _decoder(dense.ids)
+    else:
+        return_freed_memory()
+        scratch = FileScratch(str(work.scratch))
+        if domain is not None:
+            source = ParquetSource(edges, tuple(edges.chunks()), domain)
+            decode = _decoder(Ids(edges.id_type, domain, None))
+        else:
+            source = encoded = _encode(edges, executor, plan, work, scratch)
+            decode = partial(encoded.decode, id_type=edges.id_type)
+            n = encoded.domain
+            assert plan.facts is not None
+            facts = replace(plan.facts, domain=n, vertices=n, exact=True)
+            plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
+    return Preparation(edges, options, executor, work, plan, source, scratch, decode)
+
+
+def _decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
+    return lambda dense: numbering.decode(as_arrow(dense))
+
+
+def _encode(
+    edges: EdgeList, executor: Executor, plan: Plan, work: Work, scratch: FileScratch
+) -> dictionary.EncodedSource:
+    run = Preparation(
+        edges, BuildOptions(), executor, work, plan, HeldSource([], 0), scratch, as_arrow
+    )
+    chunks = edges.chunks()
+
+    def encode() -> Step:
+        blocks = run.spread(
+            "encode",
+            partial(_encode_chunk, edges, scratch),
+            list(enumerate(chunks)),
+            [chunk.rows for chunk in chunks],
         )
+        return {"blocks": blocks}
 
+    blocks = run.journal("encode", encode)["blocks"]
+    names = [f"{c}-{b}" for c, rows in enumerate(blocks) for b in range(len(rows))]
 
-def prepare(dense: DenseEdges, options: BuildOptions, executor: Executor) -> Prepared:
-    """Count, order and scatter; takes the blocks out of ``dense`` as it goes."""
-    rows = dense.rows
-    need = BuildBytes(rows, dense.ids.domain, executor.threads)
-    degree, out_degree, loops = _degrees(dense, options.directed, executor, need)
-    order = order_vertices(degree, dense.present, options.order)
-    del degree
-    partitions = options.partitions_for(rows)
-    threshold = _threshold(dense, order, partitions, options.threshold, executor, need)
-    layout = plan_layout(order, partitions, threshold.delegates, options.directed)
-    runs: list[build.Run] = []
-    at_once = _BLOCKS_AT_ONCE * executor.threads
-    blocks = len(dense.blocks)
-    for _ in range(0, blocks, at_once):
-        runs += executor.step(
-            "scatter",
-            lambda block: build.scatter_block(block, order, layout),
-            dense.blocks[:at_once],
-            need.scatter,
-            total=blocks,
+    def merge() -> Step:
+        ranges = dictionary.cut_dictionary(scratch, names, edges.id_type)
+        merge_one = partial(
+            dictionary.merge_range, scratch=scratch, blocks=names, id_type=edges.id_type
         )
-        del dense.blocks[:at_once]  # their keys are in the runs now
-    return Prepared(dense.ids, order, out_degree, threshold, layout, runs, rows, loops)
+        return {"distinct": run.spread("ids", merge_one, list(range(ranges)))}
+
+    distinct = run.journal("ids", merge)["distinct"]
+    bases = np.cumsum([0, *distinct]).tolist()
+    ids.check_size(bases[-1])
+    return dictionary.EncodedSource(scratch, tuple(tuple(rows) for rows in blocks), tuple(bases))
 
 
-def built_ranges(
-    prepared: Prepared, subgraph: Subgraph, executor: Executor
-) -> Iterator[build.Rows]:
-    """The rows of a subgraph, range after range."""
-    need = BuildBytes(prepared.rows, prepared.ids.domain, executor.threads).build
-    partitions = prepared.layout.partitions
+def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[int]:
+    number, chunk = item
+    return dictionary.encode_chunk(edges, chunk, number, scratch)
 
-    def build_one(bucket: tuple[int, int, int]) -> build.Rows:
-        return build.build_range(prepared.runs, *bucket, subgraph, prepared.order, partitions)
 
-    buckets = list(subgraph.buckets())
-    for first in range(0, len(buckets), _RANGES_AT_ONCE):
-        some = buckets[first : first + _RANGES_AT_ONCE]
-        yield from executor.step("build", build_one, some, need, total=prepared.layout.buckets)
+def tasks_of(chunk_rows: tuple[int, ...]) -> list[list[int]]:
+    return share_out(chunk_rows, max(1, sum(chunk_rows) // TASK_ROWS))
+
+
+def degree_dtype(rows: int) -> type[np.unsignedinteger]:
+    return np.uint32 if rows < 2**31 else np.uint64
+
+
+def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
+    return [sum(run.source.chunk_rows[c] for c in task) for task in tasks]
 
 
 def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
     """Compile, or load from the cache, what building will call: builds a graph of one edge."""
     warm_up_read(edges, executor)
-    one_edge = (np.array([0], np.uint32), np.array([1], np.uint32))
-
-    def build_one_edge(nothing: None) -> None:
-        degree, _, _ = build.count_degrees([one_edge], 2, np.uint32, directed)
-        order = order_vertices(degree, np.ones(2, np.uint8), "degree")
-        layout = plan_layout(order, 1, 0, directed)
-        build.rows_by_class([one_edge], order, np.zeros(2, np.uint32), 1)
-        run = build.scatter_block(one_edge, order, layout)
-        subgraph = layout.subgraphs[0]
-        build.build_range([run], *next(subgraph.buckets()), subgraph, order, 1)
-
-    executor.step("compile", build_one_edge, [None])
-
-
-def _degrees(
-    dense: DenseEdges, directed: bool, executor: Executor, need: BuildBytes
-) -> tuple[NDArray, NDArray, int]:
-    # Each task counts into an array of its own: no more of them than the edges are worth.
-    domain = dense.ids.domain
-    groups = max(1, min(executor.threads, len(dense.blocks), dense.rows // (domain + 1)))
-    dtype = np.uint32 if dense.rows < 2**31 else np.uint64
-    counted = executor.step(
-        "degrees",
-        lambda i: build.count_degrees(dense.blocks[i::groups], domain, dtype, directed),
-        range(groups),
-        need.degrees,
-    )
-    degree, out_degree, loops = counted[0]
-    for more, more_out, more_loops in counted[1:]:
-        degree += more
-        out_degree += more_out
-        loops += more_loops
-    return degree, out_degree, loops
-
-
-def _threshold(
-    dense: DenseEdges,
-    order: VertexOrder,
-    partitions: int,
-    wanted: int | None,
-    executor: Executor,
-    need: BuildBytes,
-) -> Threshold:
-    if partitions == 1:
-        return Threshold(int(order.degree[0]), 0, 1.0, "one partition")
-    distinct, degree_class = degree_classes(order.degree)
-    counted = executor.step(
-        "threshold",
-        lambda block: build.rows_by_class([block], order, degree_class, len(distinct)),
-        dense.blocks,
-        need.degrees,
-    )
-    return choose_threshold(order.degree, distinct, np.sum(counted, axis=0), partitions, wanted)
+    dtype = degree_dtype(edges.rows)
+    executor.step("compile", lambda _: build.warm_up(dtype, directed), [None])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,8 @@ from numpy.typing import NDArray
 
 from ..partition import ids
 from ..partition.edges import CHUNK_ROWS, EdgeList
-from ..partition.errors import InputError
 from ..partition.ids import Block, Ids
 from .execute import Executor
-from .plan import BuildBytes
 
 
 @dataclass(frozen=True)
@@ -32,39 +31,59 @@ class DenseEdges:
         return sum(len(src) for src, _ in self.blocks)
 
 
-def read_edges(edges: EdgeList, executor: Executor) -> DenseEdges:
-    """Read an edge list into memory as dense ids."""
+def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
+    """The edge list with the bounds of its integer ids, found by reading where statistics lack."""
+    if edges.bounds is not None or not pa.types.is_integer(edges.id_type):
+        return edges
     chunks = edges.chunks()
-    bounds = edges.bounds
-    if bounds is None and pa.types.is_integer(edges.id_type):
-        found = executor.step("bounds", lambda c: ids.chunk_bounds(edges, c), chunks)
-        bounds = min(low for low, _ in found), max(high for _, high in found)
-    if bounds is not None and ids.may_be_dense(bounds, edges.rows):
-        domain = bounds[1] + 1
-        _check_size(domain)
-        need = BuildBytes(edges.rows, domain, executor.threads).read
+    sizes = [chunk.rows for chunk in chunks]
+    found = executor.step("bounds", partial(ids.chunk_bounds, edges), chunks, sizes=sizes)
+    bounds = min(low for low, _ in found), max(high for _, high in found)
+    return replace(edges, bounds=bounds)
+
+
+def dense_domain(edges: EdgeList) -> int | None:
+    """What ids lie below if they are dense as they are, None if they need a dictionary."""
+    if edges.bounds is None or not ids.may_be_dense(edges.bounds, edges.rows):
+        return None
+    ids.check_size(edges.bounds[1] + 1)
+    return edges.bounds[1] + 1
+
+
+def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) -> DenseEdges:
+    """Read an edge list into memory as dense ids."""
+    edges = with_bounds(edges, executor)
+    chunks = edges.chunks()
+    sizes = [chunk.rows for chunk in chunks]
+    domain = dense_domain(edges)
+    if domain is not None:
         present = np.zeros(domain, np.uint8)
-        blocks = executor.step(
-            "read", lambda c: ids.read_dense(edges, c, domain, present), chunks, need
+        read = executor.step(
+            "read",
+            lambda chunk: list(ids.dense_blocks(edges, [chunk], domain, CHUNK_ROWS, present)),
+            chunks,
+            projected_bytes,
+            sizes=sizes,
         )
-        blocks = _cut(blocks)
+        blocks = [block for some in read for block in some]
         numbering = ids.compact(blocks, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
         return DenseEdges(numbering, present, blocks)
 
-    need = BuildBytes(edges.rows, 0, executor.threads).read
-    encoded = executor.step("read", lambda c: ids.read_encoded(edges, c), chunks, need)
+    encoded = executor.step(
+        "read", lambda c: ids.read_encoded(edges, c), chunks, projected_bytes, sizes=sizes
+    )
     merged = executor.step(
         "ids",
         lambda dictionaries: ids.merge_dictionaries(dictionaries, edges.id_type),
         [[dictionary for _, dictionary in encoded]],
     )
     numbering, places = merged[0]
-    _check_size(numbering.domain)
+    ids.check_size(numbering.domain)
     work = [(block, place) for (block, _), place in zip(encoded, places, strict=True)]
     del encoded
-    blocks = executor.step("encode", lambda pair: ids.translate(*pair), work, need)
+    blocks = executor.step("encode", lambda pair: ids.translate(*pair), work)
     return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(blocks))
 
 
@@ -75,11 +94,6 @@ def _cut(blocks: list[Block]) -> list[Block]:
         for src, dst in blocks
         for first in range(0, len(src), CHUNK_ROWS)
     ]
-
-
-def _check_size(domain: int) -> None:
-    if domain > ids.MAX_VERTICES:
-        raise InputError(f"{domain:,} vertices; a graph may have {ids.MAX_VERTICES:,}")
 
 
 def graph_fingerprint(edges: EdgeList, directed: bool) -> str:

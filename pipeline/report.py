@@ -12,8 +12,10 @@ from ..partition.arrow import as_numpy
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
+from ..partition.memory import format_bytes
 from ..partition.outputs import is_store
 from ..partition.store import Store, open_store
+from .plan import Plan
 from .result import Result, open_result
 
 Document = dict[str, Any]
@@ -92,11 +94,35 @@ def result_document(result: Result) -> Document:
     }
 
 
+def plan_document(plan: Plan) -> Document:
+    budget = plan.budget
+    return {
+        "kind": "plan",
+        "exact": plan.exact,
+        "memory_limit_bytes": budget.limit,
+        "baseline_bytes": budget.baseline,
+        "projected_peak_bytes": plan.peak_bytes,
+        "worst_step": plan.worst.name,
+        "workers": budget.workers,
+        "threads": budget.threads * budget.sharing * budget.apart,
+        "in_memory": plan.shape.in_memory,
+        "spans": plan.shape.spans,
+        "block_rows": plan.shape.block_rows,
+        "scratch_bytes": plan.scratch_bytes,
+        "store_bytes": plan.final_bytes,
+        "steps": [{**asdict(step), "projected_bytes": plan.held(step)} for step in plan.steps],
+    }
+
+
 def lines(document: Document) -> str:
     """The document for a person."""
-    return {"edge list": _edges_lines, "store": _store_lines, "result": _result_lines}[
-        document["kind"]
-    ](document)
+    form = {
+        "edge list": _edges_lines,
+        "store": _store_lines,
+        "result": _result_lines,
+        "plan": _plan_lines,
+    }
+    return form[document["kind"]](document)
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
@@ -198,3 +224,53 @@ def _result_lines(document: Document) -> str:
     if len(shown) < len(document["vertices_by_distance"]):
         rows.append(("  ...", "all of them with --json"))
     return _table(rows)
+
+
+def _plan_lines(document: Document) -> str:
+    if document["in_memory"]:
+        held = "edges are held in memory"
+    else:
+        held = "through scratch files" if document["scratch_bytes"] else "edges are read as needed"
+    size = format_bytes
+    rows = [
+        ("plan", f"{held}; {'exact' if document['exact'] else 'upper bounds'}"),
+        ("memory limit", size(document["memory_limit_bytes"])),
+        (
+            "most held",
+            f"{size(document['projected_peak_bytes'])} in step '{document['worst_step']}', "
+            f"{size(document['baseline_bytes'])} of it Python and libraries",
+        ),
+    ]
+    rows += [
+        (name, size(document[f"{name}_bytes"]))
+        for name in ("scratch", "store")
+        if document[f"{name}_bytes"]
+    ]
+    head = ("step", "tasks", "at once", "bytes a task", "on a device", "shared", "scratch", "store")
+    table = [head] + [
+        (
+            step["name"],
+            f"{step['tasks']:,}",
+            str(step["at_once"]),
+            *(
+                size(step[name]) if step[name] else "-"
+                for name in (
+                    "task_bytes",
+                    "device_bytes",
+                    "shared_bytes",
+                    "disk_bytes",
+                    "final_bytes",
+                )
+            ),
+        )
+        for step in document["steps"]
+    ]
+    widths = [max(len(row[i]) for row in table) for i in range(len(head))]
+    steps = [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in table
+    ]
+    return "\n".join([_table(rows), "", *steps])

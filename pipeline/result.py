@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,66 +13,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..kernels.graph import UNREACHED
-from ..kernels.team import Team
-from ..partition.arrow import as_arrow, as_numpy, valid
-from ..partition.edges import is_string
+from ..partition.arrow import as_arrow
 from ..partition.errors import InputError
-from ..partition.ids import Ids, find_id
-from ..partition.outputs import facts_of, mark, new_folder
-from ..partition.store import Store
+from ..partition.outputs import facts_of, mark
 from .execute import Executor
+from .names import ROW_GROUP, Names
 
-ROW_GROUP = 1 << 20
 FILE_ROWS = 1 << 21
-
-
-@dataclass(frozen=True)
-class VertexNames:
-    """The vertices of a graph by rising user id, and what a search calls them.
-
-    index: uint32 (n,); place in the search's arrays of each vertex.
-    decode: user ids, as ``id_type``, of an Arrow array of such places (nulls stay nulls).
-    find: place of a user id, or None.
-    """
-
-    id_type: pa.DataType
-    index: NDArray[np.uint32]
-    decode: Callable[[pa.Array], pa.Array]
-    find: Callable[[int | str], int | None]
-
-
-def names_of_store(store: Store, team: Team) -> VertexNames:
-    """Names for arrays by global id."""
-    table = store.vertices(team, ["vertex", "global_id"])
-    vertex = table["vertex"]
-    id_type = vertex.type
-    if is_string(id_type):
-        vertex = vertex.cast(pa.large_string())
-    ids = vertex.combine_chunks()
-    index = as_numpy(table["global_id"])
-    position = np.empty(len(index), np.uint32)
-    position[index] = np.arange(len(index), dtype=np.uint32)
-
-    def decode(places: pa.Array) -> pa.Array:
-        at = position[as_numpy(places.fill_null(0))]
-        return ids.take(as_arrow(at, ~valid(places))).cast(id_type)
-
-    def find(value: int | str) -> int | None:
-        place = find_id(ids, value)
-        return None if place is None else int(index[place])
-
-    return VertexNames(id_type, index, decode, find)
-
-
-def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
-    """Names for arrays by dense id."""
-
-    def find(value: int | str) -> int | None:
-        dense = ids.find(value)
-        return dense if dense is not None and present[dense] else None
-
-    index = np.flatnonzero(present).astype(np.uint32)
-    return VertexNames(ids.id_type, index, ids.decode, find)
 
 
 @dataclass(frozen=True)
@@ -87,15 +34,19 @@ class ResultInfo:
 
 
 def write_result(
-    output: Path,
-    names: VertexNames,
+    folder: Path,
+    names: Names,
     distance: NDArray[np.int32],
     parent: NDArray[np.uint32],
     info: ResultInfo,
     executor: Executor,
-    overwrite: bool,
+    at_once: int | None = None,
+    projected_bytes: int = 0,
 ) -> None:
-    """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id."""
+    """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id.
+
+    at_once: files that are written at the same time. projected_bytes: held meanwhile.
+    """
     schema = pa.schema(
         [
             pa.field("vertex", names.id_type, nullable=False),
@@ -105,31 +56,47 @@ def write_result(
         metadata=mark("result", **asdict(info)),
     )
 
-    def batch(start: int, stop: int) -> pa.RecordBatch:
-        at = names.index[start:stop]
+    def batch(piece: int) -> pa.RecordBatch:
+        vertex, at = names.piece(piece)
         hops, parents = distance[at], parent[at]
         columns = [
-            names.decode(as_arrow(at)),
+            vertex,
             as_arrow(hops, hops < 0),
             names.decode(as_arrow(parents, parents == UNREACHED)),
         ]
         return pa.record_batch(columns, schema=schema)
 
+    pieces = names.pieces
+    parts = _parts(pieces)
+
     def write_file(number: int) -> None:
-        first = number * FILE_ROWS
-        last = min(first + FILE_ROWS, len(names.index))
         with pq.ParquetWriter(
             folder / f"part-{number:05}.parquet",
             schema,
             compression="snappy",
             use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
         ) as writer:
-            for start in range(first, last, ROW_GROUP):
-                stop = min(start + ROW_GROUP, last)
-                writer.write_batch(batch(start, stop), row_group_size=ROW_GROUP)
+            for piece in parts[number]:
+                writer.write_batch(batch(piece), row_group_size=max(1, pieces[piece]))
 
-    with new_folder(output, "result", overwrite) as folder:
-        executor.step("write", write_file, range(-(-len(names.index) // FILE_ROWS)))
+    executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
+
+
+def _parts(pieces: Sequence[int]) -> list[range]:
+    """The pieces of each file: at most FILE_ROWS vertices, or one piece.
+
+    >>> _parts([1 << 20] * 3 + [1 << 22])
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    parts: list[range] = []
+    rows = FILE_ROWS
+    for i, more in enumerate(pieces):
+        if rows + more > FILE_ROWS:
+            parts.append(range(i, i))
+            rows = 0
+        parts[-1] = range(parts[-1].start, i + 1)
+        rows += more
+    return parts
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..kernels.backend import Backend, SearchState, Work
 from ..kernels.graph import Graph
+from .checkpoint import Checkpoint
 from .communicator import Communicator
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
@@ -60,11 +61,18 @@ def search(
     communicator: Communicator,
     max_depth: int | None = None,
     direction: Callable[[int, int, int], Direction] = choose,
+    checkpoint: Checkpoint | None = None,
 ) -> Found:
     """Breadth-first search from ``source`` (a global id), direction-optimizing.
 
     max_depth: levels to search at most; None for all. direction: the rule of direction.choose.
+    checkpoint: the search goes on from what it holds, and saves to it.
     """
+    saved = checkpoint.load(graph.vertices) if checkpoint else None
+    if saved is not None:
+        state = SearchState.saved(graph, saved.distance, saved.parent, saved.level)
+        steps = saved.supersteps
+        return resume(state, backend, communicator, max_depth, direction, checkpoint, steps)
     forward = int(graph.offsets[source + 1]) - int(graph.offsets[source])
     backward = int(graph.reverse_offsets[source + 1]) - int(graph.reverse_offsets[source])
     outlook = Outlook(
@@ -74,13 +82,22 @@ def search(
         unvisited_edges=graph.edges - backward,
     )
     state = backend.start(graph, source)
-    return _run(state, outlook, backend, communicator, max_depth, direction)
+    return _run(state, outlook, backend, communicator, max_depth, direction, checkpoint, [])
 
 
 def resume(
-    state: SearchState, backend: Backend, communicator: Communicator, max_depth: int | None = None
+    state: SearchState,
+    backend: Backend,
+    communicator: Communicator,
+    max_depth: int | None = None,
+    direction: Callable[[int, int, int], Direction] = choose,
+    checkpoint: Checkpoint | None = None,
+    supersteps: Sequence[SuperstepRecord] = (),
 ) -> Found:
-    """Go on with a search that was begun in another way, from its frontier."""
+    """Go on with a search that was begun in another way, from its frontier.
+
+    checkpoint: to save to. supersteps: records of what was done before.
+    """
     graph = state.graph
     assert state.queue is not None
     leaving = graph.offsets[state.queue + np.uint32(1)] - graph.offsets[state.queue]
@@ -91,7 +108,8 @@ def resume(
         unvisited=int(np.count_nonzero(entering)),
         unvisited_edges=int(entering.sum(dtype=np.int64)),
     )
-    return _run(state, outlook, backend, communicator, max_depth, choose)
+    steps = list(supersteps)
+    return _run(state, outlook, backend, communicator, max_depth, direction, checkpoint, steps)
 
 
 def _run(
@@ -101,8 +119,9 @@ def _run(
     communicator: Communicator,
     max_depth: int | None,
     direction: Callable[[int, int, int], Direction],
+    checkpoint: Checkpoint | None,
+    supersteps: list[SuperstepRecord],
 ) -> Found:
-    supersteps: list[SuperstepRecord] = []
     frontier, forward, unvisited, unvisited_edges = outlook
     leaving = forward  # of this rank's part of the frontier
     while frontier and forward and (max_depth is None or state.level < max_depth):
@@ -127,6 +146,8 @@ def _run(
             forward = total.forward
             unvisited -= total.found
             unvisited_edges -= total.backward
+        if checkpoint and checkpoint.due():
+            checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return Found(state.distance, state.parent, supersteps)
 
 

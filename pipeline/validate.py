@@ -23,7 +23,8 @@ from ..partition.edges import is_string
 from ..partition.errors import InputError
 from ..partition.ids import in_range
 from ..partition.store import Store, open_store
-from .result import Result, VertexNames, names_of_store, open_result
+from .names import VertexNames, names_of_store
+from .result import Result, open_result
 
 ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
 

@@ -17,6 +17,7 @@ import pytest
 from conftest import distances_of, random_edges, read_result
 from delegraph.kernels import reference
 from delegraph.pipeline import bfs as bfs_module
+from delegraph.pipeline import search_edges
 
 
 def test_small_graph_on_every_path(ok, edge_list, tmp_path):
@@ -166,7 +167,8 @@ def test_a_full_disk_leaves_the_old_result(ok, edge_list, tmp_path):
     )
     assert done.returncode == 1
     assert "no space left" in done.stderr
-    assert "bytes free" in done.stderr
+    assert "bytes are needed" in done.stderr
+    assert "are free" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -187,7 +189,7 @@ def test_scans_have_a_budget(ok, edge_list, tmp_path, monkeypatch):
     edges = edge_list(src, dst)
     methods = {}
     for budget in (-1, 100):
-        monkeypatch.setattr(bfs_module, "SCAN_BUDGET", budget)
+        monkeypatch.setattr(search_edges, "SCAN_BUDGET", budget)
         out = tmp_path / str(budget)
         record = ok("bfs", edges, "--source", src[0], "-o", out, "--json").json
         methods[budget] = record["search"]["method"]
@@ -268,14 +270,14 @@ def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
     """Nothing stood at the output when the run began, something does when it ends."""
     edges = edge_list([0], [1])
-    search = bfs_module._search_edges
+    search = bfs_module.search_edges
 
     def search_slowly(*args):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.tex").touch()
         return search(*args)
 
-    monkeypatch.setattr(bfs_module, "_search_edges", search_slowly)
+    monkeypatch.setattr(bfs_module, "search_edges", search_slowly)
     ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
     assert ran.code == 1
     assert "appeared meanwhile" in ran.err
@@ -288,6 +290,7 @@ def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "delegraph store"}')
     (tmp_path / "new").mkdir()
     rename = os.rename
     calls = []
@@ -300,8 +303,9 @@ def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path
 
     monkeypatch.setattr(os, "rename", fail_second)
     with pytest.raises(KeyboardInterrupt):
-        outputs._swap(tmp_path / "new", tmp_path / "out")
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["new", "old", "out"]
+        outputs.publish(tmp_path / "new", tmp_path / "out", "store", True, tmp_path / "replaced")
+    names = sorted(p.name for p in tmp_path.rglob("*"))
+    assert names == ["manifest.json", "new", "old", "out"]
 
 
 def test_a_record_left_alone_is_replaced(delegraph, ok, edge_list, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import random_edges
-from delegraph.kernels import reference
+from delegraph.kernels import csr, reference
 from delegraph.kernels.team import Team
-from delegraph.partition import layout
+from delegraph.partition import build as tasks
+from delegraph.partition import dictionary, layout
 from delegraph.partition.edges import open_edges
-from delegraph.partition.order import choose_threshold, degree_classes
+from delegraph.partition.order import VertexOrder, choose_threshold
 from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import prepare
-from delegraph.pipeline.build import build_store
+from delegraph.pipeline import plan, prepare
+from delegraph.pipeline.build import Resources, build_store
 from delegraph.pipeline.execute import Executor
 from delegraph.pipeline.prepare import BuildOptions
 
@@ -45,11 +47,12 @@ def inputs(draw):
     return src, dst, options
 
 
-def build(folder: Path, src, dst, options: BuildOptions, threads=2, rows=1 << 20) -> Store:
+def build(folder: Path, src, dst, options: BuildOptions, threads=2, scratch=False) -> Store:
     path = folder / "edges.parquet"
     if not path.exists():
-        pq.write_table(pa.table({"src": src, "dst": dst}), path, row_group_size=rows)
-    return build_store(open_edges(path), folder / "graph.dg", options, Executor(threads))
+        pq.write_table(pa.table({"src": src, "dst": dst}), path)
+    resources = Resources(scratch=str(folder) if scratch else None)
+    return build_store(open_edges(path), folder / "graph.dg", options, Executor(threads), resources)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +74,11 @@ def definition(src, dst, options: BuildOptions):
     return ids, degree, rank, pairs
 
 
-@given(inputs())
-@settings(max_examples=150, deadline=None)
-def test_store_against_definition(folders, given_input):
+@given(inputs(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_store_against_definition(folders, given_input, scratch):
     src, dst, options = given_input
-    store = build(folders(), src, dst, options)
+    store = build(folders(), src, dst, options, scratch=scratch)
     ids, degree, rank, pairs = definition(src, dst, options)
     info = store.info
 
@@ -181,12 +184,28 @@ def digest(folder: Path) -> str:
     ],
     ids=["one", "three", "four-directed"],
 )
-def test_same_bytes_for_any_threads_and_chunks(folders, monkeypatch, options):
+@pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])
+def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
+    """In memory or through files, for any threads, chunks, blocks, spans and fetches."""
     src, dst = random_edges(1, 3000, 40_000)
+    if ids == "sparse":
+        src, dst = src * -9_876_543_210 + 7, dst * -9_876_543_210 + 7
+    elif ids == "strings":
+        src, dst = (np.char.add("v", column.astype(str)) for column in (src, dst))
     seen = set()
-    for threads, chunk, keys in ((1, 1 << 20, 1 << 20), (3, 5000, 2000), (2, 1000, 1 << 20)):
-        monkeypatch.setattr(layout, "_KEYS_A_RANGE", keys)
-        monkeypatch.setattr(prepare, "_RANGES_AT_ONCE", 7)
+    for threads, chunk, rows, spans, fetch, scratch in (
+        (1, 1 << 20, 1 << 20, 1, 1 << 21, False),
+        (3, 5000, 1 << 20, 1, 2000, False),
+        (2, 1000, 777, 1, 1 << 21, True),
+        (1, 1 << 20, 1 << 20, 5, 500, True),
+        (2, 1 << 20, 10_000, 3, 20_000, True),
+    ):
+        shape = plan.Shape(spans, rows)
+        monkeypatch.setattr(plan, "_shapes", lambda facts, shape=shape: iter([shape]))
+        monkeypatch.setattr(tasks, "GATHER_EDGES", fetch)
+        monkeypatch.setattr(dictionary, "ENCODE_ROWS", rows)
+        monkeypatch.setattr(dictionary, "RANGE_BYTES", 40 * fetch)
+        monkeypatch.setattr(prepare, "TASK_ROWS", chunk)
         folder = folders()
         path = folder / "edges.parquet"
         # Row groups stay the same: they are part of the input. Chunks are made of them.
@@ -194,9 +213,11 @@ def test_same_bytes_for_any_threads_and_chunks(folders, monkeypatch, options):
         edges = open_edges(path)
         chunks = edges.chunks(chunk)
         monkeypatch.setattr(type(edges), "chunks", lambda self, chunks=chunks: chunks)
-        build_store(edges, folder / "graph.dg", options, Executor(threads))
+        resources = Resources(scratch=str(folder) if scratch else None)
+        build_store(edges, folder / "graph.dg", options, Executor(threads), resources)
         monkeypatch.undo()
         seen.add(digest(folder / "graph.dg"))
+        assert {entry.name for entry in folder.iterdir()} == {"edges.parquet", "graph.dg"}
     assert len(seen) == 1
 
 
@@ -205,14 +226,30 @@ def test_default_partitions_grow_with_rows_alone():
     assert layout.default_partitions(5 * layout.ROWS_IN_ONE_PARTITION) == 8
 
 
-@given(st.lists(st.integers(0, 50), max_size=200), st.integers(1, 9))
-def test_ranges_cover_rows(edges_by_row, wanted):
-    ranges = layout.cut_ranges(np.array(edges_by_row, np.uint32), wanted)
-    assert len(ranges) <= wanted
+@given(st.lists(st.integers(0, 50), max_size=200), st.integers(1, 60), st.integers(1, 30))
+def test_ranges_cover_rows(edges_by_row, most_edges, most_rows):
+    edges = np.array(edges_by_row, np.uint32)
+    values, firsts = [], []  # the same rows as runs of equal ones
+    for i, value in enumerate(edges_by_row):
+        if not values or values[-1] != value:
+            values.append(value)
+            firsts.append(i)
+    repeats = np.diff([*firsts, len(edges)]).astype(np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "RANGE_EDGES", most_edges)
+        patch.setattr(layout, "RANGE_ROWS", most_rows)
+        ranges = layout.cut_ranges(edges)
+        again = layout.cut_ranges(np.array(values, np.uint32), repeats)
+    assert again.starts.tolist() == ranges.starts.tolist()
+    assert again.edges.tolist() == ranges.edges.tolist()
     assert ranges.starts[0] == 0
-    assert ranges.starts[-1] == len(edges_by_row)
-    for row in range(len(edges_by_row)):
-        within = ranges.table[row >> ranges.shift]
+    assert ranges.starts[-1] == len(edges)
+    for i, (start, stop) in enumerate(pairwise(ranges.starts.tolist())):
+        assert 0 < stop - start <= most_rows
+        assert ranges.edges[i] == edges[start:stop].sum()
+        assert ranges.edges[i] <= most_edges or stop - start == 1
+    for row in range(len(edges)):
+        within = csr.range_of(row, ranges.table, ranges.shift, ranges.starts)
         assert ranges.starts[within] <= row < ranges.starts[within + 1]
 
 
@@ -225,10 +262,12 @@ def test_threshold_is_the_one_the_paper_asks_for(data):
     degree = np.sort(counts)[::-1].astype(np.uint32)
     partitions = data.draw(st.sampled_from([2, 8, 40, 200]))
     higher = [max(by_vertex[u], by_vertex[v]) for u, v in zip(src, dst, strict=True)]
-    distinct, _ = degree_classes(degree)
+    values, times = np.unique(degree, return_counts=True)
+    distinct = values[::-1]
+    order = VertexOrder(distinct, times[::-1])
     rows_by_class = np.array([higher.count(value) for value in distinct])
 
-    chosen = choose_threshold(degree, distinct, rows_by_class, partitions, None)
+    chosen = choose_threshold(order, rows_by_class, partitions, None)
     nn = {t: sum(h <= t for h in higher) / len(higher) for t in range(degree.max() + 1)}
     delegates = {t: int(np.count_nonzero(degree > t)) for t in nn}
     most = 4 * len(degree) / partitions

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from conftest import random_edges
+from delegraph.cli import options
 from delegraph.cli.main import _COMMANDS, cli
 from delegraph.pipeline.metrics import BuildRecord, GenerateRecord, RunRecord
 
@@ -56,9 +57,9 @@ def test_records_follow_their_schema(ok, edge_list, tmp_path, through):
         steps = [step["name"] for step in built["plan"]["steps"]]
         assert steps[0] == "compile"
         assert steps[1:] == [
-            *("read", "degrees"),
+            *("read", "degrees", "order"),
             *(("threshold",) if choices else ()),
-            *("scatter", "build"),
+            *("scatter", "build", "vertices"),
         ]
     printed = ok("bfs", graph, "--source", 1, "-o", tmp_path / "out", "--json").json
     record = json.loads((tmp_path / "out.run.json").read_text())
@@ -225,9 +226,9 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
     edges = edge_list(np.arange(1000), np.arange(1000))
     code = (
         "import os, signal, sys\n"
-        "from delegraph.pipeline import prepare\n"
+        "from delegraph.pipeline import count\n"
         "def end(*a): os.kill(os.getpid(), signal.SIGTERM); return 1, 0, [], {}\n"
-        "prepare._threshold = end\n"
+        "count._threshold = end\n"
         "from delegraph.cli.main import main\n"
         "main()"
     )
@@ -262,3 +263,26 @@ def test_readme_examples_run(delegraph, tmp_path, monkeypatch):
     for command in commands:
         ran = delegraph(*command)
         assert ran.code == 0, (command, ran.err)
+
+
+def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
+    """A step of ten seconds, then a short one."""
+    clock = iter(range(0, 1000, 5))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    with options.ProgressLine(quiet) as progress:
+        for done in (0, 10_000_000, 30_000_000):
+            progress("scatter", done, 40_000_000)
+        progress("build", 1, 1)
+
+
+def test_progress(capsys, monkeypatch):
+    show_progress(monkeypatch, terminal=True, quiet=False)
+    shown = capsys.readouterr().err.split("\r")
+    assert any("scatter [###############-----]  75%  3.0 M/s, 3 s left" in line for line in shown)
+    assert "\n" not in "".join(shown)
+    show_progress(monkeypatch, terminal=False, quiet=False)
+    assert capsys.readouterr().err.splitlines() == ["scatter: 15.0 s, 2.0 M/s", "build: 5.0 s"]
+    for terminal in (True, False):
+        show_progress(monkeypatch, terminal, quiet=True)
+        assert capsys.readouterr().err == ""

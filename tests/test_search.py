@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -202,3 +204,18 @@ def test_unknown_backend():
         get_backend("abacus")
     with pytest.raises(ValueError, match="threads"):
         Team(0)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_team_begins_nothing_after_a_failure(threads):
+    begun = []
+
+    def work(i: int) -> None:
+        begun.append(i)
+        if i == 2:
+            raise ValueError("the third")
+        time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="the third"):
+        Team(threads).map(work, range(1000))
+    assert len(begun) < 10

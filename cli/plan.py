@@ -1,0 +1,65 @@
+"""``delegraph plan``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from . import options
+
+
+@click.command()
+@click.argument("edges", type=click.Path())
+@options.memory_limit
+@click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
+@options.cluster_options
+@options.build_options
+@options.threads
+@options.scratch
+@options.as_json
+@options.quiet
+@options.debug
+def plan(
+    edges: str,
+    memory_limit: int | None,
+    exact: bool,
+    workers: int | None,
+    scheduler: str | None,
+    scheduler_file: str | None,
+    threads: int | None,
+    scratch: str | None,
+    as_json: bool,
+    quiet: bool,
+    **build_values: Any,
+) -> None:
+    """Say what building EDGES would hold and write, step by step; of a store, what bfs would.
+
+    From the input's metadata alone, in a moment: upper bounds. With --exact the edges are read
+    and counted first. What does not fit is refused (exit 2), with the least limit that would do.
+
+    \b
+    delegraph plan edges/ --memory-limit 1GB
+    delegraph plan edges/ --memory-limit 1GB --exact --json
+    delegraph plan graph.dg --memory-limit 512MB
+    """
+    from ..pipeline.api import plan
+    from ..pipeline.build import Resources
+    from ..pipeline.cluster import ClusterOptions
+    from ..pipeline.report import lines, plan_document
+
+    cluster = ClusterOptions(workers, scheduler, scheduler_file)
+    with options.ProgressLine(quiet) as progress:
+        found = plan(
+            edges,
+            exact=exact,
+            threads=threads,
+            progress=progress,
+            resources=Resources(memory_limit, scratch, cluster=cluster),
+            **build_values,
+        )
+    document = plan_document(found)
+    if as_json:
+        options.print_json(document)
+    else:
+        click.echo(lines(document))

@@ -1,0 +1,84 @@
+"""Where a build's edges come from, as blocks of dense ids, time and again.
+
+A source has chunks; tasks take some of them each. Parquet whose ids are dense as they are is
+decoded each time, which costs less than writing and reading it once more; ids that went through a
+dictionary stand in scratch (dictionary.py); small graphs are held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .edges import Chunk, EdgeList
+from .ids import Block, dense_blocks
+
+
+class EdgeSource(Protocol):
+    """domain: dense ids lie below it. chunk_rows: rows of each chunk."""
+
+    @property
+    def domain(self) -> int: ...
+
+    @property
+    def chunk_rows(self) -> tuple[int, ...]: ...
+
+    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
+        """The edges of some chunks, in blocks of ``rows`` rows at most; not to be written to."""
+        ...
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """An edge list whose ids are dense as they are."""
+
+    edges: EdgeList
+    chunks: tuple[Chunk, ...]
+    domain: int
+
+    @property
+    def chunk_rows(self) -> tuple[int, ...]:
+        return tuple(chunk.rows for chunk in self.chunks)
+
+    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
+        return dense_blocks(self.edges, [self.chunks[c] for c in chunks], self.domain, rows)
+
+
+@dataclass(frozen=True)
+class HeldSource:
+    """Blocks in memory, a chunk each."""
+
+    held: list[Block]
+    domain: int
+
+    @property
+    def chunk_rows(self) -> tuple[int, ...]:
+        return tuple(len(src) for src, _ in self.held)
+
+    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
+        for c in chunks:
+            src, dst = self.held[c]
+            for first in range(0, len(src), rows):
+                yield src[first : first + rows], dst[first : first + rows]
+
+    def let_go(self, chunk: int) -> None:
+        """Free a chunk that is not needed again."""
+        self.held[chunk] = np.empty(0, np.uint32), np.empty(0, np.uint32)
+
+
+def share_out(chunk_rows: Sequence[int], parts: int) -> list[list[int]]:
+    """Chunks in ``parts`` groups of neighbours of about as many rows; none is empty.
+
+    >>> share_out([4, 4, 8, 1], 2)
+    [[0, 1], [2, 3]]
+    """
+    total, before = sum(chunk_rows), 0
+    groups: dict[int, list[int]] = {}
+    for chunk, rows in enumerate(chunk_rows):
+        middle = before + rows // 2
+        groups.setdefault(min(middle * parts // max(total, 1), parts - 1), []).append(chunk)
+        before += rows
+    return list(groups.values())

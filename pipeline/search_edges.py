@@ -1,0 +1,120 @@
+"""Searching an edge list in memory, as it comes: by scans over its unordered edges, and when a
+graph proves to have many levels, in rows of the edges that are left.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from ..kernels.backend import Work as SearchWork
+from ..kernels.edge_search import EdgeSearch, warm_up_edge_search
+from ..kernels.team import Team
+from ..partition.edges import EdgeList
+from .checkpoint import Checkpoint
+from .metrics import GraphRecord, SuperstepRecord
+from .names import names_of_ids
+from .plan import dictionary_bytes, facts_of
+from .prepare import BuildOptions
+from .read import dense_domain, graph_fingerprint, read_edges, warm_up_read
+from .search_run import Searched, SearchRun
+from .superstep import Found, resume, superstep_record
+
+SCAN_BUDGET = 8
+"""Scans may look at this many times the rows; after that the search goes on in rows.
+
+Making rows costs about as much as ten scans of all edges, and a scan drops the edges whose use
+is past: on graphs of few levels all scans together look at three to six times the rows.
+"""
+
+_DECODE = 32 << 20
+_WRITING = 64 << 20  # a task that writes a piece of the result
+
+
+def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
+    """What reading and searching an edge list holds at most."""
+    facts = facts_of(edges, dense_domain(edges), directed, True, 1)
+    block = 8 * facts.rows
+    state = facts.domain * (4 + 4 + 1 + 4) + facts.domain // 4
+    # In rows: keys or targets of both directions beside the blocks, offsets and a queue.
+    rows = 2 * block + facts.domain * (8 + 4)
+    return block + state + rows + threads * _DECODE + dictionary_bytes(facts)
+
+
+def warm_up(edges: EdgeList, run: SearchRun) -> None:
+    """Compile, or load from the cache, what a search of an edge list will call."""
+    with run.clock.phase("compile"):
+        warm_up_read(edges, run.executor)
+        run.executor.step("compile", lambda _: warm_up_edge_search(), [None])
+
+
+def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: int) -> Searched:
+    need += run.held()
+    with run.clock.phase("load"):
+        dense = read_edges(edges, run.executor, need)
+        names = names_of_ids(dense.ids, dense.present)
+        source = run.find(names)
+    fingerprint = graph_fingerprint(edges, choices.directed)
+    checkpoint = run.checkpoint(f"{fingerprint}, edges as they came")
+    state = EdgeSearch(dense.blocks, dense.ids.domain, source, choices.directed)
+    team = Team(run.options.threads)
+    supersteps: list[SuperstepRecord] = []
+    with run.clock.phase("search"):
+        done = run.executor.step(
+            "search",
+            lambda _: scan(state, team, run.options.max_depth, checkpoint, supersteps),
+            [None],
+            need,
+        )[0]
+    found, method = Found(state.distance, state.parent, supersteps), "scan"
+    if not done:
+        with run.clock.phase("search"):
+            resumed = state.by_rows(team)
+        dense.blocks.clear()
+        begin = partial(resume, resumed, checkpoint=checkpoint, supersteps=supersteps)
+        found, method = run.search(begin, resumed.graph, need), "scan, push-pull"
+    record = GraphRecord(
+        fingerprint=fingerprint,
+        directed=choices.directed,
+        vertices=sum(names.pieces),
+        rows=edges.rows,
+        id_type=str(edges.id_type),
+    )
+    writing = 8 * dense.ids.domain
+    return Searched(names, found, record, "edges", method, lambda tasks: writing + tasks * _WRITING)
+
+
+def scan(
+    state: EdgeSearch,
+    team: Team,
+    max_depth: int | None,
+    checkpoint: Checkpoint | None,
+    supersteps: list[SuperstepRecord],
+) -> bool:
+    """Scan until the search is done (True) or has spent its budget (False).
+
+    checkpoint: the search goes on from what it holds, and saves to it. supersteps: receives what
+    was done, before and now. A search that had left off scanning goes on in rows at once.
+    """
+    budget = SCAN_BUDGET * sum(state.lengths)
+    frontier = 1
+    saved = checkpoint.load(len(state.distance)) if checkpoint else None
+    if saved is not None:
+        state.go_on_from(saved.distance, saved.parent, saved.level)
+        supersteps += saved.supersteps
+        if supersteps and supersteps[-1]["direction"] != {"all": "scan"}:
+            return False
+        frontier = supersteps[-1]["found"] if supersteps else 1
+    while frontier and (max_depth is None or state.level < max_depth):
+        if budget < 0:
+            return False
+        started = time.perf_counter()
+        frontier_before = frontier
+        frontier, examined = state.advance(team)
+        budget -= examined
+        total = SearchWork(frontier, 0, 0, examined)
+        seconds = time.perf_counter() - started
+        supersteps.append(superstep_record(state.level, "scan", frontier_before, total, seconds))
+        if checkpoint and checkpoint.due():
+            checkpoint.save(state.distance, state.parent, state.level, supersteps)
+    return True

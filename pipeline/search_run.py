@@ -1,0 +1,122 @@
+"""What every way to search shares: the source, the limits, the clock, the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..kernels.backend import get_backend
+from ..kernels.graph import Graph
+from ..partition.errors import InputError, LimitError
+from ..partition.ids import parse_id
+from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
+from ..partition.work import Work
+from .checkpoint import Checkpoint
+from .communicator import SingleCommunicator
+from .execute import Executor
+from .metrics import Clock, GraphRecord
+from .names import Names
+from .superstep import Found
+
+CHECKPOINT_SECONDS = 60.0
+
+_SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """max_depth: levels to search at most, None for all. threads: cores to use.
+
+    checkpoint_seconds: how often a search saves its state.
+    """
+
+    max_depth: int | None = None
+    threads: int = 1
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.max_depth is not None and self.max_depth < 0:
+            raise InputError(f"the depth limit must not be negative, not {self.max_depth}")
+        if self.threads < 1:
+            raise InputError(f"threads must be positive, not {self.threads}")
+        if self.checkpoint_seconds < 0:
+            raise InputError("the time between checkpoints must not be negative")
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search that is done, and what is needed to write and to record it.
+
+    writing_bytes: what writing the result holds, for each of the tasks that write at once.
+    """
+
+    names: Names
+    found: Found
+    graph: GraphRecord
+    layout: str
+    method: str
+    writing_bytes: Callable[[int], int]
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """One call of ``bfs``."""
+
+    source: str
+    options: SearchOptions
+    executor: Executor
+    limit: int
+    work: Work
+    clock: Clock = field(default_factory=Clock)
+
+    def find(self, names: Names) -> int:
+        value = parse_id(self.source, names.id_type)
+        place = names.find(value)
+        if place is None:
+            raise InputError(f"source {value!r} is not a vertex of the graph")
+        return place
+
+    def checkpoint(self, graph: str) -> Checkpoint:
+        """Of the search of a graph; the work is kept from its first save on."""
+        return Checkpoint(
+            self.work.scratch / "checkpoint",
+            self.options.checkpoint_seconds,
+            f"{graph} from {self.source}",
+            saving=lambda: self.work.keep("checkpoint"),
+            loaded=lambda level: self.executor.reused(f"search up to level {level}"),
+        )
+
+    def search(self, begin: Callable[..., Found], graph: Graph, need: int) -> Found:
+        """``begin``: a search or one to resume, but for backend, communicator and depth."""
+        backend = get_backend("cpu", self.options.threads)
+        with self.clock.phase("compile"):
+            self.executor.step("compile", backend.warm_up, [graph])
+        with self.clock.phase("search"):
+            depth = self.options.max_depth
+            search = [lambda: begin(backend, SingleCommunicator(), depth)]
+            return self.executor.step("search", lambda run: run(), search, need)[0]
+
+    def fits(self, need: int) -> bool:
+        return fits(need, self.limit)
+
+    def held(self) -> int:
+        return _held()
+
+
+def fits(need: int, limit: int) -> bool:
+    """Whether ``need`` bytes fit beside what this process holds already."""
+    return _held() + need <= limit
+
+
+def too_little(step: str, need: int, limit: int) -> LimitError:
+    """What to raise where ``need`` bytes do not fit."""
+    least = format_bytes(_held() + need + _SLACK)
+    return LimitError(
+        f"the memory limit of {format_bytes(limit)} is too small: step '{step}' needs "
+        f"{least}, of which {format_bytes(_held())} are Python and libraries; give "
+        f"--memory-limit {least.replace(' ', '')} or more"
+    )
+
+
+def _held() -> int:
+    return resident_bytes() + GROWTH_BYTES

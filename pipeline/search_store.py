@@ -1,0 +1,120 @@
+"""Searching a store: loaded whole where the memory limit allows, else streamed from disk."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ..kernels.backend import get_backend
+from ..kernels.graph import Graph
+from ..kernels.team import Team
+from ..partition.memory import GROWTH_BYTES, resident_bytes, return_freed_memory
+from ..partition.store import Store, open_store
+from .build import Resources, graph_record
+from .checkpoint import Checkpoint
+from .execute import Executor
+from .plan import Budget, Plan, Shape, StepPlan
+from .result import FILE_ROWS
+from .search_memory import graph_bytes, stream_bytes, writing_bytes
+from .search_run import Searched, SearchRun, fits, too_little
+from .store_names import StoreNames
+from .stream_search import stream_search, stream_team, warm_up
+from .streamed_graph import StreamedGraph, subgraphs_of
+from .superstep import Found, search
+
+_KERNELS = 64 << 20  # about what compiled code and its compiler hold; measured once it is there
+
+
+def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
+    """What searching a store would hold. LimitError if it does not fit."""
+    store = open_store(path)
+    StoreNames(store, Team(threads))
+    in_memory = _choose(store, threads, resources.limit, Executor(threads))
+    need = graph_bytes(store) if in_memory else stream_bytes(store, threads)
+    one, two = writing_bytes(store, 1), writing_bytes(store, 2)
+    budget = Budget(resources.limit, resident_bytes() + GROWTH_BYTES, threads)
+    files = max(1, -(-store.info.vertices // FILE_ROWS))
+    free = max(1, (budget.free - 2 * one + two) // (two - one))
+    steps = (
+        StepPlan("search", 1, need),
+        StepPlan("write", files, two - one, 2 * one - two, min(threads, files, free)),
+    )
+    return Plan(budget, Shape(in_memory=in_memory), steps, None)
+
+
+def search_store(store: Store, run: SearchRun) -> Searched:
+    threads = run.options.threads
+    with run.clock.phase("load"):
+        names = StoreNames(store, Team(threads))
+    info = store.info
+    checkpoint = run.checkpoint(
+        f"{info.fingerprint}, {info.order} order, {info.partitions} partitions"
+    )
+    with run.clock.phase("compile"):
+        in_memory = _choose(store, threads, run.limit, run.executor)
+    with run.clock.phase("load"):
+        source = run.find(names)
+    held = run.held()
+    if in_memory:
+        found = _in_memory(store, source, checkpoint, run, held + graph_bytes(store))
+    else:
+        found = _streamed(store, source, checkpoint, run, held + stream_bytes(store, threads))
+    method = "push-pull" if in_memory else "push-pull, streamed"
+    layout = "csr" if info.partitions == 1 else "delegate"
+    writing = partial(writing_bytes, store)
+    return Searched(names, found, graph_record(store), layout, method, writing)
+
+
+def _choose(store: Store, threads: int, limit: int, executor: Executor) -> bool:
+    """Whether the whole graph is loaded. Compiles what the search will call.
+
+    Raises LimitError if neither fits, naming the step that needs most.
+    """
+    loaded, streamed = graph_bytes(store), stream_bytes(store, threads)
+    in_memory = fits(loaded + _KERNELS, limit)
+    # Compiled code counts as held, so it is there before what is left is measured.
+    types = {store.offsets_type(*place) for place in subgraphs_of(store)}
+    if in_memory:
+        executor.step("compile", get_backend("cpu", threads).warm_up, map(_edge, types))
+    else:
+        return_freed_memory()
+        executor.step("compile", warm_up, [types])
+    writing = writing_bytes(store, 1)
+    need, step = max((loaded if in_memory else streamed, "search"), (writing, "write"))
+    if not fits(need, limit):
+        raise too_little(step, need, limit)
+    return in_memory
+
+
+def _in_memory(
+    store: Store, source: int, checkpoint: Checkpoint, run: SearchRun, need: int
+) -> Found:
+    with run.clock.phase("load"):
+        load = run.executor.step(
+            "load", lambda _: store.graph(Team(run.options.threads)), [None], need
+        )
+    graph = load.pop()
+    return run.search(partial(search, graph, source, checkpoint=checkpoint), graph, need)
+
+
+def _streamed(
+    store: Store, source: int, checkpoint: Checkpoint, run: SearchRun, need: int
+) -> Found:
+    threads, depth = run.options.threads, run.options.max_depth
+    with run.clock.phase("load"):
+        graph = StreamedGraph.of(store, Team(threads))
+    team = stream_team(threads)
+    with run.clock.phase("search"):
+        return run.executor.step(
+            "search",
+            lambda _: stream_search(graph, source, team, depth, checkpoint=checkpoint),
+            [None],
+            need,
+        )[0]
+
+
+def _edge(offsets_type: np.dtype) -> Graph:
+    """A graph of one edge."""
+    return Graph.undirected(np.array([0, 1, 2], offsets_type), np.array([1, 0], np.uint32))

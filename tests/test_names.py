@@ -1,0 +1,100 @@
+"""Names streamed from a store's vertex table, against those held in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.kernels.team import Team
+from delegraph.partition.edges import open_edges
+from delegraph.partition.errors import InputError
+from delegraph.partition.files import record_of
+from delegraph.partition.store import Store
+from delegraph.pipeline.build import Resources, build_store
+from delegraph.pipeline.execute import Executor
+from delegraph.pipeline.names import names_of_store
+from delegraph.pipeline.prepare import BuildOptions
+from delegraph.pipeline.result import FILE_ROWS, _parts
+from delegraph.pipeline.store_names import StoreNames
+
+TEAM = Team(2)
+IDS = {
+    "int32": pa.array(np.arange(100, dtype=np.int32)),
+    "int64": pa.array(np.arange(100) * 10**12 - 5 * 10**13),
+    "uint64": pa.array(np.arange(100, dtype=np.uint64) * 3 + np.uint64(2**63)),
+    "int8": pa.array(np.arange(-50, 50, dtype=np.int8)),
+    "string": pa.array([f"{'ä' * (i % 3)}{i:03}" for i in range(100)]),
+    "large_string": pa.array([f"{i:03}" for i in range(100)], pa.large_string()),
+}
+
+
+def build(folder: Path, ids: pa.Array, row_group: int = 7) -> Store:
+    """A store whose vertex table has row groups of a few rows."""
+    rng = np.random.default_rng(1)
+    ends = [ids.take(pa.array(rng.integers(0, len(ids), 300))) for _ in range(2)]
+    pq.write_table(pa.table(ends, names=["src", "dst"]), folder / "edges.parquet")
+    edges = open_edges(folder / "edges.parquet")
+    store = build_store(
+        edges, folder / "graph.dg", BuildOptions(order="random"), Executor(2), Resources()
+    )
+    path = store.path / "vertices.parquet"
+    pq.write_table(pq.read_table(path), path, row_group_size=row_group)
+    return replace(store, files={**store.files, path.name: record_of(path)})
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_streamed_names_are_those_in_memory(kind, tmp_path):
+    store = build(tmp_path, IDS[kind])
+    held, streamed = names_of_store(store, TEAM), StoreNames(store, TEAM)
+    assert streamed.id_type == held.id_type == IDS[kind].type
+    assert sum(streamed.pieces) == sum(held.pieces) == store.info.vertices
+    assert max(streamed.pieces) == 7
+
+    ids, places = zip(*map(streamed.piece, range(len(streamed.pieces))), strict=True)
+    assert np.concatenate(places).tolist() == held.index.tolist()
+    all_ids, at = held.piece(0)
+    assert [value for some in ids for value in some.to_pylist()] == all_ids.to_pylist()
+    for value, place in zip(all_ids.to_pylist(), at.tolist(), strict=True):
+        assert streamed.find(value) == held.find(value) == place
+
+    some = pa.array([5, None, 0, store.info.vertices - 1], pa.uint32())
+    for part in (some, some.slice(1, 2), some.slice(0, 0)):
+        decoded = streamed.decode(part)
+        assert decoded.type == IDS[kind].type
+        assert decoded.to_pylist() == held.decode(part).to_pylist()
+
+
+@pytest.mark.parametrize("row_group", [1, 7, 1000])
+def test_what_is_no_vertex_is_not_found(row_group, tmp_path):
+    ids = pa.array(np.arange(100) * 10 + 5)
+    store = build(tmp_path, ids, row_group)
+    names = StoreNames(store, TEAM)
+    for value in (-1, 0, 7, 500, 994, 996, 10**9):
+        assert names.find(value) is None
+    text = tmp_path / "text"
+    text.mkdir()
+    names = StoreNames(build(text, IDS["string"], row_group), TEAM)
+    for value in ("", "0", "0005", "z", "ä"):
+        assert names.find(value) is None
+
+
+def test_a_damaged_vertex_table_is_named(tmp_path):
+    store = build(tmp_path, IDS["int64"])
+    path = store.path / "vertices.parquet"
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"vertices.parquet: damaged: block 0"):
+        StoreNames(store, TEAM)
+
+
+def test_files_of_a_result_hold_whole_pieces():
+    assert _parts([]) == []
+    assert _parts([FILE_ROWS]) == [range(1)]
+    assert _parts([FILE_ROWS - 1, 1, 1]) == [range(2), range(2, 3)]
+    assert _parts([10 * FILE_ROWS, 1]) == [range(1), range(1, 2)]

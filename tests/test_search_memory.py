@@ -1,0 +1,117 @@
+"""What a search says it will hold, against what it held: neither far less nor any more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.partition.edges import open_edges
+from delegraph.partition.store import Store
+from delegraph.pipeline.build import Resources, build_store
+from delegraph.pipeline.execute import Executor
+from delegraph.pipeline.prepare import BuildOptions
+from delegraph.pipeline.search_memory import graph_bytes, stream_bytes
+from delegraph.pipeline.store_names import names_bytes
+
+VERTICES = 1 << 20
+THREADS = 2
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="peaks are read from /proc"
+)
+
+MEASURED = """
+import sys
+from pathlib import Path
+
+def held(name):
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
+
+from delegraph.kernels.backend import get_backend
+from delegraph.kernels.team import Team
+from delegraph.partition.store import open_store
+from delegraph.pipeline.communicator import SingleCommunicator
+from delegraph.pipeline.execute import Executor
+from delegraph.pipeline.result import ResultInfo, write_result
+from delegraph.pipeline.store_names import StoreNames
+from delegraph.pipeline.stream_search import stream_search, stream_team, warm_up
+from delegraph.pipeline.streamed_graph import StreamedGraph
+from delegraph.pipeline.superstep import search
+
+def streamed(store):
+    graph = StreamedGraph.of(store, Team({threads}))
+    return stream_search(graph, 0, stream_team({threads}))
+
+def loaded(store):
+    graph = store.graph(Team({threads}))
+    return search(graph, 0, get_backend("cpu", {threads}), SingleCommunicator())
+
+def named(store):
+    names = StoreNames(store, Team({threads}))
+    info = ResultInfo("", 0, False, None, "")
+    out = Path(sys.argv[2]) / str(store.info.vertices)
+    out.mkdir()
+    write_result(out, names, distance, parent, info, Executor({threads}))
+
+small, store = map(open_store, sys.argv[3:])
+import numpy as np
+for one in (small, store):
+    distance = np.ones(one.info.vertices, np.int32)
+    parent = np.zeros(one.info.vertices, np.uint32)
+    if one is store:
+        Path("/proc/self/clear_refs").write_text("5")
+        before = held("VmRSS")
+    globals()[sys.argv[1]](one)
+print(held("VmHWM") - before)
+"""
+
+
+def build(folder: Path, vertices: int, strings: bool = False, **options) -> Store:
+    """Many vertices and edges, so that both show."""
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    ends = (rng.random((2, 8 * vertices)) ** 2 * vertices).astype(np.int64)
+    columns = [pa.array(end) for end in ends]
+    if strings:
+        names = pa.array([f"vertex {i:012}" for i in range(vertices)])
+        columns = [names.take(end).dictionary_encode() for end in columns]
+    pq.write_table(pa.table(columns, names=["src", "dst"]), folder / "edges.parquet")
+    edges = open_edges(folder / "edges.parquet")
+    return build_store(
+        edges, folder / "graph.dg", BuildOptions(**options), Executor(THREADS), Resources()
+    )
+
+
+OPTIONS = {
+    "one": {},
+    "directed": {"directed": True},
+    "three": {"partitions": 3},
+    "three-directed": {"partitions": 3, "directed": True},
+    "strings": {"strings": True},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_projection_against_measurement(name, tmp_path):
+    small = build(tmp_path / "small", 100, **OPTIONS[name])
+    store = build(tmp_path / "large", VERTICES, **OPTIONS[name])
+    projected = {
+        "streamed": stream_bytes(store, THREADS),
+        "loaded": graph_bytes(store),
+        "named": names_bytes(store, THREADS),
+    }
+    ratios = {}
+    for what, wanted in projected.items():
+        code = MEASURED.replace("{threads}", str(THREADS))
+        command = [sys.executable, "-c", code, what, tmp_path, small.path, store.path]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        ratios[what] = int(done.stdout) / wanted
+    assert all(0.5 <= ratio <= 1.1 for ratio in ratios.values()), ratios
+    print(ratios, projected)
