@@ -1,0 +1,283 @@
+// Pull: every unvisited vertex looks for a visited neighbour, hubs first, and stops at one.
+//
+// A warp takes some thousands of vertices, lists those that are unvisited, and looks at 128 of them
+// at a time: four a lane, so that many loads are under way. Most find their parent in `first`; the
+// others are listed again and look at `next`, then go through their rows; rows that are still not
+// through are read by the whole warp, and what is longer than that by the whole grid (pull_rest).
+// What bounds this is the number of scattered reads: lists keep neighbours side by side, and
+// `first` and `next` need no offsets. Masking and early exit: Yang, Buluc and Owens, Implementing
+// Push-Pull Efficiently in GraphBLAS.
+#include "enqueue.cuh"
+
+#define TILE_WORDS 4  // what a lane reads of a bitmap at once
+#define TILE (32 * TILE_WORDS)
+#define MOST_TILES 24        // of a warp at a time
+#define BATCH 128           // vertices that a warp looks at together
+#define EACH (BATCH / 32)   // of a lane
+#define LANE_ENTRIES 16     // that a lane looks at alone
+#define WARP_ENTRIES 4096   // that a warp looks at alone
+
+// A warp's share of shared memory. Places count from the first vertex of the warp's tiles.
+union alignas(16) Scratch {
+  u32 buffer[BUFFER];
+  struct {
+    u32 words[MOST_TILES * TILE_WORDS];
+    u16 unvisited[2 * BATCH];
+    u16 missed[2 * BATCH];
+    u16 left[2 * BATCH];
+  };
+};
+
+// Append the places of some lanes to a list.
+__device__ inline void append(u16 *list, u32 &count, bool mine, u32 place) {
+  u32 lanes = __ballot_sync(ALL, mine);
+  if (mine) list[count + __popc(lanes & lanes_before())] = (u16)place;
+  count += __popc(lanes);
+}
+
+// Drop the first batch of a list of more.
+__device__ inline void drop_batch(u16 *list, u32 &count) {
+  __syncwarp();
+  count -= BATCH;
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    u32 at = i * 32 + lane_id();
+    if (at < count) list[at] = list[BATCH + at];
+  }
+  __syncwarp();
+}
+
+template <class Offset, class Distance, bool TIERED>
+struct Pull {
+  const Graph<Offset> &graph;
+  const Search<Offset, Distance> &search;
+  const u32 *before;
+  Scratch &scratch;
+  Counters &counters;
+  u32 base;  // the first vertex of the warp's tiles
+  u32 level;
+  Tally tally;
+
+  __device__ void reach(u32 place, u32 parent) {
+    search.distance[base + place] = (Distance)level;
+    search.parent[base + place] = parent;
+    atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
+    tally.found++;
+  }
+
+  // Look at the first entries of listed vertices' rows; `missed` takes those without success.
+  __device__ void look_first(u32 count, u32 &missed) {
+    u32 place[EACH], hub[EACH], word[EACH];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      u32 at = i * 32 + lane_id();
+      place[i] = at < count ? scratch.unvisited[at] : 0;
+      hub[i] = at < count ? __ldg(graph.first + base + place[i]) : NONE;
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) word[i] = word_of(before, hub[i]);
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      bool found = bit_of(word[i], hub[i]);
+      if (hub[i] != NONE) tally.examined++;
+      if (found) reach(place[i], hub[i]);
+      append(scratch.missed, missed, hub[i] != NONE && !found, place[i]);
+    }
+  }
+
+  // Look at the next entries; `left` takes those vertices that have more.
+  __device__ void look_next(u32 count, u32 &left) {
+    u32 place[EACH], parent[EACH];
+    uint4 next[EACH];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      u32 at = i * 32 + lane_id();
+      place[i] = at < count ? scratch.missed[at] : 0;
+      next[i] = uint4{NONE, NONE, NONE, NONE};
+      if (at < count) next[i] = __ldg(graph.next + base + place[i]), tally.wasted++;
+    }
+    // Two entries at a time: the second two are looked at only where they are needed.
+    u32 word[EACH][2];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      word[i][0] = word_of(before, next[i].x);
+      word[i][1] = word_of(before, next[i].y);
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      parent[i] = look_at(next[i].x, next[i].y, word[i]);
+      word[i][0] = word_of(before, parent[i] == NONE ? next[i].z : NONE);
+      word[i][1] = word_of(before, parent[i] == NONE ? next[i].w : NONE);
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      if (parent[i] == NONE) parent[i] = look_at(next[i].z, next[i].w, word[i]);
+      if (parent[i] != NONE) reach(place[i], parent[i]);
+      append(scratch.left, left, parent[i] == NONE && next[i].w != NONE, place[i]);
+    }
+  }
+
+  // The first of two entries that is visited, else NONE; with the words of their bits.
+  __device__ u32 look_at(u32 one, u32 other, const u32 (&word)[2]) {
+    bool first = bit_of(word[0], one), second = bit_of(word[1], other);
+    u32 looked = (one != NONE) + (other != NONE && !first);
+    tally.examined += looked;
+    if (!first && !second) tally.wasted += looked;
+    return first ? one : second ? other : NONE;
+  }
+
+  // Look through the rest of the rows.
+  __device__ void look_on(u32 count) {
+    u32 place[EACH], parent[EACH];
+    Offset at[EACH], end[EACH];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      bool mine = i * 32 + lane_id() < count;
+      place[i] = mine ? scratch.left[i * 32 + lane_id()] : 0;
+      at[i] = mine ? graph.reverse_offsets[base + place[i]] + 1 + NEXT : 0;
+      end[i] = mine ? graph.reverse_offsets[base + place[i] + 1] : 0;
+      parent[i] = NONE;
+    }
+    bool open = true;
+    for (u32 seen = 0; seen < LANE_ENTRIES && __any_sync(ALL, open); seen += 2) {
+      u32 target[EACH][2];
+#pragma unroll
+      for (int i = 0; i < EACH; i++)
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+          target[i][k] = parent[i] == NONE && at[i] + k < end[i]
+                             ? entry<TIERED>(graph.reverse_targets, at[i] + k)
+                             : NONE;
+      open = false;
+      u32 word[EACH][2];
+#pragma unroll
+      for (int i = 0; i < EACH; i++)
+#pragma unroll
+        for (int k = 0; k < 2; k++) word[i][k] = word_of(before, target[i][k]);
+#pragma unroll
+      for (int i = 0; i < EACH; i++) {
+        if (parent[i] == NONE && at[i] < end[i]) {
+          parent[i] = look_at(target[i][0], target[i][1], word[i]);
+          at[i] += 2;
+        }
+        open |= parent[i] == NONE && at[i] < end[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      for (u32 lanes = __ballot_sync(ALL, parent[i] == NONE && at[i] < end[i]); lanes;
+           lanes &= lanes - 1)
+        look_together(__ffs(lanes) - 1, place[i], at[i], end[i], parent[i]);
+      if (parent[i] != NONE) reach(place[i], parent[i]);
+    }
+  }
+
+  // The whole warp reads on in the row of one lane.
+  __device__ void look_together(int lane, u32 place, Offset &at, Offset end, u32 &parent) {
+    Offset from = __shfl_sync(ALL, at, lane), to = __shfl_sync(ALL, end, lane);
+    Offset started = from, stop = min((u64)to, (u64)from + WARP_ENTRIES);
+    u32 seen = NONE;
+    for (; from < stop && seen == NONE; from += 32) {
+      u32 target = NONE;
+      if (from + lane_id() < stop)
+        target = entry<TIERED>(graph.reverse_targets, from + lane_id());
+      u32 hits = __ballot_sync(ALL, target != NONE && has(before, target));
+      if (hits) seen = __shfl_sync(ALL, target, __ffs(hits) - 1);
+    }
+    if ((int)lane_id() != lane) return;
+    parent = seen;
+    at = min(from, stop);
+    tally.examined += (u32)(at - started);
+    if (seen != NONE) return;
+    tally.wasted += (u32)(at - started);
+    if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = base + place;
+  }
+
+  // The warp's `tiles` tiles from `first` on.
+  __device__ void run(u32 first, u32 tiles, u32 *after) {
+    base = first * TILE;
+    bool mine = lane_id() < tiles;
+    uint4 full = {ALL, ALL, ALL, ALL};
+    uint4 own = mine ? ((const uint4 *)before)[first + lane_id()] : full;
+    if (mine) ((uint4 *)scratch.words)[lane_id()] = own;
+    u32 unvisited = 0, missed = 0, left = 0;
+    u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
+    for (u32 line = lane_id(); line < tiles * TILE / 32; line += 32)
+      if (base + line * 32 < graph.vertices && open) prefetch(graph.first + base + line * 32);
+    while (open || unvisited || missed || left) {
+      if (open && unvisited < BATCH) {
+        int lane = __ffs(open) - 1;
+        open &= open - 1;
+        u32 word[TILE_WORDS] = {__shfl_sync(ALL, own.x, lane), __shfl_sync(ALL, own.y, lane),
+                                __shfl_sync(ALL, own.z, lane), __shfl_sync(ALL, own.w, lane)};
+#pragma unroll
+        for (int i = 0; i < TILE_WORDS; i++) {
+          u32 place = lane * TILE + i * 32 + lane_id();
+          bool wanted = !(word[i] >> lane_id() & 1) && base + place < graph.vertices;
+          append(scratch.unvisited, unvisited, wanted, place);
+        }
+      } else if (left >= BATCH || !(unvisited || missed)) {
+        look_on(min(left, BATCH));
+        if (left > BATCH) drop_batch(scratch.left, left);
+        else left = 0;
+      } else if (missed >= BATCH || !unvisited) {
+        look_next(min(missed, BATCH), left);
+        if (missed > BATCH) drop_batch(scratch.missed, missed);
+        else missed = 0;
+      } else {
+        look_first(min(unvisited, BATCH), missed);
+        if (unvisited > BATCH) drop_batch(scratch.unvisited, unvisited);
+        else unvisited = 0;
+      }
+    }
+    __syncwarp();
+    if (mine) ((uint4 *)after)[first + lane_id()] = ((uint4 *)scratch.words)[lane_id()];
+    __syncwarp();
+  }
+};
+
+template <class Offset, class Distance, bool TIERED>
+__device__ __noinline__ Tally pull(const Graph<Offset> &graph,
+                                   const Search<Offset, Distance> &search, const u32 *before,
+                                   u32 *after, Scratch &scratch, Counters &counters, u32 level) {
+  Pull<Offset, Distance, TIERED> pull = {graph, search, before, scratch, counters, 0, level, {}};
+  u32 tiles = (graph.vertices + TILE - 1) / TILE;
+  u32 warps = gridDim.x * (blockDim.x / 32);
+  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  u32 together = min((u32)MOST_TILES, (tiles + warps - 1) / warps);
+  for (u32 first = warp * together; first < tiles; first += warps * together)
+    pull.run(first, min(together, tiles - first), after);
+  return pull.tally;
+}
+
+// The rows that were too long for a warp, read by the whole grid.
+template <class Offset, class Distance, bool TIERED>
+__device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
+                                        const Search<Offset, Distance> &search, const u32 *before,
+                                        u32 *after, u32 count, u32 level) {
+  Tally tally = {};
+  u64 threads = (u64)gridDim.x * blockDim.x;
+  u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+  for (u32 i = 0; i < count; i++) {
+    u32 vertex = __ldcg(search.rest + i);
+    u64 end = graph.reverse_offsets[vertex + 1];
+    u64 at = (u64)graph.reverse_offsets[vertex] + WARP_ENTRIES + thread;
+    u32 bit = 1u << (vertex & 31);
+    for (; at < end; at += threads) {
+      if (__ldcg(after + (vertex >> 5)) & bit) break;
+      tally.examined++;
+      u32 target = entry<TIERED>(graph.reverse_targets, at);
+      if (!has(before, target)) {
+        tally.wasted++;
+      } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
+        search.distance[vertex] = (Distance)level;
+        search.parent[vertex] = target;
+        tally.found++;
+      }
+    }
+  }
+  return tally;
+}
