@@ -15,6 +15,8 @@ from . import options
 @options.build_options
 @options.memory_limit
 @options.cluster_options
+@options.device("cpu")
+@options.device_memory_limit
 @options.threads
 @options.scratch
 @options.restart
@@ -29,6 +31,8 @@ def build(
     workers: int | None,
     scheduler: str | None,
     scheduler_file: str | None,
+    device: str,
+    device_memory_limit: int | None,
     threads: int | None,
     scratch: str | None,
     restart: bool,
@@ -47,6 +51,9 @@ def build(
     Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
     says beforehand what each step will hold. A build that was cut off goes on after its last
     finished step when the same command runs again.
+
+    With --device cuda the edges are counted, sorted and cut into rows on a GPU; the store is the
+    same. Edges that do not fit its memory are built on the CPU, as ever.
     """
     from ..pipeline.api import build
     from ..pipeline.build import Resources
@@ -61,9 +68,13 @@ def build(
             threads=threads,
             overwrite=overwrite,
             progress=progress,
-            resources=Resources(memory_limit, scratch, restart, cluster),
+            resources=Resources(
+                memory_limit, scratch, restart, cluster, device, device_memory_limit
+            ),
             **build_values,
         )
+    for note in built.notes:
+        options.talk(quiet, note)
     options.tell_reused(quiet, built.reused)
     options.talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
     document = store_document(built.store)

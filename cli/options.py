@@ -104,6 +104,37 @@ memory_limit = click.option(
     help="Memory of all processes together (of each worker of an existing cluster), as 800MB or "
     "4GiB.  [default: 60% of what the machine allows]",
 )
+device_memory_limit = click.option(
+    "--device-memory-limit",
+    metavar="SIZE",
+    callback=_size,
+    help="Memory to use on the GPU, as 20GB.  [default: what is free]",
+)
+
+
+def device(default: str) -> Callable[[_Command], _Command]:
+    """--device, where a command runs unless told otherwise: auto or cpu."""
+    return click.option(
+        "--device",
+        metavar="DEVICE",
+        default=default,
+        show_default=True,
+        callback=_device,
+        help="cpu, a GPU as cuda or cuda:1, or auto: a GPU where one is usable.",
+    )
+
+
+def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    from ..partition.errors import InputError
+    from ..pipeline.devices import check_choice
+
+    try:
+        check_choice(value)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
 scratch = click.option(
     "--scratch",
     type=click.Path(),

@@ -25,6 +25,11 @@ SLOTS = 2 * len(SUBGRAPHS)
 """Of a partition: its four subgraphs, then their transposes (kept for directed graphs)."""
 
 
+def degree_dtype(rows: int) -> type[np.unsignedinteger]:
+    """What holds any degree of a graph of so many input rows."""
+    return np.uint32 if rows < 2**31 else np.uint64
+
+
 class Placement(NamedTuple):
     """What ``scatter`` needs to know.
 

@@ -13,9 +13,10 @@ numbers are permuted afterwards. Duplicates and self-loops stay in.
 import numpy as np
 from numba import njit
 
-_A = round(0.57 * 2**32)
-_AB = round((0.57 + 0.19) * 2**32)
-_ABC = round((0.57 + 0.19 + 0.19) * 2**32)
+# Words below them choose quadrant A, A or B, all but D.
+A = round(0.57 * 2**32)
+AB = round((0.57 + 0.19) * 2**32)
+ABC = round((0.57 + 0.19 + 0.19) * 2**32)
 
 # Words with this block number make the key of the permutation, not edges.
 _PERMUTATION_BLOCK = 0xFFFFFFFF
@@ -46,7 +47,8 @@ def philox(counter, block, seed):
 
 
 @njit(nogil=True, cache=True)
-def _permutation_keys(seed):
+def permutation_keys(seed):
+    """Of each round what is added and what is multiplied by, in turns."""
     keys = np.empty(2 * _PERMUTATION_ROUNDS, np.uint64)
     for r in range(_PERMUTATION_ROUNDS):
         a, b, c, d = philox(r, _PERMUTATION_BLOCK, seed)
@@ -69,7 +71,7 @@ def _permute(vertex, scale, keys):
 @njit(nogil=True, cache=True)
 def kronecker(first, scale, seed, src, dst):
     """Fill ``src`` and ``dst`` with rows ``first ..`` of the Kronecker graph of that scale."""
-    keys = _permutation_keys(seed)
+    keys = permutation_keys(seed)
     one = np.uint64(1)
     words = np.empty(4, np.uint64)
     for i in range(src.shape[0]):
@@ -80,9 +82,9 @@ def kronecker(first, scale, seed, src, dst):
                 words[0], words[1], words[2], words[3] = philox(first + i, level >> 2, seed)
             word = words[level & 3]
             # Quadrants by falling probability: A (0,0), B (0,1), C (1,0), D (1,1).
-            past_a = np.uint64(word >= np.uint64(_A))
-            past_b = np.uint64(word >= np.uint64(_AB))
-            past_c = np.uint64(word >= np.uint64(_ABC))
+            past_a = np.uint64(word >= np.uint64(A))
+            past_b = np.uint64(word >= np.uint64(AB))
+            past_c = np.uint64(word >= np.uint64(ABC))
             u = (u << one) | past_b
             v = (v << one) | (past_a ^ past_b ^ past_c)
         src[i] = _permute(u, scale, keys)

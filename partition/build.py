@@ -38,7 +38,7 @@ def build_shard(
     layout = with_global_ids(layout, scratch)
     subgraph = shard.subgraph
     name = targets_file(subgraph.partition, subgraph.name, shard.number)
-    ids = _target_ids(subgraph, layout)
+    ids = target_ids(subgraph, layout)
     starts = subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
     row = 0
@@ -111,7 +111,7 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
         yield ranks[ranks < vertices]
 
 
-def _target_ids(
+def target_ids(
     subgraph: Subgraph, layout: Layout
 ) -> Callable[[NDArray[np.uint32]], NDArray[np.uint32]]:
     """From ranks to what the subgraph calls its targets (the table in layout.py)."""

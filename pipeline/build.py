@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._version import __version__
+from ..kernels import gpu_prepare
+from ..kernels.csr import degree_dtype
+from ..kernels.device import Device, DeviceMemoryError
 from ..partition import build
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
@@ -28,6 +31,8 @@ from ..partition.store import FORMAT_VERSION, GraphInfo, Store, open_store
 from ..partition.work import begin_work, clean_up, difference
 from .cluster import Cluster, ClusterOptions, open_cluster
 from .count import Counted, count
+from .device_build import build_files_on_device
+from .devices import check_choice, choose_device, device_errors
 from .execute import Executor, Progress
 from .metrics import BuildRecord, GraphRecord, command_record, encode_record
 from .plan import Budget, Plan, make_plan
@@ -35,7 +40,6 @@ from .prepare import (
     BuildOptions,
     Preparation,
     begin,
-    degree_dtype,
     plan_ahead,
     tasks_of,
     warm_up_build,
@@ -50,17 +54,27 @@ class Resources:
 
     memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for
     the default. scratch: a folder for what lies between steps; one that is given is used even
-    where memory would do. restart: start over.
+    where memory would do. restart: start over. device: "cpu", "cuda", "cuda:1" and so on, or "auto"
+    (devices.py). device_memory_limit: bytes on that device; None for what is free.
     """
 
     memory_limit: int | None = None
     scratch: str | None = None
     restart: bool = False
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    device: str = "cpu"
+    device_memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.memory_limit is not None and self.memory_limit < 1:
-            raise InputError(f"the memory limit must be positive, not {self.memory_limit}")
+        for limit in (self.memory_limit, self.device_memory_limit):
+            if limit is not None and limit < 1:
+                raise InputError(f"the memory limit must be positive, not {limit}")
+        check_choice(self.device)
+        if self.device.startswith("cuda") and self.cluster.any:
+            raise InputError(
+                f"a build on --device {self.device} runs in one process: leave out --workers and "
+                "--scheduler"
+            )
         if self.scratch is not None and not Path(self.scratch).is_dir():
             raise InputError(f"{self.scratch}: no such folder for scratch files")
 
@@ -70,11 +84,15 @@ class Resources:
 
 
 class Built(NamedTuple):
-    """A store; whether it was there already; the steps that an earlier attempt had finished."""
+    """A store; whether it was there already; the steps that an earlier attempt had finished.
+
+    notes: lines for the user, of a device that was chosen, or that would not do.
+    """
 
     store: Store
     already: bool
     reused: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def build_graph(
@@ -101,21 +119,27 @@ def build_graph(
     check_output(output, "store", overwrite, path)
     edges = open_edges(path, options.src, options.dst)
     purpose = purpose_of(edges, options)
+    with device_errors():
+        device = _open_device(edges, options, resources)
     with (
+        device_errors(),
         begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
         open_pool(edges, options, threads, resources, progress) as (executor, budget),
     ):
         through_files = resources.scratch is not None
-        build_files(begin(edges, options, executor, budget, work, through_files))
+        run = begin(edges, options, executor, budget, work, through_files)
+        used, notes = _build_anywhere(run, device)
+        if device is None and resources.device == "auto":
+            notes = ("built on the CPU",)
         work.sync()
         record = BuildRecord(
-            **command_record(executor.steps, threads, budget.limit),
+            **command_record(executor.steps, threads, budget.limit, used),
             graph=graph_record(open_store(work.output)),
             inputs=inputs_of(edges),
             seconds=time.perf_counter() - started,
         )
         work.publish("store", overwrite, encode_record(record))
-    return Built(open_store(output), already=False, reused=tuple(work.reused))
+    return Built(open_store(output), False, tuple(work.reused), notes)
 
 
 def plan_graph(
@@ -142,6 +166,33 @@ def plan_graph(
         ):
             run = begin(edges, options, executor, budget, work, through_files, only_counting=True)
             return _counted_plan(run, count(run))
+
+
+def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
+    """The chosen device, its kernels compiled: what that takes counts as held before any work."""
+    if resources.cluster.any:
+        return None
+    device = choose_device(resources.device, resources.device_memory_limit)
+    if device is not None:
+        least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed)
+        if least <= device.memory_bytes:  # else the build will say so, and go on without it
+            gpu_prepare.warm_up(device, edges.rows, options.directed)
+    return device
+
+
+def _build_anywhere(
+    run: Preparation, device: Device | None
+) -> tuple[Device | None, tuple[str, ...]]:
+    """Write the store's files, on the device if its memory allows; where it was, and why not."""
+    notes: tuple[str, ...] = ()
+    if device is not None:
+        try:
+            build_files_on_device(run, device)
+            return device, (f"built on {device}",)
+        except DeviceMemoryError as error:
+            notes = (f"built on the CPU: {error}",)
+    build_files(run)
+    return None, notes
 
 
 def build_files(run: Preparation) -> None:
@@ -275,10 +326,12 @@ def build_store(
     options: BuildOptions,
     executor: Executor,
     resources: Resources,
+    device: Device | None = None,
 ) -> Store:
     """Build the store ``output``, or go on building it, without a record of its own.
 
-    Scratch files lie beside it. executor: of the run that needs it; gets this one's steps.
+    Scratch files lie beside it. executor: of the run that needs it; gets this one's steps. device:
+    where to build if it has room; None for the CPU.
     """
     if is_store(output):
         check_built(output, edges, options)
@@ -289,7 +342,7 @@ def build_store(
         open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
     ):
         through_files = resources.scratch is not None
-        build_files(begin(edges, options, own, budget, work, through_files))
+        _build_anywhere(begin(edges, options, own, budget, work, through_files), device)
         work.publish("store", overwrite=False)
     executor.steps += own.steps
     return open_store(output)

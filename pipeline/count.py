@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.csr import degree_dtype
 from ..partition import degrees as counting
 from ..partition.blocks import share_out
 from ..partition.layout import Layout, Ranges, plan_layout
 from ..partition.order import Threshold, VertexOrder, choose_threshold
 from ..partition.runs import RankTable, rows_by_class
 from ..partition.work import Step
-from .prepare import Preparation, degree_dtype, rows_of, tasks_of
+from .prepare import Preparation, rows_of, tasks_of
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _threshold(
     run: Preparation, order: VertexOrder, table: RankTable, partitions: int
 ) -> Threshold:
     if partitions == 1:
-        return Threshold(int(order.distinct[0]), 0, 1.0, "one partition")
+        return one_partition(order)
 
     def threshold() -> Step:
         classes = Ranges.at(order.first_ranks(), order.counts)
@@ -133,3 +134,8 @@ def _threshold(
         return asdict(choose_threshold(order, rows, partitions, run.options.threshold))
 
     return Threshold(**run.journal("threshold", threshold))
+
+
+def one_partition(order: VertexOrder) -> Threshold:
+    """Where there is nothing to separate for."""
+    return Threshold(int(order.distinct[0]), 0, 1.0, "one partition")

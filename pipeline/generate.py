@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..kernels import generate as kernels
+from ..kernels import gpu_generate
+from ..kernels.device import Device
 from ..partition.arrow import as_arrow
 from ..partition.errors import InputError
 from ..partition.outputs import check_output, mark
@@ -96,6 +98,18 @@ class Recipe:
             )
             src, dst = src[:kept], dst[:kept]
         return src, dst
+
+    def rows_on(self, device: Device, first: int, last: int) -> tuple[Any, Any]:
+        """The same rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
+        if self.kind == "grid":
+            keep_below = round((1 - self.drop) * 2**32)
+            return gpu_generate.grid(
+                device, first, last, self.height, self.width, keep_below, self.seed
+            )
+        if self.scale > gpu_generate.MAX_SCALE:
+            raise InputError(f"on a device the scale is {gpu_generate.MAX_SCALE} at most")
+        make = gpu_generate.kronecker if self.kind == "kronecker" else gpu_generate.uniform
+        return make(device, first, last, self.scale, self.seed)
 
 
 def generate_edges(

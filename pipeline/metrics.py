@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._version import __version__
+from ..kernels.device import Device
 
 SCHEMA_VERSION = 1
 
@@ -115,14 +116,19 @@ class GenerateRecord(CommandRecord):
     seconds: float
 
 
-def command_record(steps: list[StepRecord], threads: int, limit: int) -> CommandRecord:
-    """What every record holds, for a run in this process that is about to end."""
+def command_record(
+    steps: list[StepRecord], threads: int, limit: int, device: Device | None = None
+) -> CommandRecord:
+    """What every record holds, for a run in this process that is about to end.
+
+    device: where kernels ran; None for the CPU.
+    """
     return CommandRecord(
         schema_version=SCHEMA_VERSION,
         command=sys.argv,
-        versions=versions(),
+        versions=versions() | (device.versions() if device else {}),
         hardware=hardware(),
-        device="cpu",
+        device=str(device) if device else "cpu",
         threads=threads,
         plan=PlanRecord(
             memory_limit_bytes=limit,

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..kernels.csr import degree_dtype
 from ..partition import build, dictionary, ids
 from ..partition.arrow import as_arrow
 from ..partition.blocks import EdgeSource, HeldSource, ParquetSource, share_out
@@ -256,10 +257,6 @@ def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[in
 
 def tasks_of(chunk_rows: tuple[int, ...]) -> list[list[int]]:
     return share_out(chunk_rows, max(1, sum(chunk_rows) // TASK_ROWS))
-
-
-def degree_dtype(rows: int) -> type[np.unsignedinteger]:
-    return np.uint32 if rows < 2**31 else np.uint64
 
 
 def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ..partition import build
 from ..partition.arrow import as_arrow
 from ..partition.blocks import HeldSource
 from ..partition.files import FileRecord
-from ..partition.layout import Shard
+from ..partition.layout import Shard, Subgraph
 from ..partition.runs import (
     FileRuns,
     MemoryRuns,
@@ -41,7 +41,6 @@ def write_store(run: Preparation, counted: Counted) -> None:
     """Scatter, build, and write what is left: the output is a store then."""
     layout = counted.layout
     runs = _scatter(run, counted)
-    writer = StoreWriter(run.work.output)
     shards = [shard for subgraph in layout.subgraphs for shard in subgraph.shards()]
     sizes = [int(s.subgraph.ranges.edges[s.first : s.stop].sum()) for s in shards]
 
@@ -60,12 +59,33 @@ def write_store(run: Preparation, counted: Counted) -> None:
         records = run.spread("build", build_one, shards, sizes)
         return {"files": [record.to_json() for record in records]}
 
-    records = run.journal("build", build_all)["files"]
+    files = run.journal("build", build_all)["files"]
+
+    def keys(subgraph: Subgraph) -> int:
+        first = subgraph.first_bucket
+        return int(runs.keys(first, first + len(subgraph.ranges)).sum())
+
+    finish_store(run, counted, keys, [FileRecord.from_json(file) for file in files])
+
+
+def finish_store(
+    run: Preparation,
+    counted: Counted,
+    keys: Callable[[Subgraph], int],
+    records: Sequence[FileRecord],
+) -> None:
+    """Write what is left once the shards are there, the manifest last.
+
+    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order.
+    Scratch holds ranks and degrees of the vertices, and the counts of each shard's rows.
+    """
+    shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
+    writer = StoreWriter(run.work.output)
     for shard, record in zip(shards, records, strict=True):
         name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
-        writer.add(name, FileRecord.from_json(record))
+        writer.add(name, record)
     need = run.plan.held(run.plan.step("vertices"))
-    write = partial(_write_rest, run, counted, runs, shards)
+    write = partial(_write_rest, run, counted, keys, shards)
     run.executor.step("vertices", write, [writer], need)
     run.edges.check_unchanged()
 
@@ -109,7 +129,7 @@ def _scatter_task(item: tuple[list[int], str], **shared: Any) -> None:
 def _write_rest(
     run: Preparation,
     counted: Counted,
-    runs: Runs,
+    keys: Callable[[Subgraph], int],
     shards: list[Shard],
     writer: StoreWriter,
 ) -> None:
@@ -127,14 +147,12 @@ def _write_rest(
         writer.write_array("delegates.npy", [delegates], np.uint32)
     written: dict[str, int] = dict.fromkeys(SUBGRAPHS, 0)
     for subgraph in layout.subgraphs:
-        first = subgraph.first_bucket
-        keys = int(runs.keys(first, first + len(subgraph.ranges)).sum())
         counts = (
             run.scratch.load(build.counts_name(shard))
             for shard in shards
             if shard.subgraph is subgraph
         )
-        entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys)
+        entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
     rows = run.edges.rows

@@ -1,0 +1,47 @@
+"""Which device a command runs on, as a user says it: auto, cpu, cuda or cuda:N."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from ..kernels.device import Device, DeviceError, open_device
+from ..partition.errors import DelegraphError, InputError
+
+
+def check_choice(device: str) -> None:
+    """Raises InputError for what names no device.
+
+    >>> check_choice("cuda:1")
+    """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise InputError(f"{device!r} is no device: say auto, cpu, cuda or cuda:1")
+
+
+def choose_device(device: str, limit: int | None = None) -> Device | None:
+    """The device that a user chose; None for the CPU.
+
+    limit: bytes that may be held on it; None for what is free. "auto" takes the first device if it
+    is usable. Raises InputError where one was asked for by name and is missing.
+    """
+    check_choice(device)
+    if device == "cpu":
+        if limit is not None:
+            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+        return None
+    try:
+        return open_device(int(device.partition(":")[2] or 0), limit)
+    except DeviceError as error:
+        if device == "auto":
+            return None
+        raise InputError(f"--device {device}: {error}") from error
+
+
+@contextlib.contextmanager
+def device_errors() -> Iterator[None]:
+    """A DeviceError of the block becomes a DelegraphError, which a user sees as one line."""
+    try:
+        yield
+    except DeviceError as error:
+        raise DelegraphError(str(error)) from error
