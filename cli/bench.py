@@ -9,6 +9,8 @@ from . import options
 
 @click.command()
 @click.argument("graph", type=click.Path())
+@options.device("auto")
+@options.device_memory_limit
 @click.option(
     "--sources",
     type=click.IntRange(min=1),
@@ -28,26 +30,47 @@ from . import options
 @options.quiet
 @options.debug
 def bench(
-    graph: str, sources: int, seed: int, threads: int | None, as_json: bool, quiet: bool
+    graph: str,
+    device: str,
+    device_memory_limit: int | None,
+    sources: int,
+    seed: int,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Search the store GRAPH from random sources, validate each result, report the rates.
+    """Search GRAPH from random sources, validate each result, report the rates.
+
+    GRAPH is a store, or a graph to generate on a GPU, where everything happens then:
+    kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH.
 
     Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over
     the search's time, in 10^9 a second, averaged harmonically.
 
     \b
     delegraph bench graph.dg --sources 64 --seed 1
+    delegraph bench kronecker:24 --device cuda
     """
     from ..pipeline.api import bench
 
     with options.ProgressLine(quiet) as progress:
-        report = bench(graph, sources=sources, seed=seed, threads=threads, progress=progress)
+        report = bench(
+            graph,
+            sources=sources,
+            seed=seed,
+            device=device,
+            device_memory_limit=device_memory_limit,
+            threads=threads,
+            progress=progress,
+        )
     if as_json:
         options.print_json(report)
         return
+    cpu = f"{report['threads']} threads of the CPU"
+    where = cpu if report["device"] == "cpu" else report["device"]
     click.echo(
         f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
-        f"(harmonic mean), {report['threads']} threads"
+        f"(harmonic mean), on {where}"
     )
     click.echo(f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}")
     for name, unit, scale in (

@@ -14,6 +14,8 @@ from . import options
 @click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
 @options.output
 @options.max_depth
+@options.device("auto")
+@options.device_memory_limit
 @options.memory_limit
 @options.threads
 @click.option(
@@ -28,6 +30,7 @@ from . import options
 @options.restart
 @options.overwrite
 @options.build_options
+@click.option("--profile", is_flag=True, help="Show what every superstep did, and its time.")
 @options.as_json
 @options.quiet
 @options.debug
@@ -36,12 +39,15 @@ def bfs(
     source: str,
     output: str,
     max_depth: int | None,
+    device: str,
+    device_memory_limit: int | None,
     memory_limit: int | None,
     threads: int | None,
     checkpoint: float,
     scratch: str | None,
     restart: bool,
     overwrite: bool,
+    profile: bool,
     as_json: bool,
     quiet: bool,
     **build_values: Any,
@@ -58,15 +64,19 @@ def bfs(
     Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
     was cut off goes on from its last checkpoint when the same command runs again.
 
+    A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
+    room for are read from host memory; a graph that fits neither is searched on the CPU.
+
     An edge list is searched without preparing it where it fits; --partitions, --threshold,
     --order and --scratch make it build a (temporary) store. On a store these and --directed,
     --src and --dst are refused: they are the store's own.
     """
     from ..pipeline.api import bfs
     from ..pipeline.build import Resources
+    from ..pipeline.report import supersteps_table
 
     with options.ProgressLine(quiet) as progress:
-        record, searched_already = bfs(
+        record, searched_already, notes = bfs(
             graph,
             source,
             output,
@@ -75,11 +85,21 @@ def bfs(
             threads=threads,
             overwrite=overwrite,
             progress=progress,
-            resources=Resources(memory_limit, scratch, restart),
+            resources=Resources(
+                memory_limit,
+                scratch,
+                restart,
+                device=device,
+                device_memory_limit=device_memory_limit,
+            ),
             **options.given(build_values),
         )
     reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]
     options.tell_reused(quiet or searched_already, reused)
+    for note in notes:
+        options.talk(quiet, note)
+    if profile:
+        click.echo(supersteps_table(record["supersteps"]), err=True)
     if as_json:
         options.print_json(record)
         return
@@ -87,6 +107,5 @@ def bfs(
     seconds = record["seconds"]
     click.echo(f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}")
     spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in seconds.items())
-    options.talk(
-        quiet, f"{output}: {'searched already' if searched_already else 'written'} ({spent})"
-    )
+    done = "searched already" if searched_already else f"searched on {record['device']}, written"
+    options.talk(quiet, f"{output}: {done} ({spent})")

@@ -179,6 +179,13 @@ class Store:
         first = f"{stem_of(partition, name)}.targets-"
         return sorted(file for file in self.files if file.startswith(first))
 
+    @property
+    def largest_shard(self) -> int:
+        """Bytes of the largest file of targets."""
+        return max(
+            (record.bytes for name, record in self.files.items() if ".targets-" in name), default=0
+        )
+
     def offsets(self, partition: int, name: str, team: Team) -> NDArray:
         return self.array(f"{stem_of(partition, name)}.offsets.npy", team)
 

@@ -148,10 +148,12 @@ class Work:
 
     def discard(self) -> None:
         self._publish_record()
+        self._record.unlink(missing_ok=True)  # before the output that it is of
         shutil.rmtree(self.scratch, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _clear(self) -> None:
+        self._record.unlink(missing_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
         for entry in self.folder.iterdir():
             if entry.name == _LOCK:

@@ -18,9 +18,9 @@ from .execute import Executor, Progress, available_threads
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from .bench import BenchReport
+    from .bfs import SearchOutcome
     from .build import Built, Resources
     from .generate import Kind
-    from .metrics import RunRecord
     from .plan import Plan
     from .validate import Verdict
 
@@ -112,11 +112,10 @@ def bfs(
     progress: Progress | None = None,
     resources: Resources | None = None,
     **options: Any,
-) -> tuple[RunRecord, bool]:
+) -> SearchOutcome:
     """Search a store or an edge list from ``source``; ``options``: those of BuildOptions.
 
-    Writes the result folder and the run's record beside it; returns the record, and whether the
-    result was there already.
+    Writes the result folder and the run's record beside it.
     """
     from .bfs import search_to_result
     from .build import Resources
@@ -144,17 +143,31 @@ def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> 
 
 
 def bench(
-    store: AnyPath,
+    graph: AnyPath,
     *,
     sources: int = 64,
     seed: int = 1,
+    device: str = "auto",
+    device_memory_limit: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BenchReport:
-    """Search from many random sources, validate each result, measure traversal rates."""
-    from .bench import bench_store
+    """Search from many random sources, validate each result, measure traversal rates.
 
-    return bench_store(str(store), sources, seed, _threads(threads), progress)
+    graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
+    """
+    from .bench import bench_store
+    from .device_bench import bench_generated, parse_recipe
+    from .devices import choose_device, device_errors
+
+    recipe = parse_recipe(str(graph))
+    with device_errors():
+        if recipe is not None:
+            chosen = choose_device("cuda" if device == "auto" else device, device_memory_limit)
+            return bench_generated(recipe, sources, seed, chosen, _threads(threads), progress)
+        chosen = choose_device(device, device_memory_limit)
+        must_fit = device != "auto"
+        return bench_store(str(graph), sources, seed, _threads(threads), progress, chosen, must_fit)
 
 
 def _threads(threads: int | None) -> int:

@@ -1,7 +1,8 @@
 """Graph500's protocol: many searches from random sources, each validated.
 
 Traversal rate: input rows inside the searched component over the search's time (GTEPS,
-10^9 rows a second), averaged harmonically. Time of preparation stands beside it.
+10^9 rows a second), averaged harmonically. Time of preparation stands beside it. On a GPU the time
+of a search is the device's, by events.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import harmonic_mean
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.backend import get_backend
 from ..kernels.check import Violations, check_edges, check_joined, check_tree
+from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.graph import Graph
 from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy
@@ -25,9 +27,10 @@ from ..partition.errors import DelegraphError, InputError
 from ..partition.outputs import record_path
 from ..partition.store import Store, expand_rows, open_store
 from .communicator import SingleCommunicator
+from .device_search import DeviceSearcher, load, room_for, searcher_bytes
 from .execute import Progress
 from .metrics import hardware, versions
-from .names import VertexNames, names_of_store
+from .names import names_of_store
 from .superstep import Found, search
 
 
@@ -43,6 +46,7 @@ class BenchReport(TypedDict):
     graph: dict[str, Any]
     versions: dict[str, str]
     hardware: dict[str, str | int]
+    device: str
     threads: int
     seed: int
     sources: list[int | str]
@@ -55,43 +59,58 @@ class BenchReport(TypedDict):
     depth: Quartiles
 
 
+class Runs(NamedTuple):
+    """What was measured, a value a search. rows: input rows in the searched component."""
+
+    seconds: list[float]
+    rows: list[float]
+    depths: list[int]
+
+
 def bench_store(
     path: str | Path,
     sources: int,
     seed: int,
     threads: int,
     progress: Progress | None = None,
+    device: Device | None = None,
+    must_fit: bool = True,
 ) -> BenchReport:
     """Search a store from ``sources`` random vertices that have an edge to follow.
 
-    Raises DelegraphError if a search's result breaks a rule.
+    device: to search on; None for the CPU, which also takes what does not fit the device unless it
+    ``must_fit``. Raises DelegraphError if a search's result breaks a
+    rule.
     """
     store = open_store(path)
-    team = Team(threads)
-    backend = get_backend("cpu", threads)
-    started = time.perf_counter()
-    graph = store.graph(team)
-    loaded = time.perf_counter()
-    backend.warm_up(graph)
-    compiled = time.perf_counter()
-    rows_from = _rows_from_vertex(store, team)
-    names = names_of_store(store, team)
-    drawn = _draw(graph, names, sources, seed)
-    ids = names.decode(as_arrow(np.array(drawn, np.uint32))).to_pylist()
-    seconds, rates, depths = [], [], []
-    for i, source in enumerate(drawn):
-        began = time.perf_counter()
-        found = search(graph, source, backend, SingleCommunicator())
-        spent = time.perf_counter() - began
-        _check(graph, source, found, ids[i])
-        rows = int(rows_from[found.distance >= 0].sum())
-        seconds.append(spent)
-        rates.append((rows if store.info.directed else rows / 2) / spent / 1e9)
-        depths.append(found.depth)
-        if progress:
-            progress("searches", i + 1, len(drawn))
     info = store.info
-    return BenchReport(
+    team = Team(threads)
+    names = names_of_store(store, team)
+    rows_from = _rows_from_vertex(store, team)
+    searcher: CpuSearcher | DeviceSearcher
+    started = time.perf_counter()
+    if device is not None and not must_fit:
+        try:
+            room_for(store, device, beside=searcher_bytes(info.vertices))
+        except DeviceMemoryError:
+            device = None
+    if device is None:
+        searcher = CpuSearcher(store.graph(team), rows_from, threads)
+    else:
+        room = room_for(store, device, beside=searcher_bytes(info.vertices))
+        graph = load(store, device, room, team)
+        searcher = DeviceSearcher(device, graph, rows_from)
+    loaded = time.perf_counter()
+    searcher.warm_up()
+    compiled = time.perf_counter()
+    able = names.index[searcher.able(names.index)]
+    if not len(able):
+        raise InputError("no vertex has an edge to follow")
+    drawn = [int(vertex) for vertex in able[draw(len(able), sources, seed)]]
+    ids = names.decode(as_arrow(np.array(drawn, np.uint32))).to_pylist()
+    runs = run_all(searcher, drawn, ids, progress)
+    return report(
+        runs,
         graph={
             "path": str(path),
             "fingerprint": info.fingerprint,
@@ -102,18 +121,114 @@ def bench_store(
             "partitions": info.partitions,
             "order": info.order,
         },
-        versions=versions(),
-        hardware=hardware(),
+        device=device,
         threads=threads,
         seed=seed,
         sources=ids,
+        directed=info.directed,
         preparation_seconds=_preparation_seconds(store),
         load_seconds=loaded - started,
         compile_seconds=compiled - loaded,
-        search_seconds=_quartiles(seconds),
+    )
+
+
+class CpuSearcher:
+    """Searches of a graph in host memory. rows_from: input rows that leave each vertex."""
+
+    def __init__(self, graph: Graph, rows_from: NDArray[np.integer], threads: int) -> None:
+        self.graph = graph
+        self.rows_from = rows_from
+        self.backend = get_backend("cpu", threads)
+        self.found: Found | None = None
+
+    def warm_up(self) -> None:
+        self.backend.warm_up(self.graph)
+
+    def able(self, vertices: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which of some vertices have an edge to follow."""
+        offsets = self.graph.offsets
+        return offsets[vertices + np.uint32(1)] != offsets[vertices]
+
+    def search(self, source: int) -> float:
+        """Search from a vertex; gives its seconds."""
+        began = time.perf_counter()
+        self.found = search(self.graph, source, self.backend, SingleCommunicator())
+        return time.perf_counter() - began
+
+    def check(self, source: int) -> tuple[Violations, int, int]:
+        """Rules that the last search broke, rows (by their ends) that it reached, its depth."""
+        found, graph = self.found, self.graph
+        assert found is not None
+        violations = Violations()
+        check_tree(found.distance, found.parent, source, None, violations)
+        joined = np.zeros(graph.vertices, np.uint8)
+        for block in expand_rows(graph.offsets, graph.targets):
+            check_edges(*block, found.distance, found.parent, None, joined, violations)
+        check_joined(found.parent, joined, violations)
+        return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
+
+
+def draw(able: int, sources: int, seed: int) -> NDArray[np.int64]:
+    """Which of so many vertices, by rising user id, to search from."""
+    return np.random.default_rng(seed).choice(able, min(sources, able), replace=False)
+
+
+def run_all(
+    searcher: CpuSearcher | DeviceSearcher,
+    sources: Sequence[int],
+    names: Sequence[int | str],
+    progress: Progress | None,
+) -> Runs:
+    """Search from each of the sources. Raises DelegraphError if a result breaks a rule.
+
+    names: of the sources, for the message.
+    """
+    runs = Runs([], [], [])
+    for i, source in enumerate(sources):
+        runs.seconds.append(searcher.search(source))
+        violations, rows, depth = searcher.check(source)
+        if violations:
+            broken = {rule: count for rule, count in violations.count.items() if count}
+            raise DelegraphError(f"the search from vertex {names[i]} breaks rules {broken}")
+        runs.rows.append(rows)
+        runs.depths.append(depth)
+        if progress:
+            progress("searches", i + 1, len(sources))
+    return runs
+
+
+def report(
+    runs: Runs,
+    *,
+    graph: dict[str, Any],
+    device: Device | None,
+    threads: int,
+    seed: int,
+    sources: list[int | str],
+    directed: bool,
+    preparation_seconds: float | None,
+    load_seconds: float,
+    compile_seconds: float,
+) -> BenchReport:
+    ends = 1 if directed else 2  # an undirected row leaves both of its ends
+    rates = [
+        rows / ends / seconds / 1e9 for rows, seconds in zip(runs.rows, runs.seconds, strict=True)
+    ]
+    return BenchReport(
+        graph=graph,
+        versions=versions() | (device.versions() if device else {}),
+        hardware=hardware(),
+        device=str(device) if device else "cpu",
+        threads=threads,
+        seed=seed,
+        sources=sources,
+        preparation_seconds=preparation_seconds,
+        load_seconds=load_seconds,
+        compile_seconds=compile_seconds,
+        search_seconds=_quartiles(runs.seconds),
         gteps=_quartiles(rates),
         gteps_harmonic_mean=harmonic_mean(rates),
-        depth=_quartiles(depths),
+        depth=_quartiles(runs.depths),
     )
 
 
@@ -134,27 +249,6 @@ def _rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
     rows = np.empty(store.info.vertices, np.int64)
     rows[as_numpy(table["global_id"])] = as_numpy(table[name])
     return rows
-
-
-def _draw(graph: Graph, names: VertexNames, sources: int, seed: int) -> list[int]:
-    """Vertices with an edge to follow, drawn by user id: the same whatever the store's order."""
-    able = names.index[graph.offsets[names.index + np.uint32(1)] != graph.offsets[names.index]]
-    if not len(able):
-        raise InputError("no vertex has an edge to follow")
-    chosen = np.random.default_rng(seed).choice(able, min(sources, len(able)), replace=False)
-    return [int(vertex) for vertex in chosen]
-
-
-def _check(graph: Graph, source: int, found: Found, name: int | str) -> None:
-    violations = Violations()
-    check_tree(found.distance, found.parent, source, None, violations)
-    joined = np.zeros(graph.vertices, np.uint8)
-    for block in expand_rows(graph.offsets, graph.targets):
-        check_edges(*block, found.distance, found.parent, None, joined, violations)
-    check_joined(found.parent, joined, violations)
-    if violations:
-        broken = {rule: count for rule, count in violations.count.items() if count}
-        raise DelegraphError(f"the search from vertex {name} breaks rules {broken}")
 
 
 def _quartiles(values: Sequence[float]) -> Quartiles:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 
@@ -21,15 +21,27 @@ from ..partition.outputs import check_output, is_result, is_store, record_path
 from ..partition.store import Store, open_store
 from ..partition.work import begin_work, clean_up, difference
 from .build import Resources, build_store, choices_of, inputs_of
+from .devices import choose_device, device_errors
 from .execute import Executor
 from .metrics import RunRecord, SearchRecord, command_record, encode_record
 from .plan import check_space, id_width
 from .prepare import BuildOptions
 from .read import graph_fingerprint
 from .result import ResultInfo, open_result, write_result
-from .search_edges import edge_search_bytes, search_edges, warm_up
+from .search_edges import edge_search_bytes, search_edges, search_edges_on_device, warm_up
 from .search_run import Searched, SearchOptions, SearchRun
 from .search_store import search_store
+
+
+class SearchOutcome(NamedTuple):
+    """The run's record, which also stands beside the result; whether that was there already.
+
+    notes: lines for the user, of a device that would not do.
+    """
+
+    record: RunRecord
+    already: bool
+    notes: tuple[str, ...] = ()
 
 
 def search_to_result(
@@ -41,13 +53,12 @@ def search_to_result(
     executor: Executor,
     resources: Resources,
     overwrite: bool = False,
-) -> tuple[RunRecord, bool]:
+) -> SearchOutcome:
     """Search the store or edge list at ``path`` and write the result folder ``output``.
 
     source: the vertex to start from, as typed. build_options: how to read an edge list, and
     whether to build a store of it; a store refuses them, having its own.
-    Returns the run's record, which is also written beside the result, and whether the result was
-    there already. Raises InputError for bad input, a source that is not in the graph or a memory
+    Raises InputError for bad input, a source that is not in the graph or a memory
     limit that is too small, before anything but scratch is written.
     """
     output = Path(output)
@@ -72,25 +83,32 @@ def search_to_result(
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
     if there and not overwrite:
         clean_up(output, purpose, resources.scratch)
-        return _searched_already(output, wanted), True
+        return SearchOutcome(_searched_already(output, wanted), already=True)
     if there:
         check_output(output, "result", overwrite, path)
     with begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work:
-        run = SearchRun(source, options, executor, resources.limit, work)
-        if isinstance(graph, Store):
-            searched = search_store(graph, run)
-        else:
-            searched = _search_edge_list(graph, choices, run, resources)
+        with device_errors():
+            device = choose_device(resources.device, resources.device_memory_limit)
+        run = SearchRun(source, options, executor, resources.limit, work, device)
+        with device_errors():
+            if isinstance(graph, Store):
+                searched = search_store(graph, run)
+            else:
+                searched = _search_edge_list(graph, choices, run, resources)
         _write(searched, run)
         record = _record(searched, run)
         work.publish("result", overwrite, encode_record(record))
-    return record, False
+    return SearchOutcome(record, already=False, notes=tuple(run.notes))
 
 
 def _search_edge_list(
     edges: EdgeList, choices: BuildOptions, run: SearchRun, resources: Resources
 ) -> Searched:
     if not choices.shapes_store and resources.scratch is None:
+        if run.device is not None:
+            searched = search_edges_on_device(edges, choices, run, run.device)
+            if searched is not None:
+                return searched
         warm_up(edges, run)
         need = edge_search_bytes(edges, choices.directed, run.options.threads)
         if run.fits(need):
@@ -98,7 +116,7 @@ def _search_edge_list(
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
     with run.clock.phase("load"):
-        store = build_store(edges, place, choices, run.executor, resources)
+        store = build_store(edges, place, choices, run.executor, resources, run.device)
     return_freed_memory()
     return search_store(store, run)
 
@@ -132,7 +150,7 @@ def _write(searched: Searched, run: SearchRun) -> None:
 
 def _record(searched: Searched, run: SearchRun) -> RunRecord:
     return RunRecord(
-        **command_record(run.executor.steps, run.options.threads, run.limit),
+        **command_record(run.executor.steps, run.options.threads, run.limit, searched.device),
         ranks=1,
         layout=searched.layout,
         graph=searched.graph,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
 from ..partition.memory import format_bytes
 from ..partition.outputs import is_store
 from ..partition.store import Store, open_store
+from .metrics import SuperstepRecord
 from .plan import Plan
 from .result import Result, open_result
 
@@ -274,3 +276,19 @@ def _plan_lines(document: Document) -> str:
         for row in table
     ]
     return "\n".join([_table(rows), "", *steps])
+
+
+def supersteps_table(steps: Sequence[SuperstepRecord]) -> str:
+    """What every superstep did, a line each."""
+    head = f"{'level':>6} {'direction':<10}{'frontier':>14}{'found':>14}{'examined':>16}{'us':>12}"
+    return "\n".join(
+        [
+            head,
+            *(
+                f"{step['level']:>6} {'/'.join(sorted(set(step['direction'].values()))):<10}"
+                f"{step['frontier']:>14,}{step['found']:>14,}{step['edges_examined']:>16,}"
+                f"{step['seconds'] * 1e6:>12,.1f}"
+                for step in steps
+            ),
+        ]
+    )

@@ -7,11 +7,19 @@ from __future__ import annotations
 import time
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import gpu_prepare, gpu_search
 from ..kernels.backend import Work as SearchWork
+from ..kernels.device import Device, DeviceMemoryError
+from ..kernels.device_graph import Rows, derive
 from ..kernels.edge_search import EdgeSearch, warm_up_edge_search
+from ..kernels.gpu_search import GpuSearch
 from ..kernels.team import Team
 from ..partition.edges import EdgeList
 from .checkpoint import Checkpoint
+from .device_search import by_dense_id, search_on_device
 from .metrics import GraphRecord, SuperstepRecord
 from .names import names_of_ids
 from .plan import dictionary_bytes, facts_of
@@ -82,6 +90,71 @@ def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: i
     )
     writing = 8 * dense.ids.domain
     return Searched(names, found, record, "edges", method, lambda tasks: writing + tasks * _WRITING)
+
+
+def search_edges_on_device(
+    edges: EdgeList, choices: BuildOptions, run: SearchRun, device: Device
+) -> Searched | None:
+    """Make rows of an edge list on a device and search them; None where there is no room."""
+    facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1)
+    ways = 2 if choices.directed else 1
+    entries = 2 * edges.rows // ways
+    preparing = gpu_prepare.bytes_needed(edges.rows, facts.domain, choices.directed)
+    searching = gpu_search.bytes_needed(facts.domain, entries, choices.directed)
+    need = edge_search_bytes(edges, choices.directed, run.options.threads)
+    if max(preparing, searching + 8 * edges.rows) > device.memory_bytes or not run.fits(need):
+        run.notes.append(f"not prepared on {device}: it has no room for {edges.rows:,} rows")
+        return None
+    with run.clock.phase("compile"):
+        warm_up_read(edges, run.executor)
+        gpu_prepare.warm_up(device, edges.rows, choices.directed)
+    need += run.held()
+    with run.clock.phase("load"):
+        dense = read_edges(edges, run.executor, need)
+        names = names_of_ids(dense.ids, dense.present)
+        source = run.find(names)
+        domain = dense.ids.domain
+
+        def prepare() -> tuple[GpuSearch, NDArray[np.uint32]]:
+            with device.use() as cupy:
+                blocks = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.blocks]
+                dense.blocks.clear()
+                rows = gpu_prepare.prepare(device, blocks, domain, choices.directed)
+                forward = Rows(rows.offsets, rows.targets)
+                reverse = Rows(rows.reverse_offsets, rows.reverse_targets)
+                id_of_rank = rows.id_of_rank.get()
+                del rows
+                cupy.get_default_memory_pool().free_all_blocks()
+                graph = derive(device, forward, reverse if choices.directed else None)
+                return GpuSearch(device, graph), id_of_rank
+
+        try:
+            search, id_of_rank = run.executor.step("prepare", lambda _: prepare(), [None], need)[0]
+        except DeviceMemoryError as error:
+            run.notes.append(f"not prepared on {device}: {error}")
+            return None
+        rank = int(np.flatnonzero(id_of_rank == source)[0])
+    with run.clock.phase("compile"):
+        search.warm_up()
+    with run.clock.phase("search"):
+        depth = run.options.max_depth
+        by_rank = run.executor.step(
+            "search", lambda _: search_on_device(search, rank, depth), [None], need
+        )[0]
+        found = by_dense_id(by_rank, id_of_rank, domain)
+    record = GraphRecord(
+        fingerprint=graph_fingerprint(edges, choices.directed),
+        directed=choices.directed,
+        vertices=sum(names.pieces),
+        rows=edges.rows,
+        id_type=str(edges.id_type),
+    )
+    writing = 8 * domain
+    return Searched(
+        *(names, found, record, "csr", "push-pull"),
+        lambda tasks: writing + tasks * _WRITING,
+        device,
+    )
 
 
 def scan(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..kernels.backend import get_backend
+from ..kernels.device import Device
 from ..kernels.graph import Graph
 from ..partition.errors import InputError, LimitError
 from ..partition.ids import parse_id
@@ -47,7 +48,8 @@ class SearchOptions:
 class Searched:
     """A search that is done, and what is needed to write and to record it.
 
-    writing_bytes: what writing the result holds, for each of the tasks that write at once.
+    writing_bytes: what writing the result holds, for each of the tasks that write at once. device:
+    where it ran; None for the CPU.
     """
 
     names: Names
@@ -56,18 +58,24 @@ class Searched:
     layout: str
     method: str
     writing_bytes: Callable[[int], int]
+    device: Device | None = None
 
 
 @dataclass(frozen=True)
 class SearchRun:
-    """One call of ``bfs``."""
+    """One call of ``bfs``.
+
+    device: to search on, where there is room; None for the CPU. notes: lines for the user.
+    """
 
     source: str
     options: SearchOptions
     executor: Executor
     limit: int
     work: Work
+    device: Device | None = None
     clock: Clock = field(default_factory=Clock)
+    notes: list[str] = field(default_factory=list)
 
     def find(self, names: Names) -> int:
         value = parse_id(self.source, names.id_type)

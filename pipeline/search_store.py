@@ -8,12 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from ..kernels.backend import get_backend
+from ..kernels.device import Device, DeviceMemoryError
+from ..kernels.gpu_search import GpuSearch
 from ..kernels.graph import Graph
 from ..kernels.team import Team
-from ..partition.memory import GROWTH_BYTES, resident_bytes, return_freed_memory
+from ..partition.memory import (
+    GROWTH_BYTES,
+    format_bytes,
+    resident_bytes,
+    return_freed_memory,
+)
 from ..partition.store import Store, open_store
 from .build import Resources, graph_record
 from .checkpoint import Checkpoint
+from .device_search import load, room_for, search_on_device
 from .execute import Executor
 from .plan import Budget, Plan, Shape, StepPlan
 from .result import FILE_ROWS
@@ -48,6 +56,10 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     threads = run.options.threads
     with run.clock.phase("load"):
         names = StoreNames(store, Team(threads))
+    if run.device is not None:
+        searched = _on_device(store, names, run, run.device)
+        if searched is not None:
+            return searched
     info = store.info
     checkpoint = run.checkpoint(
         f"{info.fingerprint}, {info.order} order, {info.partitions} partitions"
@@ -65,6 +77,45 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     layout = "csr" if info.partitions == 1 else "delegate"
     writing = partial(writing_bytes, store)
     return Searched(names, found, graph_record(store), layout, method, writing)
+
+
+def _on_device(store: Store, names: StoreNames, run: SearchRun, device: Device) -> Searched | None:
+    """The search on a device; None where it has no room for what must stand there."""
+    try:
+        return _search_there(store, names, run, device)
+    except DeviceMemoryError as error:
+        run.notes.append(f"searched on the CPU: {error}")
+        return None
+
+
+def _search_there(
+    store: Store, names: StoreNames, run: SearchRun, device: Device
+) -> Searched | None:
+    with run.clock.phase("load"):
+        source = run.find(names)
+        room = room_for(store, device)
+        if not run.fits(max(room.host_bytes, writing_bytes(store, 1))):
+            run.notes.append(
+                f"searched on the CPU: beside what {device} takes, {format_bytes(room.host_bytes)} "
+                "of host memory are needed, more than the memory limit leaves"
+            )
+            return None
+        need, team = run.held() + room.host_bytes, Team(run.options.threads)
+        loaded = run.executor.step("load", lambda _: load(store, device, room, team), [None], need)
+        search = GpuSearch(device, loaded.pop())
+    with run.clock.phase("compile"):
+        run.executor.step("compile", lambda _: search.warm_up(), [None])
+    with run.clock.phase("search"):
+        found = run.executor.step(
+            "search",
+            lambda _: search_on_device(search, source, run.options.max_depth),
+            [None],
+            need,
+        )[0]
+    method = "push-pull, tiered" if search.graph.tiered else "push-pull"
+    layout = "csr" if store.info.partitions == 1 else "delegate"
+    writing = partial(writing_bytes, store)
+    return Searched(names, found, graph_record(store), layout, method, writing, device)
 
 
 def _choose(store: Store, threads: int, limit: int, executor: Executor) -> bool:
