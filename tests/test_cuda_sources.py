@@ -1,0 +1,133 @@
+"""Every CUDA source compiles, for devices of several ages, where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from delegraph.kernels import device, device_graph, gpu_check, gpu_prepare, gpu_search
+
+OFFSETS = ("u32", "u64")
+DISTANCES = ("u8", "int")
+BOOLS = ("false", "true")
+
+
+def instances(architecture: int) -> dict[str, list[str]]:
+    """Of each source the functions that the package asks for."""
+    blocks = gpu_search._CLUSTERS if architecture >= 90 else (1,)
+    wide = ", ".join(map(str, gpu_search._WIDE))
+    narrow = gpu_search._NARROW_THREADS
+    return {
+        "wide_search.cu": [
+            f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in itertools.product(OFFSETS, DISTANCES, BOOLS)
+        ],
+        "narrow_search.cu": [
+            f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
+            for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
+        ],
+        "derive.cu": [
+            name
+            for offset in OFFSETS
+            for name in (
+                f"first_entries<{offset}>",
+                f"padded_rows<{offset}, 4>",
+                f"padded_rows<{offset}, 8>",
+                f"long_rows<{offset}>",
+            )
+        ],
+        "generate.cu": ["kronecker", "uniform", "grid"],
+        "prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
+        "check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
+    }
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> ctypes.CDLL:
+    spec = find_spec("nvidia")
+    places = spec.submodule_search_locations if spec else None
+    found = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
+    assert found, "the package nvidia-cuda-nvrtc is among the test requirements"
+    return ctypes.CDLL(str(found[0]))
+
+
+def test_all_sources_are_here():
+    folder = Path(device.__file__).with_name("cuda")
+    assert {path.name for path in folder.glob("*.cu")} == set(instances(90))
+
+
+def compile_with(nvrtc, name: str, architecture: int, functions: list[str], more: str = "") -> None:
+    program = ctypes.c_void_p()
+    text = (device.source(name) + more).encode()
+    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
+    assert created == 0
+    for function in functions:
+        assert nvrtc.nvrtcAddNameExpression(program, function.encode()) == 0
+    options = [b"-std=c++17", f"--gpu-architecture=sm_{architecture}".encode()]
+    array = (ctypes.c_char_p * len(options))(*options)
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert not failed, log.value.decode()
+    for function in functions:
+        lowered = ctypes.c_char_p()
+        found = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
+        assert found == 0
+        assert lowered.value
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@pytest.mark.parametrize("architecture", [75, 80, 90])
+@pytest.mark.parametrize("name", instances(90))
+def test_a_source_compiles(nvrtc, name, architecture):
+    compile_with(nvrtc, name, architecture, instances(architecture)[name])
+
+
+STRUCTURES = [
+    ("wide_search.cu", "Graph<u32>", gpu_search.GRAPH),
+    ("wide_search.cu", "Search<u32, u8>", gpu_search.SEARCH),
+    ("wide_search.cu", "Control", gpu_search.CONTROL),
+    ("wide_search.cu", "LevelRecord", gpu_search.LEVEL),
+    ("wide_search.cu", "Targets", device_graph.TARGETS),
+    ("narrow_search.cu", "Padded", gpu_search.PADDED),
+    ("check.cu", "Claim<int>", gpu_check._CLAIM),
+    ("check.cu", "Report", gpu_check._REPORT),
+    ("prepare.cu", "Placing", gpu_prepare._PLACING),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "structure", "kind"), STRUCTURES, ids=lambda value: str(value)[:20]
+)
+def test_structures_are_the_same_on_both_sides(nvrtc, name, structure, kind):
+    facts = [f"sizeof({structure}) == {kind.itemsize}"]
+    for field, (_, offset, *_) in kind.fields.items():
+        facts.append(f"__builtin_offsetof({structure}, {field}) == {offset}")
+    compile_with(nvrtc, name, 90, [], "".join(f'static_assert({fact}, "");' for fact in facts))
+
+
+def test_constants_are_the_same_on_both_sides(nvrtc):
+    wide = {
+        "sizeof(Scratch)": gpu_search._SCRATCH,
+        "TILE": gpu_search._TILE,
+        "WARP_ENTRIES": device_graph.WARP_ENTRIES,
+        "NEXT": device_graph.NEXT,
+        "(u32)DONE": gpu_search.DONE,
+        "(u32)WIDE": gpu_search.WIDE,
+        "(u32)NARROW": gpu_search.NARROW,
+        "(u32)WIDEN": gpu_search.WIDEN,
+        "(u32)MORE": gpu_search.MORE,
+    }
+    narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
+    for name, constants in (("wide_search.cu", wide), ("narrow_search.cu", narrow)):
+        facts = "".join(f'static_assert({what} == {it}, "");' for what, it in constants.items())
+        compile_with(nvrtc, name, 90, [], facts)
+    buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
+    room = f"sizeof(Cohort) + {buffers} <= {gpu_search._COHORT}"
+    compile_with(nvrtc, "narrow_search.cu", 90, [], f'static_assert({room}, "");')
