@@ -87,15 +87,14 @@ class Recipe:
         """Rows made from candidates first .. last - 1."""
         src = np.empty(last - first, self.dtype)
         dst = np.empty(last - first, self.dtype)
+        seed = np.uint64(self.seed)  # all 64 bits of it
         if self.kind == "kronecker":
-            kernels.kronecker(first, self.scale, self.seed, src, dst)
+            kernels.kronecker(first, self.scale, seed, src, dst)
         elif self.kind == "uniform":
-            kernels.uniform(first, self.scale, self.seed, src, dst)
+            kernels.uniform(first, self.scale, seed, src, dst)
         else:
             keep_below = round((1 - self.drop) * 2**32)
-            kept = kernels.grid(
-                first, last, self.height, self.width, keep_below, self.seed, src, dst
-            )
+            kept = kernels.grid(first, last, self.height, self.width, keep_below, seed, src, dst)
             src, dst = src[:kept], dst[:kept]
         return src, dst
 

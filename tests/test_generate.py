@@ -40,6 +40,13 @@ def test_rows_do_not_depend_on_chunks(recipe):
     assert not np.array_equal(whole, np.stack(other.rows(0, other.candidates)))
 
 
+@pytest.mark.parametrize("kind", ["kronecker", "uniform", "grid"])
+def test_all_bits_of_the_seed_count(kind):
+    sizes = {"height": 20, "width": 20, "drop": 0.5} if kind == "grid" else {"scale": 9}
+    low, high = (Recipe(kind, seed=seed, **sizes).rows(0, 700) for seed in (5, 2**63 + 5))
+    assert [end.tolist() for end in low] != [end.tolist() for end in high]
+
+
 def test_permutation_is_a_bijection():
     for scale in (1, 2, 7, 12):
         keys = generate.permutation_keys(5)
