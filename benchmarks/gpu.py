@@ -27,7 +27,8 @@ from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.device_graph import Rows, derive
 from delegraph.kernels.graph import Graph
 from delegraph.partition.edges import open_edges
-from delegraph.pipeline.bench import draw, run_all
+from delegraph.pipeline.bench import run_all
+from delegraph.pipeline.device_bench import draw_ranks, make_edges
 from delegraph.pipeline.device_search import DeviceSearcher, supersteps_of, to_device
 from delegraph.pipeline.execute import Executor
 from delegraph.pipeline.generate import Recipe
@@ -47,7 +48,7 @@ GOALS_MS = {
 }
 PREPARATION_GOALS_S = {"kron22": 0.06, "kron24": 0.2}
 GRAPHS = "kron22,kron24,kron27,urand22,urand24,urand27,grid2048,grid2048-shuffled,kron24-host"
-PIECE = 1 << 28  # rows made at once
+FEW_ROWS = 1 << 28  # of a graph that is prepared twice
 
 
 def main() -> None:
@@ -85,14 +86,13 @@ def edges_of(device: Device, name: str, data: Path) -> tuple[list[Any], int]:
             dense = read_edges(edges, Executor(1))
             blocks = [tuple(cupy.asarray(end) for end in block) for block in dense.blocks]
             return blocks, dense.ids.domain
-        domain = recipe.height * recipe.width if recipe.kind == "grid" else 1 << recipe.scale
-        starts = range(0, recipe.candidates, PIECE)
-        ends = [min(first + PIECE, recipe.candidates) for first in starts]
-        blocks = [recipe.rows_on(device, *piece) for piece in zip(starts, ends, strict=True)]
+        blocks: list[Any] = make_edges(recipe, device)
         if name.endswith("-shuffled"):
-            ids = cupy.asarray(np.random.default_rng(1).permutation(domain).astype(np.uint32))
+            ids = cupy.asarray(
+                np.random.default_rng(1).permutation(recipe.domain).astype(np.uint32)
+            )
             blocks = [(ids[src], ids[dst]) for src, dst in blocks]
-        return blocks, domain
+        return blocks, recipe.domain
 
 
 def recipe_of(name: str) -> Recipe | None:
@@ -110,7 +110,7 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         blocks, domain = edges_of(device, name, options.data)
         rows = sum(len(src) for src, _ in blocks)
         gpu_prepare.warm_up(device, rows, False)
-        if rows <= PIECE:  # once before, so that the memory is there
+        if rows <= FEW_ROWS:  # once before, so that the memory is there
             gpu_prepare.prepare(device, list(blocks), domain, directed=False)
         cupy.cuda.Device().synchronize()
         began = time.perf_counter()
@@ -127,10 +127,7 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         ready = time.perf_counter()
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
-        by_id = cupy.argsort(prepared.id_of_rank[: graph.used])
-        chosen = by_id[cupy.asarray(draw(graph.used, options.sources, seed=1))].get().tolist()
-        del by_id
-        cupy.get_default_memory_pool().free_all_blocks()
+    chosen, _ = draw_ranks(prepared, graph.used, options.sources, 1, device)
     searcher.search(chosen[0])
     runs = run_all(searcher, chosen, chosen, None)
     milliseconds = [1e3 * value for value in runs.seconds]

@@ -200,6 +200,11 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     )
 
 
+def unsigned_name(dtype: Any) -> str:
+    """What C++ calls an unsigned type of 4 or 8 bytes."""
+    return "u32" if np.dtype(dtype).itemsize == 4 else "u64"
+
+
 def pack(kind: np.dtype, **values: Any) -> np.ndarray:
     """A kernel's structure, for passing by value: arrays give their addresses.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .device import Device, pack
+from .device import Device, pack, unsigned_name
 
 Array = Any
 """An array on the device (cupy.ndarray)."""
@@ -48,7 +48,7 @@ class Rows:
     @property
     def offset_type(self) -> str:
         """In C++."""
-        return "u32" if self.offsets.dtype.itemsize == 4 else "u64"
+        return unsigned_name(self.offsets.dtype)
 
     def targets(self) -> np.ndarray:
         """The structure ``Targets`` of cuda/search.cuh."""

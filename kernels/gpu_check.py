@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .check import RULES, Violations
-from .device import Device, pack
+from .device import Device, pack, unsigned_name
 from .device_graph import Rows
 from .graph import UNREACHED
 
@@ -98,7 +98,7 @@ def reached(device: Device, distance: Any, rows: Any) -> tuple[int, int]:
     distance: as for ``check``.
     """
     kind = {"u": "u8", "i": "int"}[distance.dtype.kind]
-    function = f"count_reached<{kind}, {'u32' if rows.dtype.itemsize == 4 else 'u64'}>"
+    function = f"count_reached<{kind}, {unsigned_name(rows.dtype)}>"
     with device.use() as cupy:
         found = cupy.zeros(2, np.uint64)
         arguments = (distance, rows, np.uint64(len(distance)), found)

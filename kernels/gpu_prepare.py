@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .csr import SLOTS, degree_dtype
-from .device import Device, DeviceError, pack
+from .device import Device, DeviceError, pack, unsigned_name
 from .device_graph import MOST_SHORT
 from .graph import UNREACHED
 
@@ -88,7 +88,7 @@ def count_degrees(
             cupy.zeros(domain, np.uint8),
             cupy.zeros(1, np.uint64),
         )
-        function = f"count_degrees<{_type_name(dtype)}>"
+        function = f"count_degrees<{unsigned_name(dtype)}>"
         out_degree = np.uint64(0) if found.out_degree is None else found.out_degree
         for src, dst in blocks:
             arguments = (src, dst, np.uint64(len(src)), found.degree, out_degree)
@@ -111,7 +111,7 @@ class Ranking(NamedTuple):
 def rank_vertices(device: Device, degrees: Degrees) -> Ranking:
     """Raises DeviceError for a degree of 2^32 or more."""
     domain = len(degrees.degree)
-    name = _type_name(degrees.degree.dtype)
+    name = unsigned_name(degrees.degree.dtype)
     with device.use() as cupy:
         keys = cupy.empty(domain, np.uint64)
         found = cupy.zeros(2, np.uint64)
@@ -351,7 +351,3 @@ def warm_up(device: Device, rows: int, directed: bool) -> None:
         ranking = rank_vertices(device, degrees)
         count_classes(device, [edge], ranking, np.array([2]))
         rows_of(device, sorted_keys(device, [edge], ranking, one_graph(2, directed)), 4)
-
-
-def _type_name(dtype: Any) -> str:
-    return "u32" if np.dtype(dtype).itemsize == 4 else "u64"

@@ -241,6 +241,10 @@ class GpuSearch:
         """Time on the device from the first launch of the last search to the end of its last."""
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
+    def depth(self) -> int:
+        """Greatest distance that the last search found."""
+        return sum(int(np.count_nonzero(records["found"])) for records in self._records)
+
     def levels(self) -> list[Level]:
         """What each level of the last search did.
 

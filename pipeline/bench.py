@@ -89,17 +89,18 @@ def bench_store(
     rows_from = _rows_from_vertex(store, team)
     searcher: CpuSearcher | DeviceSearcher
     started = time.perf_counter()
-    if device is not None and not must_fit:
+    room = None
+    if device is not None:
         try:
-            room_for(store, device, beside=searcher_bytes(info.vertices))
+            room = room_for(store, device, beside=searcher_bytes(info.vertices))
         except DeviceMemoryError:
+            if must_fit:
+                raise
             device = None
-    if device is None:
+    if device is None or room is None:
         searcher = CpuSearcher(store.graph(team), rows_from, threads)
     else:
-        room = room_for(store, device, beside=searcher_bytes(info.vertices))
-        graph = load(store, device, room, team)
-        searcher = DeviceSearcher(device, graph, rows_from)
+        searcher = DeviceSearcher(device, load(store, device, room, team), rows_from)
     loaded = time.perf_counter()
     searcher.warm_up()
     compiled = time.perf_counter()

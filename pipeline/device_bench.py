@@ -8,6 +8,7 @@ import time
 from ..kernels import gpu_prepare
 from ..kernels.device import Device
 from ..kernels.device_graph import Rows, derive
+from ..kernels.gpu_prepare import Columns, DeviceRows
 from ..partition.errors import InputError
 from .bench import BenchReport, draw, report, run_all
 from .device_search import DeviceSearcher
@@ -49,18 +50,13 @@ def bench_generated(
             "a graph is generated and searched at once on a GPU only: on the CPU, 'delegraph "
             "generate' and 'delegraph build' make a store to bench"
         )
-    rows, domain = _size_of(recipe)
-    gpu_prepare.warm_up(device, rows, False)
+    gpu_prepare.warm_up(device, recipe.candidates, False)
     with device.use() as cupy:
-        starts = range(0, recipe.candidates, _PIECE)
-        blocks = [
-            recipe.rows_on(device, first, min(first + _PIECE, recipe.candidates))
-            for first in starts
-        ]
+        blocks = make_edges(recipe, device)
         rows = sum(len(src) for src, _ in blocks)
         cupy.cuda.Device().synchronize()
         began = time.perf_counter()
-        prepared = gpu_prepare.prepare(device, blocks, domain, directed=False)
+        prepared = gpu_prepare.prepare(device, blocks, recipe.domain, directed=False)
         cupy.get_default_memory_pool().free_all_blocks()
         graph = derive(device, Rows(prepared.offsets, prepared.targets))
         cupy.cuda.Device().synchronize()
@@ -68,13 +64,7 @@ def bench_generated(
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
         compiled = time.perf_counter()
-        # By user id, as in a store: the same sources for the same seed.
-        by_id = cupy.argsort(prepared.id_of_rank[: graph.used])
-        drawn = by_id[cupy.asarray(draw(graph.used, sources, seed))]
-        ids = prepared.id_of_rank[drawn].get().tolist()
-        chosen = drawn.get().tolist()
-        del by_id, drawn
-        cupy.get_default_memory_pool().free_all_blocks()
+    chosen, ids = draw_ranks(prepared, graph.used, sources, seed, device)
     runs = run_all(searcher, chosen, ids, progress)
     return report(
         runs,
@@ -96,8 +86,25 @@ def bench_generated(
     )
 
 
-def _size_of(recipe: Recipe) -> tuple[int, int]:
-    """Rows at most, and what all ids lie below."""
-    if recipe.kind == "grid":
-        return recipe.candidates, recipe.height * recipe.width
-    return recipe.candidates, 1 << recipe.scale
+def make_edges(recipe: Recipe, device: Device) -> list[Columns]:
+    """All rows of a graph, made on the device, piece by piece."""
+    starts = range(0, recipe.candidates, _PIECE)
+    ends = [min(first + _PIECE, recipe.candidates) for first in starts]
+    return [recipe.rows_on(device, *piece) for piece in zip(starts, ends, strict=True)]
+
+
+def draw_ranks(
+    prepared: DeviceRows, used: int, sources: int, seed: int, device: Device
+) -> tuple[list[int], list[int | str]]:
+    """Vertices to search from, by rank and by id: by rising id, as of a store, the same ones.
+
+    used: ranks from there on have no edges.
+    """
+    with device.use() as cupy:
+        by_id = cupy.argsort(prepared.id_of_rank[:used])
+        drawn = by_id[cupy.asarray(draw(used, sources, seed))]
+        ids: list[int | str] = prepared.id_of_rank[drawn].get().tolist()
+        ranks = drawn.get().tolist()
+        del by_id, drawn
+        cupy.get_default_memory_pool().free_all_blocks()
+    return ranks, ids

@@ -33,13 +33,12 @@ _BUSY = 1 << 24  # words that keep a device busy for some microseconds
 
 @dataclass(frozen=True)
 class Room:
-    """Where a graph's targets go. device_bytes: of all that is held there.
+    """Where a graph's targets go.
 
     near: entries of targets on the device, of each of the two directions; the others are pinned.
     host_bytes: held at most by loading and by the result.
     """
 
-    device_bytes: int
     near: int
     host_bytes: int
 
@@ -66,7 +65,7 @@ def room_for(store: Store, device: Device, beside: int = 0) -> Room:
     merged = graph_bytes(store) if info.partitions > 1 else 0
     loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
     host = pinned + merged + max(result, loading)
-    return Room(least + 4 * near * ways, near, host)
+    return Room(near, host)
 
 
 def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
@@ -176,7 +175,7 @@ class DeviceSearcher:
         forward, gpu = self.graph.forward, self.gpu
         violations = gpu_check.check(self.device, forward, gpu.distance, gpu.parent, source)
         _, rows = gpu_check.reached(self.device, gpu.distance, self._rows_from)
-        return violations, rows, sum(level.found > 0 for level in gpu.levels())
+        return violations, rows, gpu.depth()
 
 
 def supersteps_of(search: GpuSearch) -> list[SuperstepRecord]:

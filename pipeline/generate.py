@@ -79,9 +79,13 @@ class Recipe:
         return self.edge_factor << self.scale
 
     @property
+    def domain(self) -> int:
+        """What all ids lie below."""
+        return self.height * self.width if self.kind == "grid" else 1 << self.scale
+
+    @property
     def dtype(self) -> np.dtype:
-        most = self.height * self.width if self.kind == "grid" else 1 << self.scale
-        return np.dtype(np.int32 if most <= 2**31 else np.int64)
+        return np.dtype(np.int32 if self.domain <= 2**31 else np.int64)
 
     def rows(self, first: int, last: int) -> Columns:
         """Rows made from candidates first .. last - 1."""

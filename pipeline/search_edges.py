@@ -21,7 +21,7 @@ from ..partition.edges import EdgeList
 from .checkpoint import Checkpoint
 from .device_search import by_dense_id, search_on_device
 from .metrics import GraphRecord, SuperstepRecord
-from .names import names_of_ids
+from .names import VertexNames, names_of_ids
 from .plan import dictionary_bytes, facts_of
 from .prepare import BuildOptions
 from .read import dense_domain, graph_fingerprint, read_edges, warm_up_read
@@ -81,15 +81,7 @@ def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: i
         dense.blocks.clear()
         begin = partial(resume, resumed, checkpoint=checkpoint, supersteps=supersteps)
         found, method = run.search(begin, resumed.graph, need), "scan, push-pull"
-    record = GraphRecord(
-        fingerprint=fingerprint,
-        directed=choices.directed,
-        vertices=sum(names.pieces),
-        rows=edges.rows,
-        id_type=str(edges.id_type),
-    )
-    writing = 8 * dense.ids.domain
-    return Searched(names, found, record, "edges", method, lambda tasks: writing + tasks * _WRITING)
+    return _searched(edges, choices, names, found, "edges", method)
 
 
 def search_edges_on_device(
@@ -142,6 +134,18 @@ def search_edges_on_device(
             "search", lambda _: search_on_device(search, rank, depth), [None], need
         )[0]
         found = by_dense_id(by_rank, id_of_rank, domain)
+    return _searched(edges, choices, names, found, "csr", "push-pull", device)
+
+
+def _searched(
+    edges: EdgeList,
+    choices: BuildOptions,
+    names: VertexNames,
+    found: Found,
+    layout: str,
+    method: str,
+    device: Device | None = None,
+) -> Searched:
     record = GraphRecord(
         fingerprint=graph_fingerprint(edges, choices.directed),
         directed=choices.directed,
@@ -149,11 +153,9 @@ def search_edges_on_device(
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
-    writing = 8 * domain
+    writing = 8 * len(found.distance)
     return Searched(
-        *(names, found, record, "csr", "push-pull"),
-        lambda tasks: writing + tasks * _WRITING,
-        device,
+        *(names, found, record, layout, method), lambda tasks: writing + tasks * _WRITING, device
     )
 
 
