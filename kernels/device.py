@@ -72,6 +72,13 @@ class Device:
     shared_bytes: int
     cupy: Any = field(repr=False, compare=False)
 
+    @property
+    def cluster_blocks(self) -> int:
+        """Blocks of a thread-block cluster; 1 where there are none."""
+        if self.architecture // 10 in (9, 10) and self.multiprocessors >= _WHOLE:
+            return MOST_BLOCKS
+        return _PORTABLE_BLOCKS if self.architecture >= 90 else 1
+
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
         """Make it the current device; gives CuPy. Its errors become DeviceErrors."""
@@ -94,17 +101,24 @@ class Device:
             raise kind(f"{self} failed: {told}") from error
 
     def kernel(
-        self, name: str, function: str, shared_bytes: int = 0, cooperative: bool = False
+        self,
+        name: str,
+        function: str,
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: int = 1,
     ) -> Any:
         """The function of ``cuda/name``, a template's instance as ``f<A, B>``, to be launched.
 
         Called as kernel((blocks,), (threads,), arguments); a structure is passed as an array of
         one element (``pack``). shared_bytes: dynamic shared memory that it will be given.
-        cooperative: its blocks are to run all at once.
+        cooperative: its blocks are to run all at once. cluster: blocks of its thread-block cluster.
         """
         kernel = _compile(self.number, name, function, cooperative)
         if shared_bytes:  # by default there is what static shared memory leaves of 48 KiB
             kernel.max_dynamic_shared_size_bytes = shared_bytes
+        if cluster > _PORTABLE_BLOCKS:
+            self.cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _LARGE_CLUSTER, 1)
         return kernel
 
     def launch(self, name: str, function: str, items: int, arguments: Sequence[Any]) -> None:
@@ -133,6 +147,12 @@ class Device:
         return f"cuda:{self.number} ({self.name})"
 
 
+MOST_BLOCKS = 16
+"""Blocks of the largest thread-block cluster that any device takes."""
+
+_PORTABLE_BLOCKS = 8  # that any device takes which takes clusters
+_WHOLE = 64  # multiprocessors: less is a slice of a device, which may not take large clusters
+_LARGE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 _THREADS = 256
 _BLOCKS_EACH = 16
 

@@ -20,6 +20,7 @@ WARP_ENTRIES = 4096
 """Rows longer than this are read by more than one warp (cuda/pull.cuh)."""
 
 NEXT = 4
+LOOKS = 32
 MOST_PADDED = 8  # mean degree; gpu_search.bytes_needed counts on it
 MOST_VERTICES = 2**32 - 2**20  # kernels round up to tiles with 32 bits
 MOST_SHORT = 2**32 - 64  # entries that offsets of 32 bits are used for: kernels look some ahead
@@ -63,6 +64,8 @@ class DeviceGraph:
     used: vertices from there on have no edges. first: uint32 (used,), first entry of each reverse
     row; next: uint32 (used, NEXT), those after it. long_rows: reverse rows of more entries than
     WARP_ENTRIES. padded: uint32 (used, width), rows of low degree; None where too many are longer.
+    looks: float32 (LOOKS,), entries of a reverse row looked at, on average, until one is found, if
+    each is with probability 2^-k.
     """
 
     vertices: int
@@ -73,6 +76,7 @@ class DeviceGraph:
     next: Array
     long_rows: int
     padded: Array | None
+    looks: np.ndarray
 
     @property
     def edges(self) -> int:
@@ -97,18 +101,23 @@ def derive(device: Device, forward: Rows, reverse: Rows | None = None) -> Device
             *("derive.cu", f"first_entries<{kind}>", used * NEXT),
             (reverse.offsets, reverse.targets(), first, following, np.uint32(used)),
         )
-        (long_rows,) = _longer(device, reverse, used, [WARP_ENTRIES])
+        in_rows = _longer(device, reverse, used)
+        out_rows = in_rows if forward is reverse else _longer(device, forward, used)
         padded = None
-        longer = _longer(device, forward, used, list(_WIDTHS))
-        for width, count in zip(_WIDTHS, longer, strict=True):
-            if count <= _LONGER_SHARE * used and forward.edges <= MOST_PADDED * used:
+        for width in _WIDTHS:
+            few = out_rows[_place(width)] <= _LONGER_SHARE * used
+            if few and forward.edges <= MOST_PADDED * used:
                 padded = cupy.empty((used, width), np.uint32)
                 device.launch(
                     *("derive.cu", f"padded_rows<{forward.offset_type}, {width}>", used * width),
                     (forward.offsets, forward.targets(), padded, np.uint32(used)),
                 )
                 break
-        return DeviceGraph(vertices, used, forward, reverse, first, following, long_rows, padded)
+        long_rows = int(in_rows[_place(WARP_ENTRIES)])
+        looks = _looks(in_rows)
+        return DeviceGraph(
+            vertices, used, forward, reverse, first, following, long_rows, padded, looks
+        )
 
 
 def _used(cupy: Any, rows: Rows) -> int:
@@ -117,18 +126,28 @@ def _used(cupy: Any, rows: Rows) -> int:
     return int(cupy.searchsorted(rows.offsets, end)[0])
 
 
-def _longer(device: Device, rows: Rows, used: int, limits: list[int]) -> list[int]:
-    """How many rows are longer than each of some limits."""
+def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
+    """int64 (32,): rows longer than 0, 1, 2, 4, 8, ... entries; see ``_place``."""
     cupy = device.cupy
-    counts = cupy.zeros(len(limits), np.uint64)
-    device.launch(
-        *("derive.cu", f"long_rows<{rows.offset_type}>", used),
-        (
-            rows.offsets,
-            np.uint32(used),
-            cupy.array(limits, np.uint64),
-            np.uint32(len(limits)),
-            counts,
-        ),
-    )
-    return counts.tolist()
+    counts = cupy.zeros(32, np.uint64)
+    name = f"long_rows<{rows.offset_type}>"
+    device.launch("derive.cu", name, used, (rows.offsets, np.uint32(used), counts))
+    return counts.get().astype(np.int64)
+
+
+def _place(length: int) -> int:
+    """Where ``_longer`` counts the rows that are longer than ``length``, a power of two."""
+    return length.bit_length()
+
+
+def _looks(longer: np.ndarray) -> np.ndarray:
+    """What DeviceGraph.looks says, from ``_longer``.
+
+    >>> _looks(np.array([4, 4] + [0] * 30))[:3].tolist()  # rows of two entries
+    [1.0, 1.5, 1.75]
+    """
+    rows = longer - np.append(longer[1:], 0)
+    degree = np.ceil(0.75 * 2.0 ** np.arange(len(rows)))  # of each power of two the middle
+    visited = 2.0 ** -np.arange(LOOKS)[:, None]
+    looks = -np.expm1(degree * np.log1p(-np.minimum(visited, 1 - 1e-9))) / visited
+    return ((looks * rows).sum(1) / max(1, rows.sum())).astype(np.float32)

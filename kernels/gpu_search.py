@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .device import Device, pack
-from .device_graph import MOST_PADDED, MOST_SHORT, NEXT, TARGETS, Array, DeviceGraph
+from .device import MOST_BLOCKS, Device, pack
+from .device_graph import LOOKS, MOST_PADDED, MOST_SHORT, NEXT, TARGETS, Array, DeviceGraph
 from .graph import UNREACHED
 
 GRAPH = np.dtype(
@@ -25,6 +25,7 @@ GRAPH = np.dtype(
         ("next", "u8"),
         ("edges", "u8"),
         ("vertices", "u4"),
+        ("looks", "f4", LOOKS),
     ],
     align=True,
 )
@@ -62,7 +63,7 @@ PADDED = np.dtype([("padded", "u8"), ("spill", "u8")], align=True)
 
 DONE, WIDE, NARROW, WIDEN, MORE = range(1, 6)  # enum Status
 
-PUSH_COST = 2.0
+PUSH_COST = 2.4
 """What following an edge in a push costs, where looking at an entry in a pull costs 1."""
 
 _WIDE = (1024, 1)  # threads of a block, blocks of a multiprocessor
@@ -74,9 +75,7 @@ _MOST_QUEUED = 1 << 23
 _NARROW_THREADS = 256
 _BLOCK_FRONTIER = 2048  # cuda/narrow_search.cu, and the next two
 _LIGHT = 32
-_COHORT = 36 << 10  # bytes of shared memory of a block of it, beside the bitmap
-_CLUSTERS = (4, 8)  # blocks: of few vertices, of many
-_FEW_VERTICES = 1 << 20
+_COHORT = 40 << 10  # bytes of shared memory of a block of it, beside the bitmap
 _SLICE = 1 << 20  # vertices whose degrees are added up at once
 _SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
 _NARROW_LEVELS = 4  # small ones, after which the narrow search takes over
@@ -105,9 +104,9 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
     padded = 4 * 8 * vertices if edges <= MOST_PADDED * vertices else 0
     derived = 4 * (1 + NEXT) * vertices + padded
     state = (1 + 4 + 4) * vertices + vertices // 4
-    spill = _CLUSTERS[-1] * _BLOCK_FRONTIER * _LIGHT
+    spill = MOST_BLOCKS * _BLOCK_FRONTIER * _LIGHT
     queued = min(vertices, _enqueue_edges(vertices) + spill) + 1
-    buffers = 2 * queued * (4 + 2 * offset) + 8 * spill + _LEVELS * LEVEL.itemsize
+    buffers = 2 * queued * (4 + 2 * offset) + 16 * spill + _LEVELS * LEVEL.itemsize
     return rows + derived + state + buffers + _SLACK
 
 
@@ -142,8 +141,7 @@ class GpuSearch:
             words = -(-graph.used // _TILE) * (_TILE // 32)
             self._visited = [cupy.empty(words, np.uint32) for _ in range(2)]
             enqueue_edges = _enqueue_edges(graph.used)
-            many = graph.used >= _FEW_VERTICES
-            self._blocks = _CLUSTERS[many] if self.device.architecture >= 90 else 1
+            self._blocks = self.device.cluster_blocks
             spill = self._blocks * _BLOCK_FRONTIER * _LIGHT
             queued = min(graph.used, enqueue_edges + spill) + 1
             kind = graph.forward.offsets.dtype
@@ -152,7 +150,7 @@ class GpuSearch:
             ]
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             self._state = cupy.zeros(CONTROL.itemsize + _LEVELS * LEVEL.itemsize, np.uint8)
-            self._spill = cupy.empty(2 * spill, np.uint32) if self.narrow else None
+            self._spill = cupy.empty(2 * spill, np.uint64) if self.narrow else None
         self._graph = pack(
             GRAPH,
             offsets=graph.forward.offsets,
@@ -163,6 +161,7 @@ class GpuSearch:
             next=graph.next,
             edges=graph.edges,
             vertices=graph.used,
+            looks=graph.looks,
         )
         self._search = pack(
             SEARCH,
@@ -308,7 +307,8 @@ class GpuSearch:
         kind = self.graph.forward.offset_type
         kinds = f"{kind}, {width}, {self._blocks}, {str(local).lower()}, {_NARROW_THREADS}"
         shared = bitmap if local else 0
-        return self.device.kernel("narrow_search.cu", f"narrow_search<{kinds}>", shared), shared
+        name = f"narrow_search<{kinds}>"
+        return self.device.kernel("narrow_search.cu", name, shared, cluster=self._blocks), shared
 
     def result(self) -> tuple[np.ndarray, np.ndarray]:
         """Distance (int32, -1 where unreached) and parent of the last search, in host memory."""

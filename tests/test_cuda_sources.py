@@ -18,7 +18,7 @@ BOOLS = ("false", "true")
 
 def instances(architecture: int) -> dict[str, list[str]]:
     """Of each source the functions that the package asks for."""
-    blocks = gpu_search._CLUSTERS if architecture >= 90 else (1,)
+    blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search._WIDE))
     narrow = gpu_search._NARROW_THREADS
     return {
@@ -118,6 +118,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "TILE": gpu_search._TILE,
         "WARP_ENTRIES": device_graph.WARP_ENTRIES,
         "NEXT": device_graph.NEXT,
+        "LOOKS": device_graph.LOOKS,
         "(u32)DONE": gpu_search.DONE,
         "(u32)WIDE": gpu_search.WIDE,
         "(u32)NARROW": gpu_search.NARROW,
@@ -129,5 +130,5 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         facts = "".join(f'static_assert({what} == {it}, "");' for what, it in constants.items())
         compile_with(nvrtc, name, 90, [], facts)
     buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
-    room = f"sizeof(Cohort) + {buffers} <= {gpu_search._COHORT}"
+    room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"
     compile_with(nvrtc, "narrow_search.cu", 90, [], f'static_assert({room}, "");')

@@ -27,19 +27,30 @@ __device__ inline Outlook after_push(const Outlook &now, u32 vertices, u64 edges
   return next;
 }
 
-// Push or pull by the work of each, as Pan, Pearce and Owens (section IV-B) weigh it: a pull looks
-// at |U| / a entries, a being the share of the frontier's edges in all that are not used up (see
-// pipeline/direction.py), and never at more than a pull before it has looked at in vain.
+// Entries that a pull looks at for each unvisited vertex if `share` of all edges lead to a visited one.
+template <class Offset>
+__device__ inline float looks_at(const Graph<Offset> &graph, float share) {
+  float k = min(-log2f(share), LOOKS - 1.001f);
+  u32 below = (u32)k;
+  return graph.looks[below] + (k - below) * (graph.looks[below + 1] - graph.looks[below]);
+}
+
+// Push or pull by the work of each. A pull looks at what the graph's degrees let expect (Pan, Pearce
+// and Owens, section IV-B, take them all to be long: 1 / share), and never at more than a pull
+// before it has looked at in vain.
 // A frontier of unknown degrees is gathered first if pulling might cost much and it is small.
 // most_queued: vertices that a queue takes.
-__device__ inline Step choose(const Outlook &now, u32 vertices, u32 most_queued,
+template <class Offset>
+__device__ inline Step choose(const Graph<Offset> &graph, const Outlook &now, u32 most_queued,
                               float push_cost) {
+  u32 vertices = graph.vertices;
   u64 most = min(now.pull_bound, now.unvisited_edges);
   if (!now.queued) {
     bool cheap = most <= vertices / 4 || now.found > min(vertices / 64, most_queued);
     return cheap ? PULL : GATHER;
   }
   float share = (float)now.forward / (float)(now.forward + now.unvisited_edges);
-  float expected = min((float)most, (float)(vertices - now.visited) / share);
-  return push_cost * (float)now.forward > expected + (float)(vertices / 32) ? PULL : PUSH;
+  float expected = (float)(vertices - now.visited) * looks_at(graph, share);
+  expected = min(expected, (float)most) + (float)(vertices / 32);
+  return push_cost * (float)now.forward > expected ? PULL : PUSH;
 }

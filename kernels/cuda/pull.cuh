@@ -17,7 +17,7 @@
 #define LANE_ENTRIES 16     // that a lane looks at alone
 #define WARP_ENTRIES 4096   // that a warp looks at alone
 
-// A warp's share of shared memory. Places count from the first vertex of the warp's tiles.
+// A warp's share of shared memory. Places count the vertices of the warp's tiles.
 union alignas(16) Scratch {
   u32 buffer[BUFFER];
   struct {
@@ -54,13 +54,18 @@ struct Pull {
   const u32 *before;
   Scratch &scratch;
   Counters &counters;
-  u32 base;  // the first vertex of the warp's tiles
   u32 level;
+  u32 first;  // tile
+  u32 apart;  // one tile and the next
   Tally tally;
 
+  __device__ u32 vertex_at(u32 place) {
+    return (first + place / TILE * apart) * TILE + place % TILE;
+  }
+
   __device__ void reach(u32 place, u32 parent) {
-    search.distance[base + place] = (Distance)level;
-    search.parent[base + place] = parent;
+    search.distance[vertex_at(place)] = (Distance)level;
+    search.parent[vertex_at(place)] = parent;
     atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
     tally.found++;
   }
@@ -73,7 +78,7 @@ struct Pull {
     for (int i = 0; i < EACH; i++) {
       u32 at = i * 32 + lane_id();
       place[i] = at < count ? scratch.unvisited[at] : 0;
-      hub[i] = at < count ? __ldg(graph.first + base + place[i]) : NONE;
+      hub[i] = at < count ? __ldg(graph.first + vertex_at(place[i])) : NONE;
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) word[i] = word_of(before, hub[i]);
@@ -96,7 +101,7 @@ struct Pull {
       u32 at = i * 32 + lane_id();
       place[i] = at < count ? scratch.missed[at] : 0;
       next[i] = uint4{NONE, NONE, NONE, NONE};
-      if (at < count) next[i] = __ldg(graph.next + base + place[i]), tally.wasted++;
+      if (at < count) next[i] = __ldg(graph.next + vertex_at(place[i])), tally.wasted++;
     }
     // Two entries at a time: the second two are looked at only where they are needed.
     u32 word[EACH][2];
@@ -137,8 +142,9 @@ struct Pull {
     for (int i = 0; i < EACH; i++) {
       bool mine = i * 32 + lane_id() < count;
       place[i] = mine ? scratch.left[i * 32 + lane_id()] : 0;
-      at[i] = mine ? graph.reverse_offsets[base + place[i]] + 1 + NEXT : 0;
-      end[i] = mine ? graph.reverse_offsets[base + place[i] + 1] : 0;
+      u32 vertex = vertex_at(place[i]);
+      at[i] = mine ? graph.reverse_offsets[vertex] + 1 + NEXT : 0;
+      end[i] = mine ? graph.reverse_offsets[vertex + 1] : 0;
       parent[i] = NONE;
     }
     bool open = true;
@@ -193,20 +199,20 @@ struct Pull {
     tally.examined += (u32)(at - started);
     if (seen != NONE) return;
     tally.wasted += (u32)(at - started);
-    if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = base + place;
+    if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
   }
 
-  // The warp's `tiles` tiles from `first` on.
-  __device__ void run(u32 first, u32 tiles, u32 *after) {
-    base = first * TILE;
+  // `tiles` tiles of the warp.
+  __device__ void run(u32 tiles, u32 *after) {
     bool mine = lane_id() < tiles;
+    u32 tile = first + lane_id() * apart;
     uint4 full = {ALL, ALL, ALL, ALL};
-    uint4 own = mine ? ((const uint4 *)before)[first + lane_id()] : full;
+    uint4 own = mine ? ((const uint4 *)before)[tile] : full;
     if (mine) ((uint4 *)scratch.words)[lane_id()] = own;
     u32 unvisited = 0, missed = 0, left = 0;
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
-    for (u32 line = lane_id(); line < tiles * TILE / 32; line += 32)
-      if (base + line * 32 < graph.vertices && open) prefetch(graph.first + base + line * 32);
+    for (u32 place = lane_id() * 32; place < tiles * TILE; place += 32 * 32)
+      if (vertex_at(place) < graph.vertices && open) prefetch(graph.first + vertex_at(place));
     while (open || unvisited || missed || left) {
       if (open && unvisited < BATCH) {
         int lane = __ffs(open) - 1;
@@ -216,7 +222,7 @@ struct Pull {
 #pragma unroll
         for (int i = 0; i < TILE_WORDS; i++) {
           u32 place = lane * TILE + i * 32 + lane_id();
-          bool wanted = !(word[i] >> lane_id() & 1) && base + place < graph.vertices;
+          bool wanted = !(word[i] >> lane_id() & 1) && vertex_at(place) < graph.vertices;
           append(scratch.unvisited, unvisited, wanted, place);
         }
       } else if (left >= BATCH || !(unvisited || missed)) {
@@ -234,7 +240,7 @@ struct Pull {
       }
     }
     __syncwarp();
-    if (mine) ((uint4 *)after)[first + lane_id()] = ((uint4 *)scratch.words)[lane_id()];
+    if (mine) ((uint4 *)after)[tile] = ((uint4 *)scratch.words)[lane_id()];
     __syncwarp();
   }
 };
@@ -243,13 +249,14 @@ template <class Offset, class Distance, bool TIERED>
 __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
                                    u32 *after, Scratch &scratch, Counters &counters, u32 level) {
-  Pull<Offset, Distance, TIERED> pull = {graph, search, before, scratch, counters, 0, level, {}};
   u32 tiles = (graph.vertices + TILE - 1) / TILE;
   u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  u32 together = min((u32)MOST_TILES, (tiles + warps - 1) / warps);
-  for (u32 first = warp * together; first < tiles; first += warps * together)
-    pull.run(first, min(together, tiles - first), after);
+  // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
+  // vertices stand by degree, and what is hard to find stands together.
+  u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
+  Pull<Offset, Distance, TIERED> pull = {graph, search, before, scratch, counters, level, 0, warps, {}};
+  for (pull.first = warp; pull.first < tiles; pull.first += MOST_TILES * warps)
+    pull.run(min((u32)MOST_TILES, (tiles - pull.first + warps - 1) / warps), after);
   return pull.tally;
 }
 

@@ -2,6 +2,7 @@
 #include "warp.cuh"
 
 #define NONE 0xffffffffu    // in `parent` and `first`: no vertex
+#define LOOKS 32
 #define NEXT 4              // entries in a place of `next`
 #define LONGER 0xfffffffeu  // at the end of a padded row: it has more entries than that
 
@@ -14,7 +15,8 @@ struct Targets {
 };
 
 // first: of each reverse row the first entry, a hub as a rule; next: those after it. NONE where
-// there is none.
+// there is none. looks[k]: entries that a vertex looks at in a pull, on average, if each is visited
+// with probability 2^-k.
 template <class Offset>
 struct Graph {
   const Offset *offsets;
@@ -25,6 +27,7 @@ struct Graph {
   const uint4 *next;
   u64 edges;
   u32 vertices;
+  float looks[LOOKS];
 };
 
 template <bool TIERED>

@@ -15,6 +15,15 @@ __device__ inline u32 warp_sum(u32 value) {
 #endif
 }
 
+__device__ inline u32 warp_max(u32 value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(ALL, value);
+#else
+  for (int step = 16; step; step >>= 1) value = max(value, __shfl_xor_sync(ALL, value, step));
+  return value;
+#endif
+}
+
 // Inclusive prefix sum over the lanes.
 template <class T>
 __device__ inline T warp_scan(T value) {
@@ -28,6 +37,12 @@ __device__ inline T warp_scan(T value) {
 // Have memory fetched into the second-level cache.
 __device__ inline void prefetch(const void *address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+// The same, where `wanted`: a predicate and no branch.
+__device__ inline void prefetch_where(bool wanted, const void *address) {
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }" ::"l"(address),
+               "r"((u32)wanted));
 }
 
 // All blocks of a cooperative launch meet: what any wrote before, all see after.

@@ -63,10 +63,10 @@ struct Course {
       status = MORE;
     else if (search.narrow_levels && small_levels >= search.narrow_levels)
       status = NARROW;
-    step = partial ? PUSH : choose(now, graph.vertices, search.enqueue_edges, search.push_cost);
+    step = partial ? PUSH : choose(graph, now, search.enqueue_edges, search.push_cost);
     enqueueing = step == PUSH && now.forward <= search.enqueue_edges;
     if (enqueueing && now.forward > FEW_EDGES)
-      enqueueing = choose(after_push(now, graph.vertices, graph.edges), graph.vertices,
+      enqueueing = choose(graph, after_push(now, graph.vertices, graph.edges),
                           search.enqueue_edges, search.push_cost) == PUSH;
     partial = false;
   }
