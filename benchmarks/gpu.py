@@ -3,10 +3,11 @@
     python benchmarks/gpu.py [--graphs kron22,kron24,...] [--sources 64] [--data FOLDER]
 
 kronN, urandN: 2^N vertices, 16 rows a vertex; gridN: N x N cells, a fifth of the joins dropped;
-gridN-shuffled: the same with its ids shuffled; kron24-host: all targets in host memory; any
-other name: FOLDER/NAME.parquet. Times are medians over the sources, by device events, parents
-included; preparation begins with the edges on the device as they come and ends with a graph to
-search. Goals are those that we set ourselves for one NVIDIA H200.
+gridN-shuffled: the same with its ids shuffled; kron24-host: all targets in host memory;
+kron24-directed: edges followed one way only; any other name: FOLDER/NAME.parquet. Times are
+medians over the sources, by device events, parents included; preparation begins with the edges on
+the device as they come and ends with a graph to search. Goals are those that we set ourselves for
+one NVIDIA H200.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ GOALS_MS = {
     "luxembourg-osm": 1.5,
 }
 PREPARATION_GOALS_S = {"kron22": 0.06, "kron24": 0.2}
-GRAPHS = "kron22,kron24,kron27,urand22,urand24,urand27,grid2048,grid2048-shuffled,kron24-host"
+GRAPHS = "kron22,kron24,kron27,urand22,urand24,urand27,grid2048,grid2048-shuffled"
+GRAPHS += ",kron24-host,kron24-directed"
 FEW_ROWS = 1 << 28  # of a graph that is prepared twice
 
 
@@ -106,15 +108,16 @@ def recipe_of(name: str) -> Recipe | None:
 
 
 def measure(device: Device, name: str, options) -> dict[str, Any]:
+    directed = name.endswith("-directed")
     with device.use() as cupy:
         blocks, domain = edges_of(device, name, options.data)
         rows = sum(len(src) for src, _ in blocks)
-        gpu_prepare.warm_up(device, rows, False)
+        gpu_prepare.warm_up(device, rows, directed)
         if rows <= FEW_ROWS:  # once before, so that the memory is there
-            gpu_prepare.prepare(device, list(blocks), domain, directed=False)
+            gpu_prepare.prepare(device, list(blocks), domain, directed)
         cupy.cuda.Device().synchronize()
         began = time.perf_counter()
-        prepared = gpu_prepare.prepare(device, blocks, domain, directed=False)
+        prepared = gpu_prepare.prepare(device, blocks, domain, directed)
         cupy.cuda.Device().synchronize()
         sorted_at = time.perf_counter()
         cupy.get_default_memory_pool().free_all_blocks()
@@ -122,19 +125,24 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
             offsets, targets = prepared.offsets.get(), prepared.targets.get()
             graph = to_device(Graph.undirected(offsets, targets), device, near=0)
         else:
-            graph = derive(device, Rows(prepared.offsets, prepared.targets))
+            reverse = Rows(prepared.reverse_offsets, prepared.reverse_targets) if directed else None
+            graph = derive(device, Rows(prepared.offsets, prepared.targets), reverse)
         cupy.cuda.Device().synchronize()
         ready = time.perf_counter()
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
-    chosen, _ = draw_ranks(prepared, graph.used, options.sources, 1, device)
+    drawn, _ = draw_ranks(prepared, graph.used, (1 + directed) * options.sources, 1, device)
+    leading = searcher.able(np.array(drawn, np.uint32))  # somewhere
+    chosen = [source for source, leads in zip(drawn, leading, strict=True) if leads]
+    chosen = chosen[: options.sources]
     searcher.search(chosen[0])
     runs = run_all(searcher, chosen, chosen, None)
     milliseconds = [1e3 * value for value in runs.seconds]
     middle = chosen[int(np.argsort(milliseconds)[len(chosen) // 2])]
     searcher.search(middle)
     steps = supersteps_of(searcher.gpu)
-    rates = [rows / 2 / ms / 1e6 for rows, ms in zip(runs.rows, milliseconds, strict=True)]
+    edges = 1 if directed else 2
+    rates = [rows / edges / ms / 1e6 for rows, ms in zip(runs.rows, milliseconds, strict=True)]
     return {
         "graph": name,
         "vertices": prepared.vertices,

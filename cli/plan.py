@@ -11,6 +11,8 @@ from . import options
 
 @click.command()
 @click.argument("edges", type=click.Path())
+@options.device("cpu")
+@options.device_memory_limit
 @options.memory_limit
 @click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
 @options.cluster_options
@@ -22,6 +24,8 @@ from . import options
 @options.debug
 def plan(
     edges: str,
+    device: str,
+    device_memory_limit: int | None,
     memory_limit: int | None,
     exact: bool,
     workers: int | None,
@@ -42,6 +46,7 @@ def plan(
     delegraph plan edges/ --memory-limit 1GB
     delegraph plan edges/ --memory-limit 1GB --exact --json
     delegraph plan graph.dg --memory-limit 512MB
+    delegraph plan graph.dg --device cuda
     """
     from ..pipeline.api import plan
     from ..pipeline.build import Resources
@@ -55,7 +60,13 @@ def plan(
             exact=exact,
             threads=threads,
             progress=progress,
-            resources=Resources(memory_limit, scratch, cluster=cluster),
+            resources=Resources(
+                memory_limit,
+                scratch,
+                cluster=cluster,
+                device=device,
+                device_memory_limit=device_memory_limit,
+            ),
             **build_values,
         )
     document = plan_document(found)

@@ -31,7 +31,7 @@ from ..partition.store import FORMAT_VERSION, GraphInfo, Store, open_store
 from ..partition.work import begin_work, clean_up, difference
 from .cluster import Cluster, ClusterOptions, open_cluster
 from .count import Counted, count
-from .device_build import build_files_on_device
+from .device_build import build_files_on_device, plan_ahead_on_device
 from .devices import check_choice, choose_device, device_errors
 from .execute import Executor, Progress
 from .metrics import BuildRecord, GraphRecord, command_record, encode_record
@@ -156,10 +156,16 @@ def plan_graph(
     Raises InputError for bad input or a plan that does not fit.
     """
     edges = open_edges(path, options.src, options.dst)
+    device = None
+    if not resources.cluster.any:
+        device = choose_device(resources.device, resources.device_memory_limit)
     with open_pool(edges, options, threads, resources, progress) as (executor, budget):
         through_files = resources.scratch is not None
-        if not exact:
-            return plan_ahead(edges, options, budget, through_files)
+        if device or not exact:
+            plan = plan_ahead(edges, options, budget, through_files)
+            plan = plan_ahead_on_device(plan, device) if device else plan
+            if plan.device or not exact:
+                return plan
         with (
             tempfile.TemporaryDirectory(dir=resources.scratch) as folder,
             begin_work(Path(folder, "graph.dg"), {}) as work,

@@ -83,6 +83,15 @@ def plan_on_device(plan: Plan, domain: int) -> Plan:
     return replace(plan, steps=(*plan.steps[:first], *steps, plan.steps[-1]))
 
 
+def plan_ahead_on_device(plan: Plan, device: Device) -> Plan:
+    """The plan of a build on a device; ``plan`` itself where the device has too little memory."""
+    assert plan.facts is not None
+    there = plan_on_device(plan, plan.facts.domain)
+    if max(step.device_bytes for step in there.steps) > device.memory_bytes:
+        return plan
+    return replace(there, device=str(device))
+
+
 def _check_room(device: Device, need: int) -> None:
     if need > device.memory_bytes:
         raise DeviceMemoryError(

@@ -36,11 +36,12 @@ class Room:
     """Where a graph's targets go.
 
     near: entries of targets on the device, of each of the two directions; the others are pinned.
-    host_bytes: held at most by loading and by the result.
+    host_bytes: held at most by loading and by the result. device_bytes: held on the device.
     """
 
     near: int
     host_bytes: int
+    device_bytes: int
 
 
 def room_for(store: Store, device: Device, beside: int = 0) -> Room:
@@ -65,7 +66,7 @@ def room_for(store: Store, device: Device, beside: int = 0) -> Room:
     merged = graph_bytes(store) if info.partitions > 1 else 0
     loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
     host = pinned + merged + max(result, loading)
-    return Room(near, host)
+    return Room(near, host, least + 4 * near * ways)
 
 
 def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:

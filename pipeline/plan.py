@@ -124,13 +124,15 @@ class Budget:
 class Plan:
     """The steps of a build or a search, in order, under a budget.
 
-    facts: of a graph to be built; None for a search, whose store is known exactly.
+    facts: of a graph to be built; None for a search, whose store is known exactly. device: where
+    its steps with device bytes run, for people; None for the CPU.
     """
 
     budget: Budget
     shape: Shape
     steps: tuple[StepPlan, ...]
     facts: Facts | None = field(repr=False)
+    device: str | None = None
 
     @property
     def exact(self) -> bool:

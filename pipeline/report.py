@@ -101,6 +101,7 @@ def plan_document(plan: Plan) -> Document:
     return {
         "kind": "plan",
         "exact": plan.exact,
+        "device": plan.device,
         "memory_limit_bytes": budget.limit,
         "baseline_bytes": budget.baseline,
         "projected_peak_bytes": plan.peak_bytes,
@@ -236,6 +237,7 @@ def _plan_lines(document: Document) -> str:
     size = format_bytes
     rows = [
         ("plan", f"{held}; {'exact' if document['exact'] else 'upper bounds'}"),
+        ("device", document["device"] or "cpu"),
         ("memory limit", size(document["memory_limit_bytes"])),
         (
             "most held",

@@ -21,7 +21,8 @@ from ..partition.memory import (
 from ..partition.store import Store, open_store
 from .build import Resources, graph_record
 from .checkpoint import Checkpoint
-from .device_search import load, room_for, search_on_device
+from .device_search import Room, load, room_for, search_on_device
+from .devices import choose_device
 from .execute import Executor
 from .plan import Budget, Plan, Shape, StepPlan
 from .result import FILE_ROWS
@@ -39,17 +40,33 @@ def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
     """What searching a store would hold. LimitError if it does not fit."""
     store = open_store(path)
     StoreNames(store, Team(threads))
-    in_memory = _choose(store, threads, resources.limit, Executor(threads))
-    need = graph_bytes(store) if in_memory else stream_bytes(store, threads)
+    device = choose_device(resources.device, resources.device_memory_limit)
+    room = _room_within(store, device, resources.limit) if device else None
+    if room:
+        in_memory = True
+        searching = StepPlan("search", 1, room.host_bytes, device_bytes=room.device_bytes)
+    else:
+        in_memory = _choose(store, threads, resources.limit, Executor(threads))
+        need = graph_bytes(store) if in_memory else stream_bytes(store, threads)
+        searching = StepPlan("search", 1, need)
     one, two = writing_bytes(store, 1), writing_bytes(store, 2)
     budget = Budget(resources.limit, resident_bytes() + GROWTH_BYTES, threads)
     files = max(1, -(-store.info.vertices // FILE_ROWS))
     free = max(1, (budget.free - 2 * one + two) // (two - one))
     steps = (
-        StepPlan("search", 1, need),
+        searching,
         StepPlan("write", files, two - one, 2 * one - two, min(threads, files, free)),
     )
-    return Plan(budget, Shape(in_memory=in_memory), steps, None)
+    return Plan(budget, Shape(in_memory=in_memory), steps, None, str(device) if room else None)
+
+
+def _room_within(store: Store, device: Device, limit: int) -> Room | None:
+    """The room on a device, if what the host has to hold beside it fits, too."""
+    try:
+        room = room_for(store, device)
+    except DeviceMemoryError:
+        return None
+    return room if fits(max(room.host_bytes, writing_bytes(store, 1)), limit) else None
 
 
 def search_store(store: Store, run: SearchRun) -> Searched:

@@ -13,7 +13,7 @@ from delegraph.kernels.device import Device, DeviceError
 from delegraph.partition.edges import open_edges
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline import build as building
-from delegraph.pipeline import device_build, devices
+from delegraph.pipeline import device_build, devices, search_store
 from delegraph.pipeline.build import Resources
 from delegraph.pipeline.plan import Budget
 from delegraph.pipeline.prepare import BuildOptions, plan_ahead
@@ -125,3 +125,23 @@ def test_the_plan_tells_what_a_device_holds(edge_list, partitions):
     assert min(held.values()) >= gpu_prepare.bytes_needed(5000, 1000, False) > 32 * 5000
     assert all(step.device_bytes == 0 for step in on_cpu.steps)
     assert plan.peak_bytes <= on_cpu.peak_bytes
+
+
+@pytest.mark.parametrize("graph", ["edges", "store"])
+@pytest.mark.parametrize(("memory", "device"), [(10**9, "cuda:0 (Fake)"), (10**5, None)])
+def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, memory, device):
+    """What stands there, or, where it has no room, what the CPU's way holds."""
+    fake = Device(0, "Fake", 90, 132, memory, 0, cupy=None)
+    path = edge_list(*random_edges(1, 1000, 50_000))
+    if graph == "store":
+        assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
+        path = tmp_path / "graph.dg"
+    for module in (building, search_store):
+        monkeypatch.setattr(module, "choose_device", lambda device, limit: fake)
+    ran = delegraph("plan", path, "--device", "cuda", "--json")
+    assert ran.code == 0, ran.err
+    plan = json.loads(ran.out)
+    assert plan["device"] == device
+    held = max(step["device_bytes"] for step in plan["steps"])
+    assert (2 * 4 * 50_000 * 0.9 < held <= memory) if device else held == 0
+    assert (device or "cpu") in delegraph("plan", path, "--device", "cuda").out
