@@ -12,9 +12,11 @@ from delegraph.kernels import gpu_prepare
 from delegraph.kernels.device import Device, DeviceError
 from delegraph.partition.edges import open_edges
 from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.pipeline import bfs as searching
 from delegraph.pipeline import build as building
 from delegraph.pipeline import device_build, devices, search_store
 from delegraph.pipeline.build import Resources
+from delegraph.pipeline.device_search import Room
 from delegraph.pipeline.plan import Budget
 from delegraph.pipeline.prepare import BuildOptions, plan_ahead
 
@@ -145,3 +147,17 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
     held = max(step["device_bytes"] for step in plan["steps"])
     assert (2 * 4 * 50_000 * 0.9 < held <= memory) if device else held == 0
     assert (device or "cpu") in delegraph("plan", path, "--device", "cuda").out
+
+
+def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_list, tmp_path):
+    """What has to be in host memory beside a device may be too much; streaming may not be."""
+    path = tmp_path / "graph.dg"
+    assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
+    fake = Device(0, "Fake", 90, 132, 10**9, 0, cupy=None)
+    monkeypatch.setattr(searching, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(search_store, "room_for", lambda store, device: Room(0, 10**15, 10**6))
+    ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
+    assert ran.code == 0, ran.err
+    assert "searched on the CPU: beside what cuda:0 (Fake) takes, " in ran.err
+    assert "of host memory are needed, more than the memory limit leaves" in ran.err
+    assert json.loads((tmp_path / "result.run.json").read_text())["device"] == "cpu"

@@ -31,7 +31,7 @@ struct Padded {
 template <int BLOCKS>
 struct Cohort {
   u64 queue[2][NEAR];
-  u32 count[2];  // vertices in each, and HEAVY above them
+  u32 count[3];  // vertices in the queue of level i mod 3, and HEAVY above them
   Meeting<BLOCKS> meeting;
 };
 
@@ -61,6 +61,8 @@ struct Narrow {
     }
   }
 
+  // (Racecheck takes reading another block's queue, and that block's filling it a level later, for
+  // a hazard: it does not see that a meeting lies between.)
   __device__ u64 get(u32 level, u32 rank, u32 index) {
     if (index >= NEAR) return __ldcg(spilled(level, rank, index));
     const u64 *place = &cohort.queue[level & 1][index];
@@ -105,7 +107,7 @@ struct Narrow {
       if (mine[i]) fresh |= 1u << i;
     }
     if (!count) return;
-    u32 base = lane_id() == 0 ? atomicAdd(&cohort.count[level & 1], count) : 0;
+    u32 base = lane_id() == 0 ? atomicAdd(&cohort.count[level % 3], count) : 0;
     base = __shfl_sync(ALL, base, 0) % HEAVY;
     if (base + count <= NEAR) {  // all of them, as a rule
 #pragma unroll
@@ -130,7 +132,7 @@ struct Narrow {
       aside.row[index] = (Offset)at;
       aside.before[index] = (Offset)QUEUED_EDGES(base);
       __threadfence();
-      atomicOr(&cohort.count[level & 1], HEAVY);
+      atomicOr(&cohort.count[level % 3], HEAVY);
       at = end;
     }
     auto one = [&](u64 i) { return i < end ? entry<true>(graph.targets, i) : NONE; };
@@ -193,13 +195,13 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   }
   for (u32 i = thread; LOCAL && i * BLOCKS + block < words; i += THREADS)
     bits[i] = __ldcg(bitmap + i * BLOCKS + block);
-  if (thread < 2) cohort.count[thread] = thread == (level & 1) ? share : 0;
+  if (thread < 3) cohort.count[thread] = thread == level % 3 ? share : 0;
   if (leader) control->counters[0] = control->counters[1] = Counters{};
   cluster_sync<BLOCKS>();
 
   const u32 last_level = min(search.max_level, search.first_level + search.level_capacity);
   u64 clock = clock64();
-  cohort.meeting.bring(0, cohort.count[level & 1]);
+  cohort.meeting.bring(0, cohort.count[level % 3]);
   for (;; level++) {
     const u32 counted = cohort.meeting.wait(level - entered, lane_id() % BLOCKS);
     const u32 most = warp_max(counted);
@@ -207,7 +209,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
     // Nothing, too much, or HEAVY.
     if (total - 1 >= BLOCKS * BLOCK_FRONTIER || level >= last_level) break;
     visited += total;
-    if (thread == 0) cohort.count[level & 1] = 0;  // it was brought
+    if (thread == 0) cohort.count[(level + 2) % 3] = 0;
     narrow.level = level + 1;
     // Queues are dealt out 32 vertices at a time, to a warp of each block in turn, the first ones to
     // their own block.
@@ -217,7 +219,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
       bool mine = index < count;
       if (piece * 32 < count) narrow.expand(mine, mine ? narrow.get(level, rank, index) : 0);
     }
-    cohort.meeting.bring(level + 1 - entered, cohort.count[(level + 1) & 1]);
+    cohort.meeting.bring(level + 1 - entered, cohort.count[(level + 1) % 3]);
     narrow.fetch_ahead();
     if (leader) {
       u64 ended = clock64();
@@ -243,7 +245,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
     bitmap[i * BLOCKS + block] = bits[i];
   Enqueue<Offset> back = {graph.offsets, other, &control->counters[0].queued,
                           buffers[thread / 32]};
-  u32 own = cohort.count[level & 1] % HEAVY;
+  u32 own = cohort.count[level % 3] % HEAVY;
   for (u32 i = thread - lane_id(); i < own; i += THREADS) {
     bool mine[1] = {i + lane_id() < own};
     u64 reached = mine[0] ? narrow.get(level, block, i + lane_id()) : 0;
