@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from test_build import digest
 
 from conftest import random_edges
+from delegraph.kernels import device as device_module
 from delegraph.kernels import gpu_prepare
-from delegraph.kernels.device import Device, DeviceError
+from delegraph.kernels.device import Device, DeviceError, open_device
 from delegraph.partition.edges import open_edges
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline import bfs as searching
@@ -40,6 +44,61 @@ def test_without_a_device(no_device):
         Resources(device="gpu")
     with pytest.raises(InputError, match="must be positive"):
         Resources(device_memory_limit=0)
+
+
+class StandInError(Exception):
+    """Stands for cupy.cuda.runtime.CUDARuntimeError."""
+
+
+def stand_in(architecture: int, count: int = 1, failing: bool = False) -> Any:
+    """As much of CuPy as is asked before anything runs."""
+
+    def get_count():
+        if failing:
+            raise StandInError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+        return count
+
+    properties = {
+        "major": architecture // 10,
+        "minor": architecture % 10,
+        "name": b"Stand-in",
+        "multiProcessorCount": 80,
+        "sharedMemPerBlockOptin": 1000,
+    }
+    pool = SimpleNamespace(
+        free_all_blocks=lambda: None, total_bytes=lambda: 10, set_limit=lambda size: None
+    )
+    runtime = SimpleNamespace(
+        CUDARuntimeError=StandInError,
+        getDeviceCount=get_count,
+        getDeviceProperties=lambda number: properties,
+        memGetInfo=lambda: (90, 1000),
+    )
+    cuda = SimpleNamespace(runtime=runtime, Device=lambda number: contextlib.nullcontext())
+    return SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool)
+
+
+def test_opening_a_device(monkeypatch):
+    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(90))
+    assert open_device().memory_bytes == 100
+    assert open_device(0, 60).memory_bytes == 60
+    with pytest.raises(DeviceError, match=r"there is no device cuda:1; of 1, the first is cuda:0"):
+        open_device(1)
+    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(70))
+    with pytest.raises(DeviceError, match=r"cuda:0 \(Stand-in\) is too old: .* 7.0, and 7.5 is"):
+        open_device()
+    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(90, failing=True))
+    with pytest.raises(DeviceError, match="cuda:0 is not usable: cudaErrorInsufficientDriver"):
+        open_device()
+
+
+def test_blocks_of_a_cluster():
+    """Large ones where they are allowed, none before there were any."""
+    facts = {80: 1, 90: 16, 100: 16, 120: 8}
+    for architecture, blocks in facts.items():
+        found = Device(0, "", architecture, 132, 0, 0, cupy=None)
+        assert found.cluster_blocks == blocks
+    assert Device(0, "a slice", 90, 16, 0, 0, cupy=None).cluster_blocks == 8
 
 
 def test_errors_of_a_device_are_for_the_user():
