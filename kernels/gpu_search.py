@@ -96,7 +96,7 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
 
     edges: entries of the forward rows.
 
-    >>> bytes_needed(1 << 20, 1 << 25, False) < 1 << 27
+    >>> bytes_needed(1 << 20, 1 << 25, False) < 1 << 28
     True
     """
     offset = 4 if edges < MOST_SHORT else 8
