@@ -22,7 +22,6 @@ from delegraph.kernels.backend import get_backend
 from delegraph.kernels.team import Team
 from delegraph.partition.store import open_store
 from delegraph.pipeline import direction
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.superstep import search
 
 GRAPHS = {
@@ -60,9 +59,9 @@ def main() -> None:
         for source in sources:
             for factor in FACTORS:
                 direction.PUSH_FACTOR = factor
-                search(graph, int(source), backend, SingleCommunicator())  # same cache for all
+                search(graph, int(source), backend)  # same cache for all
                 started = time.perf_counter()
-                search(graph, int(source), backend, SingleCommunicator())
+                search(graph, int(source), backend)
                 times[factor].append(time.perf_counter() - started)
         best = min(statistics.median(seconds) for seconds in times.values())
         print(f"\n{name}\n{'factor':>8}{'median':>10}{'worst':>10}")

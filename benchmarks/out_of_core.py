@@ -27,7 +27,6 @@ from direction import GRAPHS
 from delegraph.kernels.backend import get_backend
 from delegraph.kernels.team import Team
 from delegraph.partition.store import Store, open_store
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.search_memory import graph_bytes, stream_bytes
 from delegraph.pipeline.stream_search import stream_search, stream_team, warm_up
 from delegraph.pipeline.streamed_graph import StreamedGraph
@@ -72,7 +71,7 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
     read = []
     for source in map(int, drawn):
         clock = seconds["memory"]
-        expected = timed(clock, lambda s=source: search(in_memory, s, backend, _ALONE))
+        expected = timed(clock, lambda s=source: search(in_memory, s, backend))
         cold = StreamedGraph.of(store, Team(threads))
         warm_up({rows.offsets.dtype for rows in cold.subgraphs})
         drop_pages(store)
@@ -88,9 +87,6 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
         "held": stream_bytes(store, threads) / 1e6,
         "held in memory": graph_bytes(store) / 1e6,
     }
-
-
-_ALONE = SingleCommunicator()
 
 
 def timed(seconds: list[float], work: Callable):

@@ -31,7 +31,6 @@ from delegraph.kernels.graph import Graph
 from delegraph.kernels.team import Team
 from delegraph.partition.arrow import as_numpy
 from delegraph.partition.store import expand_rows, open_store
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.execute import available_threads
 from delegraph.pipeline.superstep import search
 
@@ -79,9 +78,7 @@ def compare(name: str, folder: Path, options) -> list[dict]:
     times: dict[str, list[float]] = {tool: [] for tool in tools}
     rows = []
     for source in map(int, sources):
-        found = search(
-            graphs["degree"], int(rank[source]), get_backend("cpu"), SingleCommunicator()
-        )
+        found = search(graphs["degree"], int(rank[source]), get_backend("cpu"))
         rows.append(int(degree[found.distance[rank] >= 0].sum()) // 2)
         for tool, timed in tools.items():
             times[tool].append(timed(source))
@@ -112,7 +109,7 @@ def clocked(function: Callable[[int], object]) -> Timed:
 def own(graph: Graph, rank: np.ndarray, threads: int) -> Timed:
     backend = get_backend("cpu", threads)
     backend.warm_up(graph)
-    return clocked(lambda source: search(graph, int(rank[source]), backend, SingleCommunicator()))
+    return clocked(lambda source: search(graph, int(rank[source]), backend))
 
 
 def peer(tool: str, graph: Graph) -> Timed:

@@ -26,7 +26,6 @@ from ..partition.arrow import as_arrow, as_numpy
 from ..partition.errors import DelegraphError, InputError
 from ..partition.outputs import record_path
 from ..partition.store import Store, expand_rows, open_store
-from .communicator import SingleCommunicator
 from .device_search import DeviceSearcher, load, room_for, searcher_bytes
 from .execute import Progress
 from .metrics import hardware, versions
@@ -153,7 +152,7 @@ class CpuSearcher:
     def search(self, source: int) -> float:
         """Search from a vertex; gives its seconds."""
         began = time.perf_counter()
-        self.found = search(self.graph, source, self.backend, SingleCommunicator())
+        self.found = search(self.graph, source, self.backend)
         return time.perf_counter() - began
 
     def check(self, source: int) -> tuple[Violations, int, int]:

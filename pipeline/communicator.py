@@ -1,29 +1,134 @@
-"""How the ranks of a search talk: a small protocol, so that supersteps are written once.
+"""How the ranks of a search talk: one small protocol, so that supersteps are written once.
 
-Every rank calls the same operations in the same order. One rank is all there is so far, and the
-protocol holds what its supersteps use; exchanging bitmaps and lists comes with several.
+Every rank calls ``exchange`` in the same order, with one message for each of the others. It either
+gives what all of them sent, or raises RankError: no rank waits for one that will not come.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import queue
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from ..kernels.backend import Work
+from numpy.typing import NDArray
+
+from ..partition.errors import DelegraphError
+
+Message = list[NDArray]
+"""Arrays of any length and type; sender and receiver agree on what they are."""
+
+
+class Failure(NamedTuple):
+    """What went wrong first. lost: the rank is gone, rather than having told what it was."""
+
+    rank: int
+    reason: str
+    lost: bool = False
+    superstep: int | None = None
+
+
+class RankError(DelegraphError):
+    """Another rank failed, or is gone."""
+
+    def __init__(self, failure: Failure) -> None:
+        step = f" in superstep {failure.superstep}" if failure.superstep else ""
+        super().__init__(f"rank {failure.rank} {failure.reason}{step}")
+        self.failure = failure
+
+    def __reduce__(self):
+        return RankError, (self.failure,)
 
 
 class Communicator(Protocol):
     @property
+    def rank(self) -> int: ...
+
+    @property
     def size(self) -> int: ...
 
-    def sum(self, work: Work) -> Work:
-        """The sum of every rank's work, the same on all: it decides direction and end."""
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        """Send ``messages[r]`` to each rank r; what each sent to this one, by rank.
+
+        The message to itself comes back as it is. Raises RankError.
+        """
         ...
+
+    def abort(self, failure: Failure) -> None:
+        """Tell all others, if they can be told: their next exchange raises."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class SingleCommunicator:
     """One rank."""
 
+    rank = 0
     size = 1
 
-    def sum(self, work: Work) -> Work:
-        return work
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        return list(messages)
+
+    def abort(self, failure: Failure) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class ThreadsCommunicator:
+    """Ranks that are threads of one process: nothing is copied, so nothing sent may be changed.
+
+    A thread cannot be gone without a word: one that fails aborts.
+    """
+
+    def __init__(self, rank: int, group: ThreadGroup) -> None:
+        self.rank = rank
+        self.size = group.size
+        self._group = group
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        boxes = self._group.boxes
+        for peer, message in enumerate(messages):
+            boxes[self.rank][peer].put(message)
+        return [self._take(peer) for peer in range(self.size)]
+
+    def _take(self, peer: int) -> Message:
+        # What was sent before a failure is still taken: all ranks then fail at the same exchange.
+        message = self._group.boxes[peer][self.rank].get()
+        if message is None:
+            failure = self._group.failure
+            assert failure is not None
+            raise RankError(failure)
+        return message
+
+    def abort(self, failure: Failure) -> None:
+        self._group.fail(failure)
+
+    def close(self) -> None:
+        pass
+
+
+class ThreadGroup:
+    """What ``size`` threads share; ``communicators``: one for each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.failure: Failure | None = None
+        self.boxes: list[list[queue.SimpleQueue[Message | None]]] = [
+            [queue.SimpleQueue() for _ in range(size)] for _ in range(size)
+        ]
+        self._lock = threading.Lock()
+
+    @property
+    def communicators(self) -> list[ThreadsCommunicator]:
+        return [ThreadsCommunicator(rank, self) for rank in range(self.size)]
+
+    def fail(self, failure: Failure) -> None:
+        with self._lock:
+            if self.failure is None:
+                self.failure = failure
+        for row in self.boxes:
+            for box in row:
+                box.put(None)

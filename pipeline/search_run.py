@@ -13,7 +13,6 @@ from ..partition.ids import parse_id
 from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ..partition.work import Work
 from .checkpoint import Checkpoint
-from .communicator import SingleCommunicator
 from .execute import Executor
 from .metrics import Clock, GraphRecord
 from .names import Names
@@ -95,13 +94,13 @@ class SearchRun:
         )
 
     def search(self, begin: Callable[..., Found], graph: Graph, need: int) -> Found:
-        """``begin``: a search or one to resume, but for backend, communicator and depth."""
+        """``begin``: a search or one to resume, but for backend and depth."""
         backend = get_backend("cpu", self.options.threads)
         with self.clock.phase("compile"):
             self.executor.step("compile", backend.warm_up, [graph])
         with self.clock.phase("search"):
             depth = self.options.max_depth
-            search = [lambda: begin(backend, SingleCommunicator(), depth)]
+            search = [lambda: begin(backend, depth)]
             return self.executor.step("search", lambda run: run(), search, need)[0]
 
     def fits(self, need: int) -> bool:

@@ -1,4 +1,4 @@
-"""Bulk-synchronous supersteps: one level of a search each, until nothing more is found."""
+"""Supersteps of one rank alone: one level of a search each, until nothing more is found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..kernels.backend import Backend, SearchState, Work
 from ..kernels.graph import Graph
 from .checkpoint import Checkpoint
-from .communicator import Communicator
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
 
@@ -58,7 +57,6 @@ def search(
     graph: Graph,
     source: int,
     backend: Backend,
-    communicator: Communicator,
     max_depth: int | None = None,
     direction: Callable[[int, int, int], Direction] = choose,
     checkpoint: Checkpoint | None = None,
@@ -72,7 +70,7 @@ def search(
     if saved is not None:
         state = SearchState.saved(graph, saved.distance, saved.parent, saved.level)
         steps = saved.supersteps
-        return resume(state, backend, communicator, max_depth, direction, checkpoint, steps)
+        return resume(state, backend, max_depth, direction, checkpoint, steps)
     forward = int(graph.offsets[source + 1]) - int(graph.offsets[source])
     backward = int(graph.reverse_offsets[source + 1]) - int(graph.reverse_offsets[source])
     outlook = Outlook(
@@ -82,13 +80,12 @@ def search(
         unvisited_edges=graph.edges - backward,
     )
     state = backend.start(graph, source)
-    return _run(state, outlook, backend, communicator, max_depth, direction, checkpoint, [])
+    return _run(state, outlook, backend, max_depth, direction, checkpoint, [])
 
 
 def resume(
     state: SearchState,
     backend: Backend,
-    communicator: Communicator,
     max_depth: int | None = None,
     direction: Callable[[int, int, int], Direction] = choose,
     checkpoint: Checkpoint | None = None,
@@ -109,58 +106,54 @@ def resume(
         unvisited_edges=int(entering.sum(dtype=np.int64)),
     )
     steps = list(supersteps)
-    return _run(state, outlook, backend, communicator, max_depth, direction, checkpoint, steps)
+    return _run(state, outlook, backend, max_depth, direction, checkpoint, steps)
 
 
 def _run(
     state: SearchState,
     outlook: Outlook,
     backend: Backend,
-    communicator: Communicator,
     max_depth: int | None,
     direction: Callable[[int, int, int], Direction],
     checkpoint: Checkpoint | None,
     supersteps: list[SuperstepRecord],
 ) -> Found:
     frontier, forward, unvisited, unvisited_edges = outlook
-    leaving = forward  # of this rank's part of the frontier
     while frontier and forward and (max_depth is None or state.level < max_depth):
         started = time.perf_counter()
         towards = direction(forward, unvisited, unvisited_edges)
         level = state.level
         if towards == "pull":
             works = [backend.pull(state)]
-        else:  # several ranks have to meet after every level
-            levels = _LEVELS_AT_ONCE if communicator.size == 1 else 1
+        else:
+            levels = _LEVELS_AT_ONCE
             if max_depth is not None:
                 levels = min(levels, max_depth - level)
-            works = backend.push(state, leaving, levels)
+            works = backend.push(state, forward, levels)
         # Levels that were done at once share their time: no clock is that fine.
         seconds = (time.perf_counter() - started) / len(works)
         for work in works:
             level += 1
-            total = communicator.sum(work)
-            leaving = work.forward
-            supersteps.append(superstep_record(level, towards, frontier, total, seconds))
-            frontier = total.found
-            forward = total.forward
-            unvisited -= total.found
-            unvisited_edges -= total.backward
+            supersteps.append(superstep_record(level, towards, frontier, work, seconds))
+            frontier = work.found
+            forward = work.forward
+            unvisited -= work.found
+            unvisited_edges -= work.backward
         if checkpoint and checkpoint.due():
             checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return Found(state.distance, state.parent, supersteps)
 
 
 def superstep_record(
-    level: int, direction: str, frontier: int, total: Work, seconds: float
+    level: int, direction: str, frontier: int, work: Work, seconds: float
 ) -> SuperstepRecord:
     """The record of a superstep that read nothing from disk and sent nothing."""
     return SuperstepRecord(
         level=level,
         direction={"all": direction},
         frontier=frontier,
-        found=total.found,
-        edges_examined=total.examined,
+        found=work.found,
+        edges_examined=work.examined,
         bytes_read=0,
         blocks_skipped=0,
         bytes_sent={},

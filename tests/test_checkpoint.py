@@ -20,7 +20,6 @@ from delegraph.partition.edges import open_edges
 from delegraph.pipeline import checkpoint, search_edges
 from delegraph.pipeline.build import Resources, build_store
 from delegraph.pipeline.checkpoint import Checkpoint
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.execute import Executor
 from delegraph.pipeline.prepare import BuildOptions
 from delegraph.pipeline.stream_search import stream_search
@@ -39,7 +38,7 @@ def folders(tmp_path_factory):
 def in_memory(graph, source, max_depth, saved):
     backend = get_backend("cpu", 2)
     made = make_graph(*graph)
-    return search(made, source, backend, SingleCommunicator(), max_depth, checkpoint=saved)
+    return search(made, source, backend, max_depth, checkpoint=saved)
 
 
 def by_scans(graph, source, max_depth, saved):
@@ -52,9 +51,7 @@ def by_scans(graph, source, max_depth, saved):
         return Found(state.distance, state.parent, steps)
     begun = state.by_rows(Team(2))
     backend = get_backend("cpu", 2)
-    return resume(
-        begun, backend, SingleCommunicator(), max_depth, checkpoint=saved, supersteps=steps
-    )
+    return resume(begun, backend, max_depth, checkpoint=saved, supersteps=steps)
 
 
 @pytest.mark.parametrize("way", [in_memory, by_scans])

@@ -16,7 +16,6 @@ from delegraph.kernels.check import Violations, check_edges, check_joined, check
 from delegraph.kernels.edge_search import EdgeSearch
 from delegraph.kernels.graph import Graph
 from delegraph.kernels.team import Team
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.direction import choose
 from delegraph.pipeline.superstep import resume, search
 
@@ -83,7 +82,6 @@ def test_search_against_definition(name, backend, threads, graph, data):
         make_graph(*graph),
         source,
         get_backend(backend, threads),
-        SingleCommunicator(),
         direction=DIRECTIONS[name],
     )
     assert found.distance.tolist() == expected.tolist()
@@ -102,7 +100,7 @@ def test_shared_work_is_right_every_time(name, directed):
     expected = reference.distances(src, dst, vertices, 5, directed)
     backend = get_backend("cpu", 4)
     for _ in range(10):
-        found = search(graph, 5, backend, SingleCommunicator(), direction=DIRECTIONS[name])
+        found = search(graph, 5, backend, direction=DIRECTIONS[name])
         assert np.array_equal(found.distance, expected)
         assert not violations_of(src, dst, directed, found.distance, found.parent, 5)
 
@@ -147,7 +145,7 @@ def test_scans_then_rows_against_definition(graph, data, scans, threads):
     for _ in range(scans):
         state.advance(Team(threads))
     backend = get_backend("cpu", threads)
-    found = resume(state.by_rows(Team(threads)), backend, SingleCommunicator())
+    found = resume(state.by_rows(Team(threads)), backend)
     assert found.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, found.distance, found.parent, source)
 
@@ -160,7 +158,7 @@ def test_depth_limit(graph, data, max_depth):
     expected = reference.distances(src, dst, vertices, source, directed)
     expected[expected > max_depth] = -1
     backend = get_backend("cpu")
-    found = search(make_graph(*graph), source, backend, SingleCommunicator(), max_depth)
+    found = search(make_graph(*graph), source, backend, max_depth)
     assert found.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, found.distance, found.parent, source, max_depth)
 
@@ -172,7 +170,7 @@ def test_backends_count_the_same_work(towards):
     counted = {}
     for name in ("reference", "cpu"):
         backend = get_backend(name)
-        found = search(graph, 1, backend, SingleCommunicator(), direction=DIRECTIONS[towards])
+        found = search(graph, 1, backend, direction=DIRECTIONS[towards])
         counted[name] = [
             (step["level"], step["frontier"], step["found"], step["edges_examined"])
             for step in found.supersteps
@@ -183,7 +181,7 @@ def test_backends_count_the_same_work(towards):
 def test_large_frontiers_take_both_directions():
     src, dst = random_edges(7, 60_000, 600_000)
     graph = make_graph(src, dst, 60_000, directed=False)
-    found = search(graph, 5, get_backend("cpu"), SingleCommunicator())
+    found = search(graph, 5, get_backend("cpu"))
     assert {step["direction"]["all"] for step in found.supersteps} == {"push", "pull"}
 
 
@@ -195,7 +193,7 @@ def test_wide_offsets():
     wide = Graph.undirected(offsets, graph.targets)
     expected = reference.distances(src, dst, 300, 1)
     for direction in DIRECTIONS.values():
-        found = search(wide, 1, get_backend("cpu", 2), SingleCommunicator(), direction=direction)
+        found = search(wide, 1, get_backend("cpu", 2), direction=direction)
         assert np.array_equal(found.distance, expected)
 
 

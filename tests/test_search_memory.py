@@ -37,7 +37,6 @@ def held(name):
 from delegraph.kernels.backend import get_backend
 from delegraph.kernels.team import Team
 from delegraph.partition.store import open_store
-from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.execute import Executor
 from delegraph.pipeline.result import ResultInfo, write_result
 from delegraph.pipeline.store_names import StoreNames
@@ -51,7 +50,7 @@ def streamed(store):
 
 def loaded(store):
     graph = store.graph(Team({threads}))
-    return search(graph, 0, get_backend("cpu", {threads}), SingleCommunicator())
+    return search(graph, 0, get_backend("cpu", {threads}))
 
 def named(store):
     names = StoreNames(store, Team({threads}))

@@ -1,0 +1,157 @@
+"""Visits along one subgraph of a partition: what a rank of a search does in a superstep.
+
+The visits of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster, section V): along
+dd, dn and nd every target's state is at hand; along nn a target belongs to any partition and is
+sent to it. State is by the local ids of the subgraph's rows and targets; parents are global ids.
+
+All run on several threads at once. A vertex belongs to the thread that sets its bit in ``found``.
+"""
+
+import numpy as np
+from numba import njit
+
+from .bitmap import contains, mask
+from .intrinsics import trailing_zeros
+from .numbering import to_global
+from .push import claim
+
+
+@njit(nogil=True, cache=True)
+def push_rows(offsets, targets, queue, rows, visited, found, parent):
+    """Follow the edges of the rows in ``queue``.
+
+    queue: uint32, rows of the frontier. rows: Numbering. visited, found: bitmaps, by target, as is
+    parent: uint32. Returns (found, examined): vertices, edges.
+    """
+    new = 0
+    examined = 0
+    for i in range(queue.shape[0]):
+        u = queue[i]
+        first = np.int64(offsets[u])
+        last = np.int64(offsets[np.int64(u) + 1])
+        examined += last - first
+        for e in range(first, last):
+            v = targets[e]
+            if not contains(visited, v) and claim(found, v):
+                parent[v] = to_global(rows, u)
+                new += 1
+    return new, examined
+
+
+@njit(nogil=True, cache=True)
+def pull_rows(offsets, targets, first, last, numbering, reached, visited, found, parent):
+    """Let the unvisited ones of the rows ``first <= v < last`` look for a parent.
+
+    The rows are incoming edges: their targets are the candidates, numbered by ``numbering``.
+    reached: bitmap of the visited ones of these. visited, found, parent: by row. Returns as
+    push_rows.
+    """
+    new = 0
+    examined = 0
+    for row in range(first, last):
+        v = np.uint32(row)
+        if contains(visited, v) or contains(found, v):
+            continue
+        for e in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
+            examined += 1
+            u = targets[e]
+            if contains(reached, u):
+                if claim(found, v):
+                    parent[v] = to_global(numbering, u)
+                    new += 1
+                break
+    return new, examined
+
+
+@njit(nogil=True, cache=True)
+def push_away(offsets, targets, queue, rows, sent, away, parents):
+    """Follow edges whose targets are global ids, each target once in a search.
+
+    sent: bitmap over all vertices. away, parents: uint32, receive the targets and their parents;
+    they hold as many as the rows of ``queue`` have edges. Returns (found, examined).
+    """
+    new = 0
+    examined = 0
+    for i in range(queue.shape[0]):
+        u = queue[i]
+        first = np.int64(offsets[u])
+        last = np.int64(offsets[np.int64(u) + 1])
+        examined += last - first
+        for e in range(first, last):
+            v = targets[e]
+            if claim(sent, v):
+                away[new] = v
+                parents[new] = to_global(rows, u)
+                new += 1
+    return new, examined
+
+
+@njit(nogil=True, cache=True)
+def sort_by_partition(away, parents, partitions, starts, local, sorted_parents):
+    """Bin vertices by their partition, and number them as it does: 32 bits are enough there.
+
+    starts: int64 (partitions + 1,), receives where each partition's begin in ``local`` and
+    ``sorted_parents``, both uint32, of the length of ``away``.
+    """
+    starts[:] = 0
+    for i in range(away.shape[0]):
+        starts[np.int64(away[i]) % partitions + 1] += 1
+    for p in range(partitions):
+        starts[p + 1] += starts[p]
+    at = starts[:-1].copy()
+    for i in range(away.shape[0]):
+        p = np.int64(away[i]) % partitions
+        local[at[p]] = np.int64(away[i]) // partitions
+        sorted_parents[at[p]] = parents[i]
+        at[p] += 1
+
+
+@njit(nogil=True, cache=True)
+def admit(vertices, visited, found):
+    """Put those of ``vertices`` into ``found`` that are not visited."""
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        if not contains(visited, v):
+            found[v >> np.uint32(6)] |= mask(v)
+
+
+@njit(nogil=True, cache=True)
+def enter(found, visited, queue):
+    """Move ``found`` into ``visited``; write its vertices, rising, and return how many."""
+    count = 0
+    for w in range(found.shape[0]):
+        word = found[w]
+        if word == 0:
+            continue
+        found[w] = 0
+        visited[w] |= word
+        while word:
+            queue[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
+            count += 1
+            word &= word - np.uint64(1)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def rows_with_edges(offsets, queue):
+    """(rows, edges): how many of the rows in ``queue`` have edges, and these."""
+    rows = 0
+    edges = 0
+    for i in range(queue.shape[0]):
+        u = np.int64(queue[i])
+        degree = np.int64(offsets[u + 1]) - np.int64(offsets[u])
+        rows += degree > 0
+        edges += degree
+    return rows, edges
+
+
+@njit(nogil=True, cache=True)
+def adopt(vertices, candidates, level, distance, parent, unreached):
+    """Take a parent for each vertex that was found at ``level`` and has none yet.
+
+    vertices, candidates: uint32, of one length.
+    """
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        if distance[v] == level and parent[v] == unreached:
+            parent[v] = candidates[i]

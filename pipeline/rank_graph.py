@@ -1,0 +1,192 @@
+"""What a rank holds of a graph: whole partitions, and a copy of the delegates.
+
+The delegate layout (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, Algorithm
+1): rank r of R holds the partitions p with p mod R = r. What belongs to delegates is there once,
+however many partitions the rank holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import bitmap
+from ..kernels.graph import UNREACHED
+from ..kernels.numbering import Numbering, by_rule, by_table
+from ..kernels.team import Team
+from ..kernels.visit import enter, rows_with_edges
+from ..partition.layout import kept_subgraphs, local_rows
+from ..partition.store import Store, stem_of
+from .streamed_graph import reverse_of
+
+
+class Rows(NamedTuple):
+    """Compressed sparse rows."""
+
+    offsets: NDArray[np.unsignedinteger]
+    targets: NDArray[np.uint32]
+
+
+class Pullable(NamedTuple):
+    """Rows that have edges, and those edges: of a flow, what its pull can still find."""
+
+    rows: int
+    edges: int
+
+
+class Vertices:
+    """The state of the delegates, or of the normal vertices of one partition.
+
+    numbering: their global ids. visited, found: bitmaps; found: in this superstep. distance: int32,
+    -1 where unreached. parent: uint32, global ids, UNREACHED where not known here. frontier:
+    uint32, local ids, rising.
+    """
+
+    def __init__(self, count: int, numbering: Numbering) -> None:
+        self.count = count
+        self.numbering = numbering
+        self.visited = bitmap.empty(count)
+        self.found = np.zeros_like(self.visited)
+        self.distance = np.full(count, -1, np.int32)
+        self.parent = np.full(count, UNREACHED, np.uint32)
+        self.frontier = np.empty(0, np.uint32)
+        self._queue = np.empty(count, np.uint32)
+
+    def begin(self, vertex: int) -> None:
+        self.found[vertex // bitmap.WORD] |= np.uint64(1 << vertex % bitmap.WORD)
+        self.advance(0)
+
+    def advance(self, level: int) -> None:
+        """What was found becomes the frontier, at distance ``level``."""
+        count = enter(self.found, self.visited, self._queue)
+        self.frontier = self._queue[:count].copy()
+        self.distance[self.frontier] = level
+
+
+@dataclass
+class Flow:
+    """A subgraph of a partition: what carries a search from its rows to its targets.
+
+    backward: rows of the targets, to pull along; None where it only pushes. targets: None for
+    those of nn, which belong to any partition.
+    """
+
+    name: str
+    forward: Rows
+    backward: Rows | None
+    rows: Vertices
+    targets: Vertices | None
+    pullable: Pullable
+
+    @property
+    def leaving(self) -> int:
+        """Edges from the frontier."""
+        return int(rows_with_edges(self.forward.offsets, self.rows.frontier)[1])
+
+    def enter(self) -> None:
+        """The targets' frontier is no longer there for a pull to find."""
+        if self.backward is not None and self.targets is not None:
+            rows, edges = rows_with_edges(self.backward.offsets, self.targets.frontier)
+            left = self.pullable
+            self.pullable = Pullable(left.rows - int(rows), left.edges - int(edges))
+
+
+@dataclass
+class Part:
+    """A partition that a rank holds."""
+
+    number: int
+    normals: Vertices
+    flows: list[Flow]
+
+
+@dataclass
+class RankGraph:
+    """partitions: of the whole graph. sent: bitmap over all vertices, those sent away."""
+
+    rank: int
+    ranks: int
+    partitions: int
+    vertices: int
+    delegates: Vertices
+    parts: list[Part]
+    sent: NDArray[np.uint64]
+
+    @classmethod
+    def load(cls, store: Store, rank: int, ranks: int, team: Team) -> RankGraph:
+        """Reads and verifies the partitions of a rank."""
+        info = store.info
+        table = store.delegates(team)
+        delegates = Vertices(len(table), by_table(table))
+        parts = []
+        for p in range(rank, info.partitions, ranks):
+            normals = Vertices(
+                local_rows(info.vertices, info.partitions, p), by_rule(info.partitions, p)
+            )
+            names = kept_subgraphs(info.partitions, info.directed)
+            rows = {name: Rows(*store.subgraph(p, name, team)) for name in names}
+            kinds = {"n": normals, "d": delegates}
+            flows = []
+            for name in kept_subgraphs(info.partitions, directed=False):
+                backward = rows[reverse_of(name, info.directed)] if name != "nn" else None
+                flows.append(
+                    Flow(
+                        name,
+                        rows[name],
+                        backward,
+                        kinds[name[0]],
+                        kinds[name[1]] if name != "nn" else None,
+                        _pullable(backward),
+                    )
+                )
+            parts.append(Part(p, normals, flows))
+        sent = bitmap.empty(info.vertices)
+        return cls(rank, ranks, info.partitions, info.vertices, delegates, parts, sent)
+
+    @property
+    def flows(self) -> list[Flow]:
+        return [flow for part in self.parts for flow in part.flows]
+
+    @property
+    def kinds(self) -> list[Vertices]:
+        """The state of the delegates and of each partition's normal vertices."""
+        return [self.delegates, *(part.normals for part in self.parts)]
+
+    def begin(self, source: int) -> None:
+        """source: a global id; every rank is told."""
+        place = np.flatnonzero(self.delegates.numbering.table == source)
+        if len(place):
+            self.delegates.begin(int(place[0]))
+        else:
+            for part in self.parts:
+                if source % self.partitions == part.number:
+                    part.normals.begin(source // self.partitions)
+        for flow in self.flows:
+            flow.enter()
+
+    def parts_of(self, rank: int) -> range:
+        return range(rank, self.partitions, self.ranks)
+
+
+def rank_bytes(store: Store, rank: int, ranks: int) -> int:
+    """Bytes that loading and searching a rank's share holds at most."""
+    info = store.info
+    parts = range(rank, info.partitions, ranks)
+    names = kept_subgraphs(info.partitions, info.directed)
+    prefixes = tuple(f"{stem_of(p, name)}." for p in parts for name in names)
+    graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+    held = info.delegates + sum(local_rows(info.vertices, info.partitions, p) for p in parts)
+    # Distance, parent, frontier and the next one, two bitmaps; the bitmap of what was sent.
+    state = held * (4 * 4) + held // 4 + info.vertices // 8 + 4 * info.delegates
+    # A target along nn stands, with its parent, in the list that is made, sorted, and kept.
+    nn = sum(store.files[file].bytes for p in parts for file in store.shards(p, "nn"))
+    return graph + state + 6 * min(nn, 4 * info.vertices)
+
+
+def _pullable(rows: Rows | None) -> Pullable:
+    if rows is None:
+        return Pullable(0, 0)
+    return Pullable(int(np.count_nonzero(np.diff(rows.offsets))), int(rows.offsets[-1]))

@@ -1,0 +1,315 @@
+"""Supersteps of a rank: visits along its subgraphs, then one message to every other rank.
+
+Of a superstep a message says which delegates its sender found, and which normal vertices of the
+receiver's partitions it found along nn, each as a list or, where that is shorter, as a bitmap. So
+all ranks know all delegates again, and whether anything was found at all. Directions are each
+rank's own choice, a subgraph of a partition at a time: pushing along the one and pulling along the
+reverse of another finds the same vertices. Parents of vertices that were sent follow once, at the
+end (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, sections IV and V).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import bitmap
+from ..kernels.graph import UNREACHED
+from ..kernels.team import Team
+from ..kernels.visit import admit, adopt, pull_rows, push_away, push_rows, sort_by_partition
+from .communicator import Communicator, Failure, Message, RankError
+from .direction import Direction, choose
+from .metrics import SuperstepRecord
+from .rank_graph import Flow, RankGraph, Rows, Vertices
+
+_ROWS_A_TURN = 1 << 14
+_NOTHING = np.empty(0, np.uint32)
+
+
+class _Sent(NamedTuple):
+    """Normal vertices that passed between two ranks in one superstep, of one partition.
+
+    vertices: local ids. parents: of what was sent away; of what came, not known until the end.
+    """
+
+    level: int
+    partition: int
+    vertices: NDArray[np.uint32]
+    parents: NDArray[np.uint32]
+
+
+@dataclass
+class RankFound:
+    """What a rank found. supersteps: of all ranks together; on rank 0 alone."""
+
+    graph: RankGraph
+    supersteps: list[SuperstepRecord]
+
+
+def search_rank(
+    graph: RankGraph,
+    source: int,
+    communicator: Communicator,
+    team: Team,
+    max_depth: int | None = None,
+) -> RankFound:
+    """Breadth-first search from ``source`` (a global id), with all other ranks.
+
+    Afterwards the parents of this rank's normal vertices are complete and, on rank 0, those of the
+    delegates. Raises RankError where this rank or another one fails; then all of them do.
+    """
+    search = _RankSearch(graph, communicator, team)
+    try:
+        return search.run(source, max_depth)
+    except RankError as error:
+        failure = error.failure._replace(superstep=error.failure.superstep or search.level)
+        communicator.abort(failure)
+        raise RankError(failure) from error
+    except BaseException as error:
+        told = f"failed: {type(error).__name__}: {error}"
+        failure = Failure(communicator.rank, told, superstep=search.level)
+        communicator.abort(failure)
+        raise RankError(failure) from error
+
+
+class _RankSearch:
+    def __init__(self, graph: RankGraph, communicator: Communicator, team: Team) -> None:
+        self._graph = graph
+        self._communicator = communicator
+        self._team = team
+        self.level = 0  # of what is being found
+        self._went: list[list[_Sent]] = [[] for _ in range(communicator.size)]
+        self._came: list[list[_Sent]] = [[] for _ in range(communicator.size)]
+        self._counts: list[list[int]] = []
+        self._directions: list[dict[str, Direction]] = []
+        self._seconds: list[float] = []
+
+    def run(self, source: int, max_depth: int | None) -> RankFound:
+        self._graph.begin(source)
+        while max_depth is None or self.level < max_depth:
+            if not self._superstep():
+                break
+        return self._finish()
+
+    def _superstep(self) -> bool:
+        """Search one level; False if no rank found anything."""
+        graph, size = self._graph, self._communicator.size
+        began = time.perf_counter()
+        self.level += 1
+        found = examined = 0
+        directions: dict[str, Direction] = {}
+        away: list[_Sent] = []
+        for part in graph.parts:
+            for flow in part.flows:
+                if flow.targets is None:
+                    sent, looked = self._push_away(flow)
+                    away += sent
+                    found += sum(len(some.vertices) for some in sent)
+                else:
+                    directions[flow.name], new, looked = self._visit(flow, flow.targets)
+                    found += new
+                examined += looked
+        sizes = {"delegates": 0, "normals": 0, "control": 0}
+        by_rank: list[list[_Sent]] = [[] for _ in range(size)]
+        for sent in away:
+            by_rank[sent.partition % size].append(sent)
+        delegates = _as_list(graph.delegates.found)
+        messages = [self._message(found, delegates, some) for some in by_rank]
+        for rank, message in enumerate(messages):
+            self._went[rank] += by_rank[rank]
+            if rank != graph.rank:
+                _add_sizes(sizes, message)
+        anything = 0
+        for rank, message in enumerate(self._communicator.exchange(messages)):
+            anything += self._receive(rank, message)
+        for vertices in graph.kinds:
+            vertices.advance(self.level)
+        for flow in graph.flows:
+            flow.enter()
+        entered = sum(len(part.normals.frontier) for part in graph.parts)
+        if graph.rank == 0:  # all ranks have them; they count once
+            entered += len(graph.delegates.frontier)
+        self._counts.append([entered, examined, *sizes.values()])
+        self._directions.append({"nn": "push", **directions})
+        self._seconds.append(time.perf_counter() - began)
+        return anything > 0
+
+    def _visit(self, flow: Flow, targets: Vertices) -> tuple[Direction, int, int]:
+        """Direction, vertices found here, edges examined."""
+        forward = flow.forward
+        direction = choose(flow.leaving, *flow.pullable) if flow.backward else "push"
+        if not flow.leaving:
+            return direction, 0, 0
+        if direction == "pull":
+            assert flow.backward is not None
+            rows = flow.backward
+            done = self._team.map(
+                lambda first: pull_rows(
+                    *(rows.offsets, rows.targets, first, min(first + _ROWS_A_TURN, targets.count)),
+                    *(flow.rows.numbering, flow.rows.visited),
+                    *(targets.visited, targets.found, targets.parent),
+                ),
+                range(0, targets.count, _ROWS_A_TURN),
+            )
+        else:
+            done = self._team.map(
+                lambda queue: push_rows(
+                    *(forward.offsets, forward.targets, queue, flow.rows.numbering),
+                    *(targets.visited, targets.found, targets.parent),
+                ),
+                list(_pieces(flow.rows.frontier)),
+            )
+        return direction, sum(new for new, _ in done), sum(looked for _, looked in done)
+
+    def _push_away(self, flow: Flow) -> tuple[list[_Sent], int]:
+        """What was found along nn, by partition; edges examined."""
+        graph, forward = self._graph, flow.forward
+
+        def push(queue: NDArray[np.uint32]) -> tuple[NDArray, NDArray, int]:
+            edges = _edges_of(forward, queue)
+            away, parents = np.empty(edges, np.uint32), np.empty(edges, np.uint32)
+            count, looked = push_away(
+                *(forward.offsets, forward.targets, queue, flow.rows.numbering),
+                *(graph.sent, away, parents),
+            )
+            return away[:count], parents[:count], int(looked)
+
+        done = self._team.map(push, list(_pieces(flow.rows.frontier)))
+        away = np.concatenate([_NOTHING, *(some for some, _, _ in done)])
+        parents = np.concatenate([_NOTHING, *(some for _, some, _ in done)])
+        local, ordered = np.empty_like(away), np.empty_like(parents)
+        starts = np.empty(graph.partitions + 1, np.int64)
+        sort_by_partition(away, parents, graph.partitions, starts, local, ordered)
+        sent = [
+            self._sorted(_Sent(self.level, p, local[first:last], ordered[first:last]))
+            for p, (first, last) in enumerate(pairwise(starts.tolist()))
+            if first < last
+        ]
+        return sent, sum(looked for _, _, looked in done)
+
+    def _sorted(self, sent: _Sent) -> _Sent:
+        """By rising id where a bitmap will say which they are."""
+        if not _bitmap_is_shorter(len(sent.vertices), self._rows(sent.partition)):
+            return sent
+        order = np.argsort(sent.vertices)
+        return sent._replace(vertices=sent.vertices[order], parents=sent.parents[order])
+
+    def _rows(self, partition: int) -> int:
+        return -(-(self._graph.vertices - partition) // self._graph.partitions)
+
+    def _message(self, found: int, delegates: NDArray[np.uint32], sent: list[_Sent]) -> Message:
+        """Head: vertices found, delegates, and for each part its partition and vertices."""
+        parts = [(some.partition, len(some.vertices)) for some in sent]
+        head = np.array([found, len(delegates), *(n for part in parts for n in part)], np.int64)
+        return [
+            head,
+            _packed(delegates, self._graph.delegates.count),
+            *(_packed(some.vertices, self._rows(some.partition)) for some in sent),
+        ]
+
+    def _receive(self, rank: int, message: Message) -> int:
+        """Enter what a rank sent; how much it found."""
+        head, delegates, *parts = message
+        found, count, *places = head.tolist()
+        ours = {part.number: part.normals for part in self._graph.parts}
+        told = _unpacked(delegates, count, self._graph.delegates.count)
+        admit(told, self._graph.delegates.visited, self._graph.delegates.found)
+        for packed, partition, count in zip(parts, places[::2], places[1::2], strict=True):
+            vertices = _unpacked(packed, count, self._rows(partition))
+            admit(vertices, ours[partition].visited, ours[partition].found)
+            self._came[rank].append(_Sent(self.level, partition, vertices, _NOTHING))
+        return found
+
+    def _finish(self) -> RankFound:
+        """Exchange the parents of what was sent, and what rank 0 has to know."""
+        graph, size = self._graph, self._communicator.size
+        known = np.flatnonzero(graph.delegates.parent != UNREACHED).astype(np.uint32)
+        own = [known, graph.delegates.parent[known], np.array(self._counts, np.int64)]
+        messages: list[Message] = [
+            [np.concatenate([_NOTHING, *(sent.parents for sent in self._went[rank])])]
+            + (own if rank == 0 else [])
+            for rank in range(size)
+        ]
+        ours = {part.number: part.normals for part in graph.parts}
+        counts = np.zeros((len(self._counts), 5), np.int64)
+        for rank, message in enumerate(self._communicator.exchange(messages)):
+            at = 0
+            for came in self._came[rank]:
+                parents = message[0][at : at + len(came.vertices)]
+                at += len(parents)
+                normals = ours[came.partition]
+                adopt(
+                    *(came.vertices, parents, came.level),
+                    *(normals.distance, normals.parent, UNREACHED),
+                )
+            if graph.rank == 0:
+                places, parents, theirs = message[1:]
+                graph.delegates.parent[places] = parents
+                counts += theirs.reshape(counts.shape)
+        return RankFound(graph, list(self._records(counts)) if graph.rank == 0 else [])
+
+    def _records(self, counts: NDArray[np.int64]) -> Iterator[SuperstepRecord]:
+        """Of all supersteps that had a frontier; directions and seconds are rank 0's."""
+        frontier = 1
+        for i, (found, examined, *sent) in enumerate(counts.tolist()):
+            if not frontier or not (found or examined):
+                return
+            yield SuperstepRecord(
+                level=i + 1,
+                direction=dict(self._directions[i]),
+                frontier=frontier,
+                found=found,
+                edges_examined=examined,
+                bytes_read=0,
+                blocks_skipped=0,
+                bytes_sent=dict(zip(("delegates", "normals", "control"), sent, strict=True)),
+                seconds=self._seconds[i],
+            )
+            frontier = found
+
+
+def _edges_of(rows: Rows, queue: NDArray[np.uint32]) -> int:
+    return int((rows.offsets[queue + np.uint32(1)] - rows.offsets[queue]).sum(dtype=np.int64))
+
+
+def _pieces(queue: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
+    for first in range(0, len(queue), _ROWS_A_TURN):
+        yield queue[first : first + _ROWS_A_TURN]
+
+
+def _as_list(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """The vertices of a bitmap, rising."""
+    count = int(np.bitwise_count(words).sum())
+    vertices = np.empty(count, np.uint32)
+    bitmap.difference(words, np.zeros_like(words), vertices)
+    return vertices
+
+
+def _bitmap_is_shorter(count: int, of: int) -> bool:
+    return 4 * count > 8 * -(-of // bitmap.WORD)
+
+
+def _packed(vertices: NDArray[np.uint32], of: int) -> NDArray:
+    """Some of so many vertices as a list or, if that is shorter, a bitmap; the latter is rising."""
+    if not _bitmap_is_shorter(len(vertices), of):
+        return vertices
+    words = np.zeros(-(-of // bitmap.WORD), np.uint64)
+    admit(vertices, words, words)
+    return words
+
+
+def _unpacked(packed: NDArray, count: int, of: int) -> NDArray[np.uint32]:
+    return _as_list(packed) if _bitmap_is_shorter(count, of) else packed
+
+
+def _add_sizes(sizes: dict[str, int], message: Sequence[NDArray]) -> None:
+    head, delegates, *normals = message
+    sizes["control"] += head.nbytes
+    sizes["delegates"] += delegates.nbytes
+    sizes["normals"] += sum(part.nbytes for part in normals)

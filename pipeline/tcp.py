@@ -1,0 +1,222 @@
+"""Ranks in processes of their own that talk over TCP, by the library that Dask's workers use.
+
+Every rank listens, and connects to every other one; what it sends goes over its own connections.
+A thread runs these, so that a rank shows that it is alive while it computes: a peer that has not
+for ``timeout`` seconds is lost, however long a superstep takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from distributed.comm.core import CommClosedError, connect, listen
+from distributed.protocol.serialize import to_serialize
+
+from .communicator import Failure, Message, RankError
+
+Result = TypeVar("Result")
+
+_SIGNS = 8  # of life, within the timeout
+_LOOK_SECONDS = 0.05
+
+
+class TcpCommunicator:
+    """One rank; ``address``: where the others reach it.
+
+    session: of the search; what belongs to another one is turned away. host: to listen at, as
+    "tcp://127.0.0.1". arguments: of connections (a Dask worker's security).
+    """
+
+    def __init__(
+        self,
+        session: str,
+        rank: int,
+        size: int,
+        host: str,
+        timeout: float,
+        arguments: tuple[dict[str, Any], dict[str, Any]] = ({}, {}),
+    ) -> None:
+        self.rank = rank
+        self.size = size
+        self._session = session
+        self._timeout = timeout
+        self._listen_arguments, self._connect_arguments = arguments
+        self._boxes: list[queue.SimpleQueue[Message]] = [queue.SimpleQueue() for _ in range(size)]
+        self._seen = [time.monotonic()] * size
+        self._failure: Failure | None = None
+        self._gone: set[int] = set()  # that have said goodbye
+        self._incoming: set[Any] = set()
+        self._outgoing: dict[int, Any] = {}
+        self._locks: dict[int, asyncio.Lock] = {}
+        self._beating: asyncio.Task[None] | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._listener = self._call(self._listen(host)).result()
+        self.address: str = self._listener.contact_address
+
+    def join(self, addresses: Sequence[str]) -> None:
+        """Meet all others, whose addresses stand by rank. Raises RankError."""
+        self._seen = [time.monotonic()] * self.size
+        self._finish([self._call(self._connect(peer, addresses[peer])) for peer in self._others])
+        self._beating = self._call(self._begin_beating()).result()
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        sending = [
+            self._call(self._send(peer, {"op": "data", "data": to_serialize(messages[peer])}))
+            for peer in self._others
+        ]
+        came = [
+            messages[peer] if peer == self.rank else self._take(peer) for peer in range(self.size)
+        ]
+        self._finish(sending)
+        return came
+
+    def abort(self, failure: Failure) -> None:
+        self._fail(failure)
+        told = {"op": "abort", "failure": list(failure)}
+        telling = [self._call(self._send(peer, told)) for peer in self._others]
+        self._wait(telling)
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self._wait([self._call(self._send(peer, {"op": "bye"})) for peer in self._others])
+        self._wait([self._call(self._hang_up())])
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(self._timeout)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    @property
+    def _others(self) -> list[int]:
+        return [peer for peer in range(self.size) if peer != self.rank]
+
+    def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _take(self, peer: int) -> Message:
+        while True:
+            try:
+                return self._boxes[peer].get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                self._check()
+
+    def _finish(self, calls: Sequence[Future[None]]) -> None:
+        """Wait until calls are done. Raises RankError."""
+        for call in calls:
+            while not call.done():
+                with contextlib.suppress(TimeoutError):
+                    call.exception(_LOOK_SECONDS)
+                self._check()
+        self._check()
+
+    def _wait(self, calls: Sequence[Future[None]]) -> None:
+        """Wait for calls that help if they succeed, but not for long."""
+        until = time.monotonic() + min(1.0, self._timeout)
+        for call in calls:
+            with contextlib.suppress(Exception):
+                call.result(max(0.0, until - time.monotonic()))
+            call.cancel()
+
+    def _check(self) -> None:
+        """Raise RankError if a rank has failed, or has not shown that it is alive for too long."""
+        if self._failure is None:
+            now = time.monotonic()
+            for peer in self._others:
+                silent = now - self._seen[peer]
+                if silent > self._timeout and peer not in self._gone:
+                    self._fail(Failure(peer, f"has not been heard of for {silent:.0f} s", True))
+        if self._failure is not None:
+            raise RankError(self._failure)
+
+    def _fail(self, failure: Failure) -> None:
+        if self._failure is None:
+            self._failure = failure
+
+    # What follows runs in the loop's thread.
+
+    async def _listen(self, host: str) -> Any:
+        begun: Any = listen(f"{host}:0", self._receive, **self._listen_arguments)
+        return await begun
+
+    async def _connect(self, peer: int, address: str) -> None:
+        try:
+            comm = await connect(address, timeout=self._timeout, **self._connect_arguments)
+            self._locks[peer] = asyncio.Lock()
+            self._outgoing[peer] = comm
+            await comm.write({"session": self._session, "rank": self.rank})
+        except OSError as error:  # and what distributed makes of it
+            self._fail(Failure(peer, f"cannot be reached: {error}", True))
+
+    async def _begin_beating(self) -> asyncio.Task[None]:
+        return asyncio.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._timeout / _SIGNS)
+            for peer in self._others:
+                if not self._locks[peer].locked():  # what is being sent is a sign, too
+                    await self._send(peer, {"op": "alive"})
+
+    async def _send(self, peer: int, message: dict[str, Any]) -> None:
+        if peer not in self._outgoing:
+            return
+        try:
+            async with self._locks[peer]:
+                await self._outgoing[peer].write(message)
+        except OSError:
+            self._lose(peer)
+
+    async def _receive(self, comm: Any) -> None:
+        """Take what comes over a connection that another rank has made."""
+        self._incoming.add(comm)
+        peer = None
+        try:
+            hello = await comm.read()
+            if hello.get("session") != self._session:
+                return
+            peer = hello["rank"]
+            while True:
+                message = await comm.read()
+                self._seen[peer] = time.monotonic()
+                if message["op"] == "data":
+                    self._boxes[peer].put([_writable(array) for array in message["data"]])
+                elif message["op"] == "abort":
+                    self._fail(Failure(*message["failure"]))
+                elif message["op"] == "bye":
+                    self._gone.add(peer)
+        except (OSError, CommClosedError):
+            if peer is not None:
+                self._lose(peer)
+        finally:
+            self._incoming.discard(comm)
+            comm.abort()
+
+    def _lose(self, peer: int) -> None:
+        if peer not in self._gone:
+            self._fail(Failure(peer, "is gone", True))
+
+    async def _hang_up(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+        self._gone.update(self._others)
+        self._listener.stop()
+        for comm in [*self._outgoing.values(), *self._incoming]:
+            comm.abort()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+
+def _writable(array: Any) -> Any:
+    """Kernels are compiled for arrays that can be written to."""
+    return array if array.flags.writeable else array.copy()

@@ -1,0 +1,177 @@
+"""One protocol, one suite: whatever ranks talk over, they get the same, or all fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.pipeline.communicator import (
+    Communicator,
+    Failure,
+    RankError,
+    SingleCommunicator,
+    ThreadGroup,
+)
+from delegraph.pipeline.tcp import TcpCommunicator
+
+KINDS = ["threads", "tcp"]
+
+
+@contextmanager
+def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[Communicator]]:
+    if kind == "threads":
+        yield list(ThreadGroup(size).communicators)
+        return
+    host = "tcp://127.0.0.1"
+    ranks = [TcpCommunicator("a session", rank, size, host, timeout) for rank in range(size)]
+    with ThreadPoolExecutor(size) as pool:
+        list(pool.map(lambda rank: rank.join([other.address for other in ranks]), ranks))
+    try:
+        yield list(ranks)
+    finally:
+        with ThreadPoolExecutor(size) as pool:
+            list(pool.map(lambda rank: rank.close(), ranks))
+
+
+def run(ranks: list[Communicator], work: Callable[[Communicator], Any]) -> list[Any]:
+    """What ``work`` gives on each rank; its exception, where it raises."""
+
+    def one(rank: Communicator) -> Any:
+        try:
+            return work(rank)
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(len(ranks)) as pool:
+        return list(pool.map(one, ranks))
+
+
+def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
+    """Of several types, some arrays empty, some large."""
+    rng = np.random.default_rng([sender, receiver, step])
+    return [
+        np.array([sender, receiver, step], np.int64),
+        rng.integers(0, 2**32, rng.integers(0, 3) * 50_000, np.uint32),
+        rng.integers(0, 2**63, 5, np.uint64),
+    ][: 1 + step % 3]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_everyone_gets_what_was_sent(kind, size):
+    def work(communicator: Communicator) -> None:
+        own = communicator.rank
+        for step in range(20):
+            came = communicator.exchange([message(own, peer, step) for peer in range(size)])
+            for peer in range(size):
+                wanted = message(peer, own, step)
+                assert len(came[peer]) == len(wanted)
+                for array, other in zip(came[peer], wanted, strict=True):
+                    assert array.dtype == other.dtype
+                    assert np.array_equal(array, other)
+                    assert array.flags.writeable
+
+    with communicators(kind, size) as ranks:
+        assert run(ranks, work) == [None] * size
+
+
+def test_a_single_rank_gets_its_own():
+    one = SingleCommunicator()
+    assert (one.rank, one.size) == (0, 1)
+    sent = [message(0, 0, 2)]
+    assert one.exchange(sent) == sent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_failure_reaches_all(kind):
+    failure = Failure(1, "has had enough", superstep=3)
+
+    def work(communicator: Communicator) -> None:
+        for step in range(10):
+            if communicator.rank == 1 and step == 3:
+                communicator.abort(failure)
+                raise ValueError
+            communicator.exchange([message(0, 0, 0)] * 3)
+
+    with communicators(kind, 3) as ranks:
+        began = time.monotonic()
+        ended = run(ranks, work)
+        assert time.monotonic() - began < 5
+    assert [getattr(error, "failure", None) for error in ended] == [failure, None, failure]
+
+
+def test_a_rank_that_is_gone():
+    """Its connections end."""
+    with communicators("tcp", 3) as ranks:
+
+        def work(communicator: Communicator) -> None:
+            if communicator.rank == 2:
+                assert isinstance(communicator, TcpCommunicator)
+                for comm in communicator._outgoing.values():
+                    communicator._loop.call_soon_threadsafe(comm.abort)
+            else:
+                communicator.exchange([[], [], []])
+
+        began = time.monotonic()
+        ended = run(ranks[:], work)
+        assert time.monotonic() - began < 5
+    assert [error.failure[:1] + error.failure[2:3] for error in ended[:2]] == [(2, True)] * 2
+
+
+def test_a_rank_that_stalls():
+    """It says nothing; the others do not wait for longer than the timeout."""
+    with communicators("tcp", 3, timeout=1.0) as ranks:
+
+        def work(communicator: Communicator) -> Failure | None:
+            if communicator.rank == 2:
+                assert isinstance(communicator, TcpCommunicator)
+                communicator._loop.call_soon_threadsafe(time.sleep, 3)
+                time.sleep(3.5)
+                return None
+            began = time.monotonic()
+            with pytest.raises(RankError) as raised:
+                communicator.exchange([[], [], []])
+            assert 0.8 < time.monotonic() - began < 2.5
+            return raised.value.failure
+
+        first, second, _ = run(ranks, work)
+    assert first == second == Failure(2, "has not been heard of for 1 s", lost=True)
+
+
+def test_a_slow_rank_is_waited_for():
+    """It computes for longer than the timeout, and is alive."""
+    with communicators("tcp", 2, timeout=0.8) as ranks:
+
+        def work(communicator: Communicator) -> int:
+            if communicator.rank == 1:
+                time.sleep(2.5)
+            return len(communicator.exchange([[], []]))
+
+        assert run(ranks, work) == [2, 2]
+
+
+def test_others_are_turned_away():
+    """Of another session; an address where nobody is."""
+    with communicators("tcp", 2) as ranks:
+        at = ranks[0]
+        assert isinstance(at, TcpCommunicator)
+        stranger = TcpCommunicator("another", 1, 2, "tcp://127.0.0.1", 1.0)
+        try:
+            stranger.join([at.address, ""])
+            with pytest.raises(RankError):
+                stranger.exchange([[], []])
+        finally:
+            stranger.close()
+        assert run(ranks, lambda rank: len(rank.exchange([[], []]))) == [2, 2]
+    alone = TcpCommunicator("a session", 0, 2, "tcp://127.0.0.1", 1.0)
+    try:
+        with pytest.raises(RankError, match="rank 1 cannot be reached"):
+            alone.join(["", "tcp://127.0.0.1:9"])
+    finally:
+        alone.close()
