@@ -26,6 +26,15 @@ from . import options
     metavar="SECONDS",
     help="How often a long search saves its state, to go on from after a kill.",
 )
+@options.cluster_options
+@click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="With workers: give up on one that shows no sign of life for so long.",
+)
 @options.scratch
 @options.restart
 @options.overwrite
@@ -44,6 +53,10 @@ def bfs(
     memory_limit: int | None,
     threads: int | None,
     checkpoint: float,
+    workers: int | None,
+    scheduler: str | None,
+    scheduler_file: str | None,
+    timeout: float,
     scratch: str | None,
     restart: bool,
     overwrite: bool,
@@ -64,6 +77,10 @@ def bfs(
     Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
     was cut off goes on from its last checkpoint when the same command runs again.
 
+    --workers 4 searches a store of at least 4 partitions on as many local processes, each
+    holding its share; --scheduler or --scheduler-file on a cluster that is there. If a worker is
+    lost, the search is done again on those left.
+
     A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
     room for are read from host memory; a graph that fits neither is searched on the CPU.
 
@@ -73,6 +90,7 @@ def bfs(
     """
     from ..pipeline.api import bfs
     from ..pipeline.build import Resources
+    from ..pipeline.cluster import ClusterOptions
     from ..pipeline.report import supersteps_table
 
     with options.ProgressLine(quiet) as progress:
@@ -82,6 +100,7 @@ def bfs(
             output,
             max_depth=max_depth,
             checkpoint_seconds=checkpoint,
+            timeout_seconds=timeout,
             threads=threads,
             overwrite=overwrite,
             progress=progress,
@@ -89,6 +108,7 @@ def bfs(
                 memory_limit,
                 scratch,
                 restart,
+                ClusterOptions(workers, scheduler, scheduler_file),
                 device=device,
                 device_memory_limit=device_memory_limit,
             ),

@@ -73,6 +73,11 @@ def search_to_result(
         graph = open_store(path)
         value = parse_id(source, pa.type_for_alias(graph.info.id_type))
         wanted = _wanted(graph.info.fingerprint, value, graph.info.directed, options)
+    elif resources.cluster.any:
+        raise InputError(
+            f"{path} is no store: workers search a prepared graph, which 'delegraph build "
+            "--partitions N' makes, with a partition for each of them at least"
+        )
     else:
         graph = open_edges(path, choices.src, choices.dst)
         fingerprint = graph_fingerprint(graph, choices.directed)
@@ -87,9 +92,11 @@ def search_to_result(
     if there:
         check_output(output, "result", overwrite, path)
     with begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work:
-        with device_errors():
-            device = choose_device(resources.device, resources.device_memory_limit)
-        run = SearchRun(source, options, executor, resources.limit, work, device)
+        device = None
+        if not resources.cluster.any:
+            with device_errors():
+                device = choose_device(resources.device, resources.device_memory_limit)
+        run = SearchRun(source, options, executor, resources.limit, work, device, resources.cluster)
         with device_errors():
             if isinstance(graph, Store):
                 searched = search_store(graph, run)
@@ -151,7 +158,7 @@ def _write(searched: Searched, run: SearchRun) -> None:
 def _record(searched: Searched, run: SearchRun) -> RunRecord:
     return RunRecord(
         **command_record(run.executor.steps, run.options.threads, run.limit, searched.device),
-        ranks=1,
+        ranks=searched.ranks,
         layout=searched.layout,
         graph=searched.graph,
         search=SearchRecord(

@@ -72,7 +72,7 @@ class Resources:
         check_choice(self.device)
         if self.device.startswith("cuda") and self.cluster.any:
             raise InputError(
-                f"a build on --device {self.device} runs in one process: leave out --workers and "
+                f"work on --device {self.device} is done in one process: leave out --workers and "
                 "--scheduler"
             )
         if self.scratch is not None and not Path(self.scratch).is_dir():

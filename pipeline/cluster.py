@@ -58,7 +58,7 @@ class Cluster:
     """
 
     def __init__(self, client: Any, local: bool) -> None:
-        self._client = client
+        self.client = client
         self.local = local
         found = client.scheduler_info(n_workers=-1)["workers"]
         if not found:
@@ -72,18 +72,15 @@ class Cluster:
         token = folder / f".seen-{uuid.uuid4().hex}"
         token.write_bytes(b"")
         try:
-            for address, missing in self._client.run(_unseen, [str(token), *inputs]).items():
+            for address, missing in self.client.run(_unseen, [str(token), *inputs]).items():
                 if missing:
-                    raise DelegraphError(
-                        f"worker {address} does not see {missing}: workers must share the file "
-                        "system with this machine, under the same paths"
-                    )
+                    raise unseen_by(address, missing)
         finally:
             token.unlink()
 
     def warm_up(self, task: Callable[[], None]) -> None:
         """Compile on every worker what tasks will call, then measure what a worker holds."""
-        self.baseline = max(self._client.run(_warm_up, task).values())
+        self.baseline = max(self.client.run(_warm_up, task).values())
 
     def run(
         self,
@@ -103,7 +100,7 @@ class Cluster:
         try:
             while True:
                 for i, item in islice(left, max(0, at_once - len(running))):
-                    running[self._client.submit(task, item, pure=False)] = i
+                    running[self.client.submit(task, item, pure=False)] = i
                 if not running:
                     return results
                 try:
@@ -131,7 +128,7 @@ class Cluster:
 
     def _alone_since(self, since: float | None) -> float | None:
         """Since when there is no worker; DelegraphError if that is long ago."""
-        if self._client.scheduler_info(n_workers=-1)["workers"]:
+        if self.client.scheduler_info(n_workers=-1)["workers"]:
             return None
         now = time.monotonic()
         if since is not None and now - since > WORKERLESS_SECONDS:
@@ -171,6 +168,13 @@ def open_cluster(options: ClusterOptions, threads: int) -> Iterator[Cluster]:
             except (OSError, ValueError, TypeError) as error:
                 raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
         yield Cluster(client, local=bool(options.workers))
+
+
+def unseen_by(worker: str, path: str) -> DelegraphError:
+    return DelegraphError(
+        f"worker {worker} does not see {path}: workers must share the file system with this "
+        "machine, under the same paths"
+    )
 
 
 def _address_in(file: str) -> str:

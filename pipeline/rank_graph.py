@@ -88,7 +88,7 @@ class Flow:
 
     def enter(self) -> None:
         """The targets' frontier is no longer there for a pull to find."""
-        if self.backward is not None and self.targets is not None:
+        if self.backward is not None and self.targets is not None and len(self.targets.frontier):
             rows, edges = rows_with_edges(self.backward.offsets, self.targets.frontier)
             left = self.pullable
             self.pullable = Pullable(left.rows - int(rows), left.edges - int(edges))

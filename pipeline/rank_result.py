@@ -13,6 +13,7 @@ from ..partition.store import Store
 from .rank_graph import RankGraph, Vertices
 
 _DELEGATES = "delegates"
+_ALL = "all"
 
 
 def save(graph: RankGraph, folder: Path) -> None:
@@ -22,8 +23,16 @@ def save(graph: RankGraph, folder: Path) -> None:
         _save(folder, _DELEGATES, graph.delegates)
 
 
+def save_whole(folder: Path, distance: NDArray[np.int32], parent: NDArray[np.uint32]) -> None:
+    """Of a rank that is alone: by global id."""
+    np.save(folder / f"{_ALL}.distance.npy", distance)
+    np.save(folder / f"{_ALL}.parent.npy", parent)
+
+
 def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
     """Distance (int32, -1 where unreached) and parent of all vertices, from all ranks' files."""
+    if (folder / f"{_ALL}.parent.npy").exists():
+        return _load(folder, _ALL)
     n, partitions = store.info.vertices, store.info.partitions
     distance = np.empty(n, np.int32)
     parent = np.full(n, UNREACHED, np.uint32)

@@ -11,18 +11,28 @@ end (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, section
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..kernels import bitmap
 from ..kernels.graph import UNREACHED
+from ..kernels.numbering import by_rule
 from ..kernels.team import Team
-from ..kernels.visit import admit, adopt, pull_rows, push_away, push_rows, sort_by_partition
+from ..kernels.visit import (
+    admit,
+    adopt,
+    enter,
+    pull_rows,
+    push_away,
+    push_rows,
+    rows_with_edges,
+    sort_by_partition,
+)
 from .communicator import Communicator, Failure, Message, RankError
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
@@ -107,6 +117,8 @@ class _RankSearch:
         away: list[_Sent] = []
         for part in graph.parts:
             for flow in part.flows:
+                if not len(flow.rows.frontier):
+                    continue
                 if flow.targets is None:
                     sent, looked = self._push_away(flow)
                     away += sent
@@ -142,10 +154,10 @@ class _RankSearch:
 
     def _visit(self, flow: Flow, targets: Vertices) -> tuple[Direction, int, int]:
         """Direction, vertices found here, edges examined."""
-        forward = flow.forward
-        direction = choose(flow.leaving, *flow.pullable) if flow.backward else "push"
-        if not flow.leaving:
-            return direction, 0, 0
+        forward, leaving = flow.forward, flow.leaving
+        if not leaving:
+            return "push", 0, 0
+        direction = choose(leaving, *flow.pullable)
         if direction == "pull":
             assert flow.backward is not None
             rows = flow.backward
@@ -313,3 +325,23 @@ def _add_sizes(sizes: dict[str, int], message: Sequence[NDArray]) -> None:
     sizes["control"] += head.nbytes
     sizes["delegates"] += delegates.nbytes
     sizes["normals"] += sum(part.nbytes for part in normals)
+
+
+def warm_up(offset_types: Iterable[DTypeLike]) -> None:
+    """Compile, or load from the cache, what a search calls; offset_types: of the subgraphs."""
+    one, list_of_one = np.zeros(1, np.uint64), np.zeros(1, np.uint32)
+    state = one, one.copy(), list_of_one.copy()
+    numbering = by_rule()
+    for dtype in offset_types:
+        rows = np.zeros(2, dtype), list_of_one
+        push_rows(*rows, list_of_one, numbering, *state)
+        pull_rows(*rows, 0, 1, numbering, one, *state)
+        push_away(*rows, list_of_one, numbering, one, list_of_one, list_of_one)
+        rows_with_edges(rows[0], list_of_one)
+    nothing, starts = np.empty(0, np.uint32), np.empty(2, np.int64)
+    sort_by_partition(nothing, nothing, 1, starts, nothing, nothing)
+    admit(nothing, one, one.copy())
+    enter(one.copy(), one.copy(), np.empty(1, np.uint32))
+    _as_list(one)
+    distance, parent = np.zeros(1, np.int32), np.zeros(1, np.uint32)
+    adopt(nothing, nothing, 1, distance, parent, UNREACHED)

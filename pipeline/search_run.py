@@ -13,12 +13,14 @@ from ..partition.ids import parse_id
 from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ..partition.work import Work
 from .checkpoint import Checkpoint
+from .cluster import ClusterOptions
 from .execute import Executor
 from .metrics import Clock, GraphRecord
 from .names import Names
 from .superstep import Found
 
 CHECKPOINT_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 _SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
 
@@ -27,12 +29,14 @@ _SLACK = 8 << 20  # what a process holds before any work varies by some megabyte
 class SearchOptions:
     """max_depth: levels to search at most, None for all. threads: cores to use.
 
-    checkpoint_seconds: how often a search saves its state.
+    checkpoint_seconds: how often a search saves its state. timeout_seconds: how long the ranks of a
+    search wait for one that shows no sign of life.
     """
 
     max_depth: int | None = None
     threads: int = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    timeout_seconds: float = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
         if self.max_depth is not None and self.max_depth < 0:
@@ -41,6 +45,8 @@ class SearchOptions:
             raise InputError(f"threads must be positive, not {self.threads}")
         if self.checkpoint_seconds < 0:
             raise InputError("the time between checkpoints must not be negative")
+        if self.timeout_seconds <= 0:
+            raise InputError("the timeout must be positive")
 
 
 @dataclass(frozen=True)
@@ -58,13 +64,15 @@ class Searched:
     method: str
     writing_bytes: Callable[[int], int]
     device: Device | None = None
+    ranks: int = 1
 
 
 @dataclass(frozen=True)
 class SearchRun:
     """One call of ``bfs``.
 
-    device: to search on, where there is room; None for the CPU. notes: lines for the user.
+    device: to search on, where there is room; None for the CPU. cluster: on whose workers to
+    search; none: in this process. notes: lines for the user.
     """
 
     source: str
@@ -73,6 +81,7 @@ class SearchRun:
     limit: int
     work: Work
     device: Device | None = None
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
     clock: Clock = field(default_factory=Clock)
     notes: list[str] = field(default_factory=list)
 

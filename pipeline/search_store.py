@@ -73,6 +73,10 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     threads = run.options.threads
     with run.clock.phase("load"):
         names = StoreNames(store, Team(threads))
+    if run.cluster.any:
+        from .search_ranks import search_on_ranks  # Dask is not needed otherwise
+
+        return search_on_ranks(store, names, run)
     if run.device is not None:
         searched = _on_device(store, names, run, run.device)
         if searched is not None:

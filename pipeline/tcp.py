@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from distributed.comm.core import CommClosedError, connect, listen
+from distributed.comm.core import connect, listen
 from distributed.protocol.serialize import to_serialize
 
 from .communicator import Failure, Message, RankError
@@ -89,6 +89,7 @@ class TcpCommunicator:
         if self._loop.is_closed():
             return
         self._wait([self._call(self._send(peer, {"op": "bye"})) for peer in self._others])
+        self._wait([self._call(self._flush(comm)) for comm in self._outgoing.values()])
         self._wait([self._call(self._hang_up())])
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(self._timeout)
@@ -193,9 +194,11 @@ class TcpCommunicator:
                     self._fail(Failure(*message["failure"]))
                 elif message["op"] == "bye":
                     self._gone.add(peer)
-        except (OSError, CommClosedError):
+        except OSError:  # and CommClosedError
             if peer is not None:
                 self._lose(peer)
+        except Exception as error:
+            self._fail(Failure(self.rank, f"failed: {type(error).__name__}: {error}"))
         finally:
             self._incoming.discard(comm)
             comm.abort()
@@ -203,6 +206,10 @@ class TcpCommunicator:
     def _lose(self, peer: int) -> None:
         if peer not in self._gone:
             self._fail(Failure(peer, "is gone", True))
+
+    async def _flush(self, comm: Any) -> None:
+        """Close a connection once all is sent."""
+        await comm.close()
 
     async def _hang_up(self) -> None:
         if self._beating is not None:

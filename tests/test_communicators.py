@@ -81,6 +81,21 @@ def test_everyone_gets_what_was_sent(kind, size):
         assert run(ranks, work) == [None] * size
 
 
+def test_what_was_sent_last_arrives():
+    """However large, and though the sender closes at once."""
+    large = np.random.default_rng(1).integers(0, 2**32, 1 << 24, np.uint32)
+
+    def work(communicator: Communicator) -> bool:
+        if communicator.rank == 1:
+            time.sleep(0.3)
+        came = communicator.exchange([[large], [large]])
+        communicator.close()
+        return all(np.array_equal(one[0], large) for one in came)
+
+    with communicators("tcp", 2) as ranks:
+        assert run(ranks, work) == [True, True]
+
+
 def test_a_single_rank_gets_its_own():
     one = SingleCommunicator()
     assert (one.rank, one.size) == (0, 1)

@@ -1,0 +1,308 @@
+"""Ranks on Dask workers: one long task a worker, pinned there, which runs all supersteps.
+
+Nothing here waits for ever. Workers answer before anything begins; ranks tell each other that they
+are alive (tcp.py), and the first failure ends them all; the client watches the cluster meanwhile.
+Graph state is in the store alone, so a search that lost a rank is simply done again, once, on the
+workers that are left. One search at a time has the workers of a cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..kernels.backend import get_backend
+from ..kernels.team import Team
+from ..partition.errors import DelegraphError
+from ..partition.memory import held_bytes, return_freed_memory
+from ..partition.store import Store, open_store
+from .cluster import unseen_by
+from .communicator import Communicator, Failure, RankError
+from .metrics import SuperstepRecord
+from .rank_graph import RankGraph
+from .rank_result import save, save_whole
+from .rank_search import search_rank, warm_up
+from .streamed_graph import subgraphs_of
+from .superstep import search as search_graph
+
+_LOOK_SECONDS = 0.5
+_COMPILE_SECONDS = 120.0
+_LEASE = "delegraph-search"
+
+
+class RankSearch(NamedTuple):
+    """What ranks are to do. folder: where they leave what they found (rank_result.py)."""
+
+    store: Path
+    source: int
+    max_depth: int | None
+    folder: Path
+    timeout: float
+
+
+class RanksFound(NamedTuple):
+    """supersteps: of all ranks together. lost: a rank that was, before it was done again."""
+
+    ranks: int
+    supersteps: list[SuperstepRecord]
+    lost: str | None
+
+
+class _Ready(NamedTuple):
+    """A rank that can be met. baseline: bytes that its worker holds before any work."""
+
+    address: str
+    baseline: int
+
+
+def workers_of(client: Any) -> dict[str, int]:
+    """Threads of each worker, by address."""
+    found = client.scheduler_info(n_workers=-1)["workers"]
+    return {address: found[address]["nthreads"] for address in sorted(found)}
+
+
+@contextlib.contextmanager
+def lease(client: Any, timeout: float) -> Iterator[None]:
+    """The workers, for one search. DelegraphError if another one keeps them for too long."""
+    from distributed import Semaphore
+
+    with _cluster_errors():
+        semaphore = Semaphore(max_leases=1, name=_LEASE, scheduler_rpc=client.scheduler)
+        if not semaphore.acquire(timeout):
+            raise DelegraphError(
+                f"the workers have been busy with another search for {timeout:g} s; run the same "
+                "command again, or wait longer with --timeout"
+            )
+    try:
+        yield
+    finally:
+        if client.status == "running":  # else the lease has gone with the cluster
+            semaphore.release()
+
+
+def search_on_workers(
+    client: Any, workers: Sequence[str], search: RankSearch, check_room: Any
+) -> RanksFound:
+    """Search on the workers at these addresses, a rank each; again, once, if one of them is lost.
+
+    check_room: called with the number of ranks and the most that a worker holds before any work;
+    raises what a user should see if there is too little memory. Raises DelegraphError naming rank
+    and host where a rank fails.
+    """
+    lost = None
+    while True:
+        try:
+            supersteps = _attempt(client, workers, search, check_room)
+            return RanksFound(len(workers), supersteps, lost)
+        except RankError as error:
+            failure = error.failure
+            told = f"{error} ({workers[failure.rank]})"
+            left = [worker for rank, worker in enumerate(workers) if rank != failure.rank]
+            left = [worker for worker in left if worker in workers_of(client)]
+            if not failure.lost or lost or not left:
+                raise DelegraphError(told) from error
+            lost, workers = told, left
+
+
+def _attempt(
+    client: Any, workers: Sequence[str], search: RankSearch, check_room: Any
+) -> list[SuperstepRecord]:
+    session = uuid.uuid4().hex
+    size = len(workers)
+    with _cluster_errors():
+        paths = str(search.store), str(search.folder)
+        answering = [(_answer, paths)] * size
+        unseen = _gather(client, workers, answering, search.timeout, search.timeout)
+        for worker, path in zip(workers, unseen, strict=True):
+            if path is not None:
+                raise unseen_by(worker, path)
+        ready: list[_Ready] = _gather(
+            client,
+            workers,
+            [
+                (_get_ready, (session, rank, size, worker, search))
+                for rank, worker in enumerate(workers)
+            ],
+            search.timeout,
+            search.timeout + _COMPILE_SECONDS,
+        )
+        check_room(size, max(rank.baseline for rank in ready))
+        addresses = [rank.address for rank in ready]
+        running = [(_run, (session, addresses, search))] * size
+        return _gather(client, workers, running, search.timeout)[0]
+
+
+def _gather(
+    client: Any,
+    workers: Sequence[str],
+    tasks: Sequence[Any],
+    timeout: float,
+    seconds: float | None = None,
+) -> list[Any]:
+    """A task on each of the workers; what they give, by rank. Raises RankError.
+
+    timeout: how long a worker may show no sign of life. seconds: for all of them; None: as long as
+    their workers are alive and no rank fails.
+    """
+    from distributed import wait
+
+    began = time.monotonic()
+    futures = [
+        client.submit(
+            task, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0
+        )
+        for worker, (task, arguments) in zip(workers, tasks, strict=True)
+    ]
+    watch = _Watch(client)
+    failed_at: float | None = None
+    try:
+        while True:
+            open_futures = [future for future in futures if not future.done()]
+            failures = [future.exception() for future in futures if future.status == "error"]
+            if not open_futures and not failures:
+                return [future.result() for future in futures]
+            now = time.monotonic()
+            if failures:
+                failed_at = failed_at or now
+                told = [error for error in failures if isinstance(error, RankError)]
+                if told:
+                    raise RankError(_first(told))
+                if not open_futures or now > failed_at + _LOOK_SECONDS:
+                    raise failures[0]
+            if client.status != "running":
+                raise DelegraphError("the cluster is gone; run the same command again")
+            silent = watch.look()
+            for rank, (future, worker) in enumerate(zip(futures, workers, strict=True)):
+                if not future.done() and worker not in silent:
+                    raise RankError(Failure(rank, "is gone: its worker has ended", True))
+                if not future.done() and silent[worker] > timeout:
+                    told = f"has not been heard of for {silent[worker]:.0f} s"
+                    raise RankError(Failure(rank, told, True))
+                if not future.done() and seconds is not None and now > began + seconds:
+                    raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))
+            with contextlib.suppress(TimeoutError):
+                wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+class _Watch:
+    """For how long the scheduler has heard nothing of each worker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._seen: dict[str, tuple[float, float]] = {}
+
+    def look(self) -> dict[str, float]:
+        """Seconds, by address, of the workers that are there."""
+        now = time.monotonic()
+        found = self._client.scheduler_info(n_workers=-1)["workers"]
+        for address, worker in found.items():
+            if self._seen.get(address, (0.0, 0.0))[0] != worker["last_seen"]:
+                self._seen[address] = worker["last_seen"], now
+        return {address: now - self._seen[address][1] for address in found}
+
+
+def _first(errors: Sequence[RankError]) -> Failure:
+    """Of what several ranks tell, what was known of most exactly."""
+    failures = sorted((error.failure for error in errors), key=lambda failure: failure.lost)
+    return next((failure for failure in failures if failure.superstep), failures[0])
+
+
+@contextlib.contextmanager
+def _cluster_errors() -> Iterator[None]:
+    """What Dask raises where the scheduler goes away becomes a DelegraphError."""
+    try:
+        yield
+    except DelegraphError:
+        raise
+    except (CancelledError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DelegraphError("the cluster is gone; run the same command again") from error
+
+
+# What follows runs on the workers.
+
+_waiting: dict[str, Any] = {}
+"""Communicators of ranks that are to be met, by session."""
+
+
+def _answer(*paths: str) -> str | None:
+    """Say so, if a path is not there."""
+    return next((path for path in paths if not Path(path).exists()), None)
+
+
+def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSearch) -> _Ready:
+    """Listen for the others, and compile. Unless the search begins in time, it is forgotten."""
+    from .tcp import TcpCommunicator
+
+    at = _worker()
+    if at.address != worker:
+        raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
+    store = open_store(search.store)
+    warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+    return_freed_memory()
+    arguments = (
+        at.security.get_listen_args("worker"),
+        at.security.get_connection_args("worker"),
+    )
+    host = at.address.rpartition(":")[0]
+    _waiting[session] = TcpCommunicator(session, rank, size, host, search.timeout, arguments)
+    patience = threading.Timer(search.timeout + _COMPILE_SECONDS, _forget, [session])
+    patience.daemon = True
+    patience.start()
+    return _Ready(_waiting[session].address, held_bytes())
+
+
+def _forget(session: str) -> None:
+    communicator = _waiting.pop(session, None)
+    if communicator is not None:
+        communicator.close()
+
+
+def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[SuperstepRecord]:
+    """The supersteps of a rank; what they did, on rank 0."""
+    communicator = _waiting.pop(session)
+    try:
+        communicator.join(addresses)
+        store, team = open_store(search.store), Team(_worker().state.nthreads)
+        if communicator.size == 1:
+            return _run_alone(store, team, search)
+        graph = _load(store, communicator, team)
+        found = search_rank(graph, search.source, communicator, team, search.max_depth)
+        save(graph, search.folder)
+        return found.supersteps
+    finally:
+        communicator.close()
+        return_freed_memory()
+
+
+def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRecord]:
+    """One rank has all partitions, merged into one graph."""
+    backend = get_backend("cpu", team.threads)
+    found = search_graph(store.graph(team), search.source, backend, search.max_depth)
+    save_whole(search.folder, found.distance, found.parent)
+    return found.supersteps
+
+
+def _load(store: Store, communicator: Communicator, team: Team) -> RankGraph:
+    try:
+        return RankGraph.load(store, communicator.rank, communicator.size, team)
+    except BaseException as error:
+        failure = Failure(communicator.rank, f"failed: {error}")
+        communicator.abort(failure)
+        raise RankError(failure) from error
+
+
+def _worker() -> Any:
+    from distributed import get_worker
+
+    return get_worker()

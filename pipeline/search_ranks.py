@@ -1,0 +1,84 @@
+"""Searching a store on the workers of a Dask cluster, a rank each."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from ..partition.errors import InputError, LimitError
+from ..partition.memory import GROWTH_BYTES, format_bytes
+from ..partition.store import Store
+from .build import graph_record
+from .cluster import Cluster, open_cluster
+from .rank_graph import rank_bytes
+from .rank_result import gather
+from .ranks import RankSearch, RanksFound, lease, search_on_workers, workers_of
+from .search_memory import graph_bytes, writing_bytes
+from .search_run import Searched, SearchRun
+from .store_names import StoreNames
+from .superstep import Found
+
+
+def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched:
+    """As search_store, by as many ranks as the cluster has workers and the store partitions.
+
+    Raises InputError for more local workers than partitions, LimitError where a rank's share does
+    not fit, DelegraphError naming the rank where one fails.
+    """
+    info, asked = store.info, run.cluster.workers or 0
+    if asked > info.partitions:
+        raise InputError(
+            f"{store.path} has {info.partitions} partition{'s'[: info.partitions > 1]} for {asked} "
+            f"workers: build it again with --partitions {asked} or more"
+        )
+    with run.clock.phase("load"):
+        source = run.find(names)
+    with (
+        tempfile.TemporaryDirectory(dir=run.work.scratch) as folder,
+        open_cluster(run.cluster, run.options.threads) as cluster,
+        lease(cluster.client, run.options.timeout_seconds),
+        run.clock.phase("search"),
+    ):
+        workers = list(workers_of(cluster.client))[: info.partitions]
+        search = RankSearch(
+            store.path.resolve(),
+            source,
+            run.options.max_depth,
+            Path(folder).resolve(),
+            run.options.timeout_seconds,
+        )
+        room = partial(_check_room, store, run, cluster)
+        ended: list[RanksFound] = run.executor.step(
+            "search", lambda _: search_on_workers(cluster.client, workers, search, room), [None]
+        )
+        found = ended[0]
+        if found.lost:
+            run.notes.append(f"{found.lost}: searched again on {found.ranks} of the workers")
+        need = run.held() + 8 * info.vertices
+        arrays = run.executor.step("gather", lambda _: gather(store, Path(folder)), [None], need)
+    layout = "delegate" if found.ranks > 1 or info.partitions > 1 else "csr"
+    writing = partial(writing_bytes, store)
+    return Searched(
+        *(names, Found(*arrays[0], found.supersteps), graph_record(store)),
+        *(layout, "push-pull", writing),
+        ranks=found.ranks,
+    )
+
+
+def _check_room(store: Store, run: SearchRun, cluster: Cluster, ranks: int, baseline: int) -> None:
+    """Raises LimitError, with the least limit that would do, if a rank does not fit."""
+    if ranks == 1:
+        need = graph_bytes(store)
+    else:
+        need = max(rank_bytes(store, rank, ranks) for rank in range(ranks))
+    each = baseline + need + GROWTH_BYTES
+    least = run.held() + ranks * each if cluster.local else each
+    if least > run.limit:
+        wanted = format_bytes(least).replace(" ", "")
+        of_each = "" if cluster.local else " of each worker"
+        raise LimitError(
+            f"the memory limit{of_each} of {format_bytes(run.limit)} is too small: {ranks} ranks "
+            f"hold {format_bytes(need)} each at most, beside Python and libraries; give "
+            f"--memory-limit {wanted} or more"
+        )
