@@ -116,6 +116,55 @@ def admit(vertices, visited, found):
 
 
 @njit(nogil=True, cache=True)
+def admit_own(vertices, parents, visited, found, parent):
+    """As ``admit``, with parents that are known already; returns how many were put there."""
+    new = 0
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        if not contains(visited, v) and not contains(found, v):
+            found[v >> np.uint32(6)] |= mask(v)
+            parent[v] = parents[i]
+            new += 1
+    return new
+
+
+@njit(nogil=True, cache=True)
+def to_bitmap(vertices, parents, words, before, ordered):
+    """Distinct vertices as a bitmap, and their parents by rising vertex.
+
+    words: uint64, zeros. before: int64, of its length, receives the vertices before each word.
+    ordered: uint32, receives the parents.
+    """
+    admit(vertices, words, words)
+    count = 0
+    for w in range(words.shape[0]):
+        before[w] = count
+        count += ones(words[w])
+    for i in range(vertices.shape[0]):
+        v = vertices[i]
+        w = v >> np.uint32(6)
+        ordered[before[w] + ones(words[w] & (mask(v) - np.uint64(1)))] = parents[i]
+
+
+@njit(nogil=True, cache=True)
+def ones(word):
+    """Set bits of a word."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    pairs = np.uint64(0x3333333333333333)
+    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(nogil=True, cache=True)
+def add_all(vertices, numbering, words):
+    """Add vertices, given by their local ids, to a bitmap of global ones."""
+    for i in range(vertices.shape[0]):
+        v = to_global(numbering, vertices[i])
+        words[v >> np.uint32(6)] |= mask(v)
+
+
+@njit(nogil=True, cache=True)
 def enter(found, visited, queue):
     """Move ``found`` into ``visited``; write its vertices, rising, and return how many."""
     count = 0

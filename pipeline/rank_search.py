@@ -20,11 +20,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels import bitmap
+from ..kernels.csr import SUBGRAPHS
 from ..kernels.graph import UNREACHED
 from ..kernels.numbering import by_rule
 from ..kernels.team import Team
 from ..kernels.visit import (
+    add_all,
     admit,
+    admit_own,
     adopt,
     enter,
     pull_rows,
@@ -32,6 +35,7 @@ from ..kernels.visit import (
     push_rows,
     rows_with_edges,
     sort_by_partition,
+    to_bitmap,
 )
 from .communicator import Communicator, Failure, Message, RankError
 from .direction import Direction, choose
@@ -42,16 +46,20 @@ _ROWS_A_TURN = 1 << 14
 _NOTHING = np.empty(0, np.uint32)
 
 
-class _Sent(NamedTuple):
-    """Normal vertices that passed between two ranks in one superstep, of one partition.
+class _Away(NamedTuple):
+    """Normal vertices of one partition that were found along nn: local ids, and their parents."""
 
-    vertices: local ids. parents: of what was sent away; of what came, not known until the end.
-    """
+    partition: int
+    vertices: NDArray[np.uint32]
+    parents: NDArray[np.uint32]
+
+
+class _Came(NamedTuple):
+    """Those that another rank sent in one superstep; their parents are told at the end."""
 
     level: int
     partition: int
     vertices: NDArray[np.uint32]
-    parents: NDArray[np.uint32]
 
 
 @dataclass
@@ -94,8 +102,10 @@ class _RankSearch:
         self._communicator = communicator
         self._team = team
         self.level = 0  # of what is being found
-        self._went: list[list[_Sent]] = [[] for _ in range(communicator.size)]
-        self._came: list[list[_Sent]] = [[] for _ in range(communicator.size)]
+        self._normals = {part.number: part.normals for part in graph.parts}
+        # By rank: the parents of what was sent there, and what came from there, in the same order.
+        self._went: list[list[NDArray[np.uint32]]] = [[] for _ in range(communicator.size)]
+        self._came: list[list[_Came]] = [[] for _ in range(communicator.size)]
         self._counts: list[list[int]] = []
         self._directions: list[dict[str, Direction]] = []
         self._seconds: list[float] = []
@@ -113,28 +123,30 @@ class _RankSearch:
         began = time.perf_counter()
         self.level += 1
         found = examined = 0
-        directions: dict[str, Direction] = {}
-        away: list[_Sent] = []
+        directions: dict[str, Direction] = dict.fromkeys(SUBGRAPHS, "push")
+        by_rank: list[list[_Away]] = [[] for _ in range(size)]
         for part in graph.parts:
             for flow in part.flows:
                 if not len(flow.rows.frontier):
                     continue
                 if flow.targets is None:
-                    sent, looked = self._push_away(flow)
-                    away += sent
-                    found += sum(len(some.vertices) for some in sent)
+                    away, looked = self._push_away(flow)
+                    for some in away:
+                        new = self._settle(some)
+                        if new is None:
+                            by_rank[some.partition % size].append(some)
+                            new = len(some.vertices)
+                        found += new
                 else:
                     directions[flow.name], new, looked = self._visit(flow, flow.targets)
                     found += new
                 examined += looked
         sizes = {"delegates": 0, "normals": 0, "control": 0}
-        by_rank: list[list[_Sent]] = [[] for _ in range(size)]
-        for sent in away:
-            by_rank[sent.partition % size].append(sent)
         delegates = _as_list(graph.delegates.found)
-        messages = [self._message(found, delegates, some) for some in by_rank]
+        messages: list[Message] = [
+            self._message(rank, found, delegates, some) for rank, some in enumerate(by_rank)
+        ]
         for rank, message in enumerate(messages):
-            self._went[rank] += by_rank[rank]
             if rank != graph.rank:
                 _add_sizes(sizes, message)
         anything = 0
@@ -142,13 +154,15 @@ class _RankSearch:
             anything += self._receive(rank, message)
         for vertices in graph.kinds:
             vertices.advance(self.level)
+        for part in graph.parts:  # nothing is sent away that is known to be found
+            add_all(part.normals.frontier, part.normals.numbering, graph.sent)
         for flow in graph.flows:
             flow.enter()
         entered = sum(len(part.normals.frontier) for part in graph.parts)
         if graph.rank == 0:  # all ranks have them; they count once
             entered += len(graph.delegates.frontier)
         self._counts.append([entered, examined, *sizes.values()])
-        self._directions.append({"nn": "push", **directions})
+        self._directions.append(directions)
         self._seconds.append(time.perf_counter() - began)
         return anything > 0
 
@@ -179,7 +193,18 @@ class _RankSearch:
             )
         return direction, sum(new for new, _ in done), sum(looked for _, looked in done)
 
-    def _push_away(self, flow: Flow) -> tuple[list[_Sent], int]:
+    def _settle(self, away: _Away) -> int | None:
+        """Enter what belongs to a partition of this rank; how much was new. None if it does not."""
+        normals = self._normals.get(away.partition)
+        if normals is None:
+            return None
+        return int(
+            admit_own(
+                *(away.vertices, away.parents, normals.visited, normals.found, normals.parent)
+            )
+        )
+
+    def _push_away(self, flow: Flow) -> tuple[list[_Away], int]:
         """What was found along nn, by partition; edges examined."""
         graph, forward = self._graph, flow.forward
 
@@ -198,44 +223,39 @@ class _RankSearch:
         local, ordered = np.empty_like(away), np.empty_like(parents)
         starts = np.empty(graph.partitions + 1, np.int64)
         sort_by_partition(away, parents, graph.partitions, starts, local, ordered)
-        sent = [
-            self._sorted(_Sent(self.level, p, local[first:last], ordered[first:last]))
+        found = [
+            _Away(p, local[first:last], ordered[first:last])
             for p, (first, last) in enumerate(pairwise(starts.tolist()))
             if first < last
         ]
-        return sent, sum(looked for _, _, looked in done)
-
-    def _sorted(self, sent: _Sent) -> _Sent:
-        """By rising id where a bitmap will say which they are."""
-        if not _bitmap_is_shorter(len(sent.vertices), self._rows(sent.partition)):
-            return sent
-        order = np.argsort(sent.vertices)
-        return sent._replace(vertices=sent.vertices[order], parents=sent.parents[order])
+        return found, sum(looked for _, _, looked in done)
 
     def _rows(self, partition: int) -> int:
         return -(-(self._graph.vertices - partition) // self._graph.partitions)
 
-    def _message(self, found: int, delegates: NDArray[np.uint32], sent: list[_Sent]) -> Message:
-        """Head: vertices found, delegates, and for each part its partition and vertices."""
-        parts = [(some.partition, len(some.vertices)) for some in sent]
-        head = np.array([found, len(delegates), *(n for part in parts for n in part)], np.int64)
-        return [
-            head,
-            _packed(delegates, self._graph.delegates.count),
-            *(_packed(some.vertices, self._rows(some.partition)) for some in sent),
-        ]
+    def _message(
+        self, rank: int, found: int, delegates: NDArray[np.uint32], away: list[_Away]
+    ) -> Message:
+        """For a rank. Head: vertices found, delegates, and partition and vertices of each part."""
+        places = [number for some in away for number in (some.partition, len(some.vertices))]
+        message: Message = [np.array([found, len(delegates), *places], np.int64)]
+        message.append(_packed(delegates, delegates, self._graph.delegates.count)[0])
+        for some in away:
+            packed, parents = _packed(some.vertices, some.parents, self._rows(some.partition))
+            message.append(packed)
+            self._went[rank].append(parents)
+        return message
 
     def _receive(self, rank: int, message: Message) -> int:
         """Enter what a rank sent; how much it found."""
         head, delegates, *parts = message
         found, count, *places = head.tolist()
-        ours = {part.number: part.normals for part in self._graph.parts}
         told = _unpacked(delegates, count, self._graph.delegates.count)
         admit(told, self._graph.delegates.visited, self._graph.delegates.found)
         for packed, partition, count in zip(parts, places[::2], places[1::2], strict=True):
             vertices = _unpacked(packed, count, self._rows(partition))
-            admit(vertices, ours[partition].visited, ours[partition].found)
-            self._came[rank].append(_Sent(self.level, partition, vertices, _NOTHING))
+            admit(vertices, self._normals[partition].visited, self._normals[partition].found)
+            self._came[rank].append(_Came(self.level, partition, vertices))
         return found
 
     def _finish(self) -> RankFound:
@@ -244,18 +264,16 @@ class _RankSearch:
         known = np.flatnonzero(graph.delegates.parent != UNREACHED).astype(np.uint32)
         own = [known, graph.delegates.parent[known], np.array(self._counts, np.int64)]
         messages: list[Message] = [
-            [np.concatenate([_NOTHING, *(sent.parents for sent in self._went[rank])])]
-            + (own if rank == 0 else [])
+            [np.concatenate([_NOTHING, *self._went[rank]])] + (own if rank == 0 else [])
             for rank in range(size)
         ]
-        ours = {part.number: part.normals for part in graph.parts}
         counts = np.zeros((len(self._counts), 5), np.int64)
         for rank, message in enumerate(self._communicator.exchange(messages)):
             at = 0
             for came in self._came[rank]:
                 parents = message[0][at : at + len(came.vertices)]
                 at += len(parents)
-                normals = ours[came.partition]
+                normals = self._normals[came.partition]
                 adopt(
                     *(came.vertices, parents, came.level),
                     *(normals.distance, normals.parent, UNREACHED),
@@ -307,13 +325,16 @@ def _bitmap_is_shorter(count: int, of: int) -> bool:
     return 4 * count > 8 * -(-of // bitmap.WORD)
 
 
-def _packed(vertices: NDArray[np.uint32], of: int) -> NDArray:
-    """Some of so many vertices as a list or, if that is shorter, a bitmap; the latter is rising."""
+def _packed(
+    vertices: NDArray[np.uint32], parents: NDArray[np.uint32], of: int
+) -> tuple[NDArray, NDArray[np.uint32]]:
+    """Some of so many vertices as a list or, if that is shorter, a bitmap; parents in its order."""
     if not _bitmap_is_shorter(len(vertices), of):
-        return vertices
+        return vertices, parents
     words = np.zeros(-(-of // bitmap.WORD), np.uint64)
-    admit(vertices, words, words)
-    return words
+    ordered = np.empty_like(parents)
+    to_bitmap(vertices, parents, words, np.empty(len(words), np.int64), ordered)
+    return words, ordered
 
 
 def _unpacked(packed: NDArray, count: int, of: int) -> NDArray[np.uint32]:
@@ -341,6 +362,9 @@ def warm_up(offset_types: Iterable[DTypeLike]) -> None:
     nothing, starts = np.empty(0, np.uint32), np.empty(2, np.int64)
     sort_by_partition(nothing, nothing, 1, starts, nothing, nothing)
     admit(nothing, one, one.copy())
+    admit_own(nothing, nothing, one, one.copy(), list_of_one)
+    to_bitmap(nothing, nothing, one.copy(), np.zeros(1, np.int64), nothing)
+    add_all(nothing, numbering, one.copy())
     enter(one.copy(), one.copy(), np.empty(1, np.uint32))
     _as_list(one)
     distance, parent = np.zeros(1, np.int32), np.zeros(1, np.uint32)

@@ -1,0 +1,128 @@
+"""Two worker processes against one of two threads; what a message between ranks costs.
+
+    python benchmarks/ranks.py [--graphs kron20,grid1000] [--sources 8]
+
+Times of searches are the supersteps' (without starting, loading, writing), medians over the
+sources; bytes are those that all ranks send in a search of the median source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+import environment
+import numpy as np
+from direction import GRAPHS
+
+from delegraph.kernels.team import Team
+from delegraph.partition.store import open_store
+from delegraph.pipeline.tcp import TcpCommunicator
+
+EXCHANGES = 3000
+DELEGRAPH = [sys.executable, "-m", "delegraph"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Searches by ranks on one machine's CPU.")
+    parser.add_argument("--graphs", default="kron20,grid1000")
+    parser.add_argument("--sources", type=int, default=8)
+    options = parser.parse_args()
+    about = environment.describe(("distributed", "numba"))
+    environment.show(about)
+    results: list[dict[str, Any]] = [{"exchange_seconds": exchange_seconds()}]
+    print(f"an exchange between two processes: {1e6 * results[0]['exchange_seconds']:.0f} us")
+    for name in options.graphs.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(measure(name, options.sources, Path(folder)))
+    environment.keep("ranks", about, results)
+
+
+def exchange_seconds() -> float:
+    """Of two ranks in processes of their own: one small message each way, and both have it."""
+    context = multiprocessing.get_context("spawn")
+    first, second, found = context.Queue(), context.Queue(), context.Queue()
+    ranks = [
+        context.Process(target=_exchange, args=(0, first, second, found)),
+        context.Process(target=_exchange, args=(1, second, first, found)),
+    ]
+    for rank in ranks:
+        rank.start()
+    seconds = found.get()
+    for rank in ranks:
+        rank.join()
+    return seconds
+
+
+def _exchange(rank: int, own: Queue, other: Queue, found: Queue) -> None:
+    communicator = TcpCommunicator("benchmark", rank, 2, "tcp://127.0.0.1", 60.0)
+    own.put(communicator.address)
+    addresses = [communicator.address, other.get()]
+    communicator.join(addresses if rank == 0 else addresses[::-1])
+    message = [np.zeros(4, np.int64), np.zeros(3, np.uint32)]
+    for _ in range(EXCHANGES // 10):
+        communicator.exchange([message, message])
+    began = time.perf_counter()
+    for _ in range(EXCHANGES):
+        communicator.exchange([message, message])
+    if rank == 0:
+        found.put((time.perf_counter() - began) / EXCHANGES)
+    communicator.close()
+
+
+def measure(name: str, sources: int, folder: Path) -> dict[str, Any]:
+    edges, store = f"{folder}/edges", f"{folder}/graph.dg"
+    run("generate", *GRAPHS[name].split(), "-o", edges)
+    run("build", edges, "-o", store, "--partitions", "2")
+    ids = open_store(store).vertices(Team(1), ["vertex"])["vertex"].to_numpy()
+    chosen = np.random.default_rng(1).choice(ids, sources, replace=False)
+    runs: dict[int, list[Any]] = {1: [], 2: []}
+    for source in chosen:
+        for workers, records in runs.items():
+            out = f"{folder}/out"
+            asked = ("--source", str(source), "--workers", str(workers), "--threads", "2")
+            ran = run("bfs", store, "-o", out, *asked, "--json", "--overwrite", "--quiet")
+            records.append(json.loads(ran.stdout))
+    times = {
+        workers: [sum(step["seconds"] for step in record["supersteps"]) for record in records]
+        for workers, records in runs.items()
+    }
+    ratio = statistics.median(b / a for a, b in zip(times[1], times[2], strict=True))
+    middle = runs[2][int(np.argsort(times[2])[len(times[2]) // 2])]["supersteps"]
+    sent = {
+        kind: sum(step["bytes_sent"][kind] for step in middle) for kind in middle[0]["bytes_sent"]
+    }
+    each = statistics.median(
+        seconds / len(record["supersteps"])
+        for seconds, record in zip(times[2], runs[2], strict=True)
+    )
+    print(
+        f"{name}: two processes take {ratio:.2f} times as long as one of two threads "
+        f"({len(times[1])} sources); {len(middle)} supersteps of {1e3 * each:.2f} ms; sent: {sent}",
+        flush=True,
+    )
+    return {
+        "graph": name,
+        "sources": len(times[1]),
+        "seconds": times,
+        "ratio": ratio,
+        "supersteps": len(middle),
+        "bytes_sent": sent,
+    }
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*DELEGRAPH, *arguments], capture_output=True, check=True)
+
+
+if __name__ == "__main__":
+    main()
