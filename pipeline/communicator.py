@@ -40,6 +40,13 @@ class RankError(DelegraphError):
         return RankError, (self.failure,)
 
 
+def failure_of(rank: int, error: BaseException, superstep: int | None = None) -> Failure:
+    """What to tell of an exception on a rank, in one line."""
+    text = str(error).strip().split("\n")[0]
+    kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
+    return Failure(rank, f"failed: {kind}{text}".rstrip(": "), superstep=superstep)
+
+
 class Communicator(Protocol):
     @property
     def rank(self) -> int: ...
@@ -54,8 +61,12 @@ class Communicator(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Raise RankError if a rank is known to have failed."""
+        ...
+
     def abort(self, failure: Failure) -> None:
-        """Tell all others, if they can be told: their next exchange raises."""
+        """Tell all others, if they can be told: their next exchange, or check, raises."""
         ...
 
     def close(self) -> None: ...
@@ -69,6 +80,9 @@ class SingleCommunicator:
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         return list(messages)
+
+    def check(self) -> None:
+        pass
 
     def abort(self, failure: Failure) -> None:
         pass
@@ -95,13 +109,16 @@ class ThreadsCommunicator:
         return [self._take(peer) for peer in range(self.size)]
 
     def _take(self, peer: int) -> Message:
-        # What was sent before a failure is still taken: all ranks then fail at the same exchange.
         message = self._group.boxes[peer][self.rank].get()
         if message is None:
             failure = self._group.failure
             assert failure is not None
             raise RankError(failure)
         return message
+
+    def check(self) -> None:
+        if self._group.failure is not None:
+            raise RankError(self._group.failure)
 
     def abort(self, failure: Failure) -> None:
         self._group.fail(failure)

@@ -7,6 +7,7 @@ however many partitions the rank holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,8 +117,15 @@ class RankGraph:
     sent: NDArray[np.uint64]
 
     @classmethod
-    def load(cls, store: Store, rank: int, ranks: int, team: Team) -> RankGraph:
-        """Reads and verifies the partitions of a rank."""
+    def load(
+        cls,
+        store: Store,
+        rank: int,
+        ranks: int,
+        team: Team,
+        check: Callable[[], None] = lambda: None,
+    ) -> RankGraph:
+        """Reads and verifies the partitions of a rank. check: called before each subgraph."""
         info = store.info
         table = store.delegates(team)
         delegates = Vertices(len(table), by_table(table))
@@ -127,7 +135,10 @@ class RankGraph:
                 local_rows(info.vertices, info.partitions, p), by_rule(info.partitions, p)
             )
             names = kept_subgraphs(info.partitions, info.directed)
-            rows = {name: Rows(*store.subgraph(p, name, team)) for name in names}
+            rows = {}
+            for name in names:
+                check()
+                rows[name] = Rows(*store.subgraph(p, name, team))
             kinds = {"n": normals, "d": delegates}
             flows = []
             for name in kept_subgraphs(info.partitions, directed=False):
@@ -167,9 +178,6 @@ class RankGraph:
         for flow in self.flows:
             flow.enter()
 
-    def parts_of(self, rank: int) -> range:
-        return range(rank, self.partitions, self.ranks)
-
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:
     """Bytes that loading and searching a rank's share holds at most."""
@@ -181,9 +189,12 @@ def rank_bytes(store: Store, rank: int, ranks: int) -> int:
     held = info.delegates + sum(local_rows(info.vertices, info.partitions, p) for p in parts)
     # Distance, parent, frontier and the next one, two bitmaps; the bitmap of what was sent.
     state = held * (4 * 4) + held // 4 + info.vertices // 8 + 4 * info.delegates
-    # A target along nn stands, with its parent, in the list that is made, sorted, and kept.
-    nn = sum(store.files[file].bytes for p in parts for file in store.shards(p, "nn"))
-    return graph + state + 6 * min(nn, 4 * info.vertices)
+    # A target along nn stands, with its parent, in the list that is made, sorted, and kept; what
+    # the others send, with its parents, until the end.
+    own = sum(store.files[file].bytes for p in parts for file in store.shards(p, "nn"))
+    others = 4 * info.subgraph_edges["nn"] - own
+    came = 8 * min(others // 4, (ranks - 1) * held)
+    return graph + state + 6 * min(own, 4 * info.vertices) + came
 
 
 def _pullable(rows: Rows | None) -> Pullable:

@@ -37,7 +37,7 @@ from ..kernels.visit import (
     sort_by_partition,
     to_bitmap,
 )
-from .communicator import Communicator, Failure, Message, RankError
+from .communicator import Communicator, Message, RankError, failure_of
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
 from .rank_graph import Flow, RankGraph, Rows, Vertices
@@ -86,12 +86,13 @@ def search_rank(
     try:
         return search.run(source, max_depth)
     except RankError as error:
-        failure = error.failure._replace(superstep=error.failure.superstep or search.level)
+        failure = error.failure
+        if failure.lost and failure.superstep is None:
+            failure = failure._replace(superstep=search.level)
         communicator.abort(failure)
         raise RankError(failure) from error
     except BaseException as error:
-        told = f"failed: {type(error).__name__}: {error}"
-        failure = Failure(communicator.rank, told, superstep=search.level)
+        failure = failure_of(communicator.rank, error, search.level)
         communicator.abort(failure)
         raise RankError(failure) from error
 
@@ -127,6 +128,7 @@ class _RankSearch:
         by_rank: list[list[_Away]] = [[] for _ in range(size)]
         for part in graph.parts:
             for flow in part.flows:
+                self._communicator.check()
                 if not len(flow.rows.frontier):
                     continue
                 if flow.targets is None:
@@ -282,10 +284,12 @@ class _RankSearch:
                 places, parents, theirs = message[1:]
                 graph.delegates.parent[places] = parents
                 counts += theirs.reshape(counts.shape)
+        # Nobody leaves before all have what was sent to them.
+        self._communicator.exchange([[] for _ in range(size)])
         return RankFound(graph, list(self._records(counts)) if graph.rank == 0 else [])
 
     def _records(self, counts: NDArray[np.int64]) -> Iterator[SuperstepRecord]:
-        """Of all supersteps that had a frontier; directions and seconds are rank 0's."""
+        """Of all supersteps that followed edges; directions and seconds are rank 0's."""
         frontier = 1
         for i, (found, examined, *sent) in enumerate(counts.tolist()):
             if not frontier or not (found or examined):

@@ -8,12 +8,14 @@ workers that are left. One search at a time has the workers of a cluster.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from concurrent.futures import wait as wait_for
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +25,13 @@ from ..partition.errors import DelegraphError
 from ..partition.memory import held_bytes, return_freed_memory
 from ..partition.store import Store, open_store
 from .cluster import unseen_by
-from .communicator import Communicator, Failure, RankError
+from .communicator import (
+    Communicator,
+    Failure,
+    RankError,
+    SingleCommunicator,
+    failure_of,
+)
 from .metrics import SuperstepRecord
 from .rank_graph import RankGraph
 from .rank_result import save, save_whole
@@ -37,7 +45,7 @@ _LEASE = "delegraph-search"
 
 
 class RankSearch(NamedTuple):
-    """What ranks are to do. folder: where they leave what they found (rank_result.py)."""
+    """What ranks are to do. folder: where they leave what they find (rank_result.py)."""
 
     store: Path
     source: int
@@ -47,10 +55,13 @@ class RankSearch(NamedTuple):
 
 
 class RanksFound(NamedTuple):
-    """supersteps: of all ranks together. lost: a rank that was, before it was done again."""
+    """supersteps: of all ranks together. folder: where they left what they found. lost: a rank that
+    was, before it was done again.
+    """
 
     ranks: int
     supersteps: list[SuperstepRecord]
+    folder: Path
     lost: str | None
 
 
@@ -98,8 +109,11 @@ def search_on_workers(
     lost = None
     while True:
         try:
-            supersteps = _attempt(client, workers, search, check_room)
-            return RanksFound(len(workers), supersteps, lost)
+            folder = search.folder / uuid.uuid4().hex  # one that was given up may still write
+            folder.mkdir()
+            task = search._replace(folder=folder)
+            supersteps = _attempt(client, workers, task, check_room)
+            return RanksFound(len(workers), supersteps, folder, lost)
         except RankError as error:
             failure = error.failure
             told = f"{error} ({workers[failure.rank]})"
@@ -122,20 +136,40 @@ def _attempt(
         for worker, path in zip(workers, unseen, strict=True):
             if path is not None:
                 raise unseen_by(worker, path)
-        ready: list[_Ready] = _gather(
-            client,
-            workers,
-            [
-                (_get_ready, (session, rank, size, worker, search))
-                for rank, worker in enumerate(workers)
-            ],
-            search.timeout,
-            search.timeout + _COMPILE_SECONDS,
-        )
-        check_room(size, max(rank.baseline for rank in ready))
-        addresses = [rank.address for rank in ready]
-        running = [(_run, (session, addresses, search))] * size
-        return _gather(client, workers, running, search.timeout)[0]
+        try:
+            ready: list[_Ready] = _gather(
+                client,
+                workers,
+                [
+                    (_get_ready, (session, rank, size, worker, search))
+                    for rank, worker in enumerate(workers)
+                ],
+                search.timeout,
+                search.timeout + _COMPILE_SECONDS,
+            )
+            check_room(size, max(rank.baseline for rank in ready))
+            addresses = [rank.address for rank in ready]
+            running = [(_run, (session, addresses, search))] * size
+            return _gather(client, workers, running, search.timeout)[0]
+        except BaseException:
+            stop(client, workers)
+            raise
+
+
+def stop(client: Any, workers: Sequence[str]) -> None:
+    """Have the ranks on these workers end: cancelling a task that runs does not.
+
+    A worker that does not answer is not waited for.
+    """
+    if client.status == "running":
+        calls = [
+            asyncio.run_coroutine_threadsafe(
+                client._run(_stop, workers=[worker], on_error="ignore"),
+                client.loop.asyncio_loop,
+            )
+            for worker in workers
+        ]
+        wait_for(calls, _LOOK_SECONDS)
 
 
 def _gather(
@@ -212,8 +246,8 @@ class _Watch:
 
 def _first(errors: Sequence[RankError]) -> Failure:
     """Of what several ranks tell, what was known of most exactly."""
-    failures = sorted((error.failure for error in errors), key=lambda failure: failure.lost)
-    return next((failure for failure in failures if failure.superstep), failures[0])
+    failures = [error.failure for error in errors]
+    return min(failures, key=lambda failure: (failure.lost, failure.superstep is None))
 
 
 @contextlib.contextmanager
@@ -231,8 +265,8 @@ def _cluster_errors() -> Iterator[None]:
 
 # What follows runs on the workers.
 
-_waiting: dict[str, Any] = {}
-"""Communicators of ranks that are to be met, by session."""
+_sessions: dict[str, Any] = {}
+"""Communicators of the searches that this worker has a rank of."""
 
 
 def _answer(*paths: str) -> str | None:
@@ -241,48 +275,82 @@ def _answer(*paths: str) -> str | None:
 
 
 def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSearch) -> _Ready:
-    """Listen for the others, and compile. Unless the search begins in time, it is forgotten."""
+    """Compile, and listen for the others. Unless the search begins in time, it is forgotten."""
     from .tcp import TcpCommunicator
 
-    at = _worker()
-    if at.address != worker:
-        raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
-    store = open_store(search.store)
-    warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
-    return_freed_memory()
-    arguments = (
-        at.security.get_listen_args("worker"),
-        at.security.get_connection_args("worker"),
-    )
-    host = at.address.rpartition(":")[0]
-    _waiting[session] = TcpCommunicator(session, rank, size, host, search.timeout, arguments)
-    patience = threading.Timer(search.timeout + _COMPILE_SECONDS, _forget, [session])
-    patience.daemon = True
-    patience.start()
-    return _Ready(_waiting[session].address, held_bytes())
+    with _told_of(rank):
+        at = _worker()
+        if at.address != worker:
+            raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
+        store = open_store(search.store)
+        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+        return_freed_memory()
+        if size == 1:
+            _sessions[session] = SingleCommunicator()
+            return _Ready("", held_bytes())
+        security = at.security
+        arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
+        host = at.address.rpartition(":")[0]
+        communicator = TcpCommunicator(session, rank, size, host, search.timeout, arguments)
+        _sessions[session] = communicator
+        patience = threading.Timer(search.timeout + _COMPILE_SECONDS, _forget, [session])
+        patience.daemon = True
+        patience.start()
+        communicator.patience = patience
+        return _Ready(communicator.address, held_bytes())
 
 
 def _forget(session: str) -> None:
-    communicator = _waiting.pop(session, None)
+    communicator = _sessions.pop(session, None)
     if communicator is not None:
         communicator.close()
 
 
+def _stop() -> None:
+    """End what ranks there are, wherever they are; run by the worker's own loop: nothing waits."""
+    for session, communicator in list(_sessions.items()):
+        if communicator.size > 1:
+            communicator.fail(Failure(communicator.rank, "was stopped"))
+            if communicator.patience is not None:  # it had not begun
+                threading.Thread(target=_forget, args=[session], daemon=True).start()
+
+
 def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[SuperstepRecord]:
     """The supersteps of a rank; what they did, on rank 0."""
-    communicator = _waiting.pop(session)
+    communicator = _sessions[session]
     try:
-        communicator.join(addresses)
-        store, team = open_store(search.store), Team(_worker().state.nthreads)
-        if communicator.size == 1:
-            return _run_alone(store, team, search)
-        graph = _load(store, communicator, team)
-        found = search_rank(graph, search.source, communicator, team, search.max_depth)
-        save(graph, search.folder)
-        return found.supersteps
+        with _told_of(communicator.rank, communicator):
+            store, team = open_store(search.store), Team(_worker().state.nthreads)
+            if communicator.size == 1:
+                return _run_alone(store, team, search)
+            communicator.patience.cancel()
+            communicator.patience = None
+            communicator.join(addresses)
+            graph = RankGraph.load(
+                *(store, communicator.rank, communicator.size, team, communicator.check)
+            )
+            found = search_rank(graph, search.source, communicator, team, search.max_depth)
+            save(graph, search.folder)
+            return found.supersteps
     finally:
-        communicator.close()
+        _forget(session)
         return_freed_memory()
+
+
+@contextlib.contextmanager
+def _told_of(rank: int, communicator: Communicator | None = None) -> Iterator[None]:
+    """What goes wrong becomes a RankError, and is told to the others before this rank leaves."""
+    try:
+        yield
+    except RankError as error:
+        if communicator is not None:
+            communicator.abort(error.failure)
+        raise
+    except BaseException as error:
+        failure = failure_of(rank, error)
+        if communicator is not None:
+            communicator.abort(failure)
+        raise RankError(failure) from error
 
 
 def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRecord]:
@@ -291,15 +359,6 @@ def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRe
     found = search_graph(store.graph(team), search.source, backend, search.max_depth)
     save_whole(search.folder, found.distance, found.parent)
     return found.supersteps
-
-
-def _load(store: Store, communicator: Communicator, team: Team) -> RankGraph:
-    try:
-        return RankGraph.load(store, communicator.rank, communicator.size, team)
-    except BaseException as error:
-        failure = Failure(communicator.rank, f"failed: {error}")
-        communicator.abort(failure)
-        raise RankError(failure) from error
 
 
 def _worker() -> Any:

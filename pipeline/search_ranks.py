@@ -13,7 +13,7 @@ from .build import graph_record
 from .cluster import Cluster, open_cluster
 from .rank_graph import rank_bytes
 from .rank_result import gather
-from .ranks import RankSearch, RanksFound, lease, search_on_workers, workers_of
+from .ranks import RankSearch, RanksFound, lease, search_on_workers, stop, workers_of
 from .search_memory import graph_bytes, writing_bytes
 from .search_run import Searched, SearchRun
 from .store_names import StoreNames
@@ -35,7 +35,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     with run.clock.phase("load"):
         source = run.find(names)
     with (
-        tempfile.TemporaryDirectory(dir=run.work.scratch) as folder,
+        tempfile.TemporaryDirectory(dir=run.work.scratch, ignore_cleanup_errors=True) as folder,
         open_cluster(run.cluster, run.options.threads) as cluster,
         lease(cluster.client, run.options.timeout_seconds),
         run.clock.phase("search"),
@@ -49,14 +49,18 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
             run.options.timeout_seconds,
         )
         room = partial(_check_room, store, run, cluster)
-        ended: list[RanksFound] = run.executor.step(
-            "search", lambda _: search_on_workers(cluster.client, workers, search, room), [None]
-        )
+        try:
+            ended: list[RanksFound] = run.executor.step(
+                "search", lambda _: search_on_workers(cluster.client, workers, search, room), [None]
+            )
+        except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
+            stop(cluster.client, workers)
+            raise
         found = ended[0]
         if found.lost:
             run.notes.append(f"{found.lost}: searched again on {found.ranks} of the workers")
         need = run.held() + 8 * info.vertices
-        arrays = run.executor.step("gather", lambda _: gather(store, Path(folder)), [None], need)
+        arrays = run.executor.step("gather", lambda _: gather(store, found.folder), [None], need)
     layout = "delegate" if found.ranks > 1 or info.partitions > 1 else "csr"
     writing = partial(writing_bytes, store)
     return Searched(
@@ -78,7 +82,7 @@ def _check_room(store: Store, run: SearchRun, cluster: Cluster, ranks: int, base
         wanted = format_bytes(least).replace(" ", "")
         of_each = "" if cluster.local else " of each worker"
         raise LimitError(
-            f"the memory limit{of_each} of {format_bytes(run.limit)} is too small: {ranks} ranks "
-            f"hold {format_bytes(need)} each at most, beside Python and libraries; give "
+            f"the memory limit{of_each} of {format_bytes(run.limit)} is too small: each of "
+            f"{ranks} ranks holds up to {format_bytes(need)}, beside Python and libraries; give "
             f"--memory-limit {wanted} or more"
         )

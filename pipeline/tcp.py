@@ -1,8 +1,9 @@
 """Ranks in processes of their own that talk over TCP, by the library that Dask's workers use.
 
 Every rank listens, and connects to every other one; what it sends goes over its own connections.
-A thread runs these, so that a rank shows that it is alive while it computes: a peer that has not
-for ``timeout`` seconds is lost, however long a superstep takes.
+A thread runs these, so that a rank shows that it is alive while it computes: a peer of which
+nothing has come for ``timeout`` seconds is lost, however long a superstep takes. Large messages
+come in pieces, each of which is a sign of life.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+import numpy as np
 from distributed.comm.core import connect, listen
 from distributed.protocol.serialize import to_serialize
+from numpy.typing import NDArray
 
-from .communicator import Failure, Message, RankError
+from .communicator import Failure, Message, RankError, failure_of
 
 Result = TypeVar("Result")
 
 _SIGNS = 8  # of life, within the timeout
 _LOOK_SECONDS = 0.05
+_PIECE_BYTES = 4 << 20
 
 
 class TcpCommunicator:
@@ -56,10 +60,15 @@ class TcpCommunicator:
         self._outgoing: dict[int, Any] = {}
         self._locks: dict[int, asyncio.Lock] = {}
         self._beating: asyncio.Task[None] | None = None
+        self.patience: threading.Timer | None = None  # of whoever made it, until the others come
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._listener = self._call(self._listen(host)).result()
+        try:
+            self._listener = self._call(self._listen(host)).result()
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            raise
         self.address: str = self._listener.contact_address
 
     def join(self, addresses: Sequence[str]) -> None:
@@ -69,18 +78,31 @@ class TcpCommunicator:
         self._beating = self._call(self._begin_beating()).result()
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
-        sending = [
-            self._call(self._send(peer, {"op": "data", "data": to_serialize(messages[peer])}))
-            for peer in self._others
-        ]
+        sending = [self._call(self._send_all(peer, messages[peer])) for peer in self._others]
         came = [
             messages[peer] if peer == self.rank else self._take(peer) for peer in range(self.size)
         ]
         self._finish(sending)
         return came
 
+    def check(self) -> None:
+        """Raises RankError, too, if a rank has not shown that it is alive for too long."""
+        if self._failure is None:
+            now = time.monotonic()
+            for peer in self._others:
+                silent = now - self._seen[peer]
+                if silent > self._timeout and peer not in self._gone:
+                    self.fail(Failure(peer, f"has not been heard of for {silent:.0f} s", True))
+        if self._failure is not None:
+            raise RankError(self._failure)
+
+    def fail(self, failure: Failure) -> None:
+        """The next exchange, or check, of this rank raises; unless it is to raise already."""
+        if self._failure is None:
+            self._failure = failure
+
     def abort(self, failure: Failure) -> None:
-        self._fail(failure)
+        self.fail(failure)
         told = {"op": "abort", "failure": list(failure)}
         telling = [self._call(self._send(peer, told)) for peer in self._others]
         self._wait(telling)
@@ -108,7 +130,9 @@ class TcpCommunicator:
             try:
                 return self._boxes[peer].get(timeout=_LOOK_SECONDS)
             except queue.Empty:
-                self._check()
+                self.check()
+                if peer in self._gone and self._boxes[peer].empty():
+                    self.fail(Failure(peer, "has left", True))
 
     def _finish(self, calls: Sequence[Future[None]]) -> None:
         """Wait until calls are done. Raises RankError."""
@@ -116,8 +140,11 @@ class TcpCommunicator:
             while not call.done():
                 with contextlib.suppress(TimeoutError):
                     call.exception(_LOOK_SECONDS)
-                self._check()
-        self._check()
+                self.check()
+            error = call.exception()
+            if error is not None:
+                raise error
+        self.check()
 
     def _wait(self, calls: Sequence[Future[None]]) -> None:
         """Wait for calls that help if they succeed, but not for long."""
@@ -126,21 +153,6 @@ class TcpCommunicator:
             with contextlib.suppress(Exception):
                 call.result(max(0.0, until - time.monotonic()))
             call.cancel()
-
-    def _check(self) -> None:
-        """Raise RankError if a rank has failed, or has not shown that it is alive for too long."""
-        if self._failure is None:
-            now = time.monotonic()
-            for peer in self._others:
-                silent = now - self._seen[peer]
-                if silent > self._timeout and peer not in self._gone:
-                    self._fail(Failure(peer, f"has not been heard of for {silent:.0f} s", True))
-        if self._failure is not None:
-            raise RankError(self._failure)
-
-    def _fail(self, failure: Failure) -> None:
-        if self._failure is None:
-            self._failure = failure
 
     # What follows runs in the loop's thread.
 
@@ -155,7 +167,7 @@ class TcpCommunicator:
             self._outgoing[peer] = comm
             await comm.write({"session": self._session, "rank": self.rank})
         except OSError as error:  # and what distributed makes of it
-            self._fail(Failure(peer, f"cannot be reached: {error}", True))
+            self.fail(Failure(peer, f"cannot be reached: {error}", True))
 
     async def _begin_beating(self) -> asyncio.Task[None]:
         return asyncio.create_task(self._beat())
@@ -164,8 +176,7 @@ class TcpCommunicator:
         while True:
             await asyncio.sleep(self._timeout / _SIGNS)
             for peer in self._others:
-                if not self._locks[peer].locked():  # what is being sent is a sign, too
-                    await self._send(peer, {"op": "alive"})
+                await self._send(peer, {"op": "alive"})
 
     async def _send(self, peer: int, message: dict[str, Any]) -> None:
         if peer not in self._outgoing:
@@ -176,36 +187,60 @@ class TcpCommunicator:
         except OSError:
             self._lose(peer)
 
+    async def _send_all(self, peer: int, message: Message) -> None:
+        """Small messages at once; of larger ones the lengths and types, then the arrays."""
+        if sum(array.nbytes for array in message) <= _PIECE_BYTES:
+            await self._send(peer, {"op": "data", "data": to_serialize(message)})
+            return
+        kinds = [(array.dtype.str, len(array)) for array in message]
+        await self._send(peer, {"op": "kinds", "kinds": kinds})
+        for array in message:
+            step = _PIECE_BYTES // array.itemsize
+            for first in range(0, len(array), step):
+                piece = to_serialize(array[first : first + step])
+                await self._send(peer, {"op": "piece", "data": piece})
+
     async def _receive(self, comm: Any) -> None:
         """Take what comes over a connection that another rank has made."""
         self._incoming.add(comm)
         peer = None
         try:
-            hello = await comm.read()
-            if hello.get("session") != self._session:
-                return
-            peer = hello["rank"]
-            while True:
+            peer = self._greeted(await comm.read())
+            coming = _Coming()
+            while peer is not None:
                 message = await comm.read()
                 self._seen[peer] = time.monotonic()
                 if message["op"] == "data":
                     self._boxes[peer].put([_writable(array) for array in message["data"]])
+                elif message["op"] == "kinds":
+                    coming = _Coming(message["kinds"])
+                elif message["op"] == "piece":
+                    if coming.add(message["data"]):
+                        self._boxes[peer].put(coming.arrays)
                 elif message["op"] == "abort":
-                    self._fail(Failure(*message["failure"]))
+                    self.fail(Failure(*message["failure"]))
                 elif message["op"] == "bye":
                     self._gone.add(peer)
-        except OSError:  # and CommClosedError
-            if peer is not None:
-                self._lose(peer)
         except Exception as error:
-            self._fail(Failure(self.rank, f"failed: {type(error).__name__}: {error}"))
+            if peer is None:
+                return  # a stranger
+            if isinstance(error, OSError):  # and CommClosedError
+                self._lose(peer)
+            else:
+                self.fail(failure_of(self.rank, error))
         finally:
             self._incoming.discard(comm)
             comm.abort()
 
+    def _greeted(self, hello: Any) -> int | None:
+        """The rank that says hello; None for what does not belong to this search."""
+        if not isinstance(hello, dict) or hello.get("session") != self._session:
+            return None
+        return hello["rank"] if hello.get("rank") in self._others else None
+
     def _lose(self, peer: int) -> None:
         if peer not in self._gone:
-            self._fail(Failure(peer, "is gone", True))
+            self.fail(Failure(peer, "is gone", True))
 
     async def _flush(self, comm: Any) -> None:
         """Close a connection once all is sent."""
@@ -222,6 +257,22 @@ class TcpCommunicator:
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+
+
+class _Coming:
+    """A message that comes in pieces. kinds: type and length of its arrays."""
+
+    def __init__(self, kinds: Sequence[tuple[str, int]] = ()) -> None:
+        self.arrays: Message = [np.empty(length, kind) for kind, length in kinds]
+        self._left = [array for array in self.arrays if len(array)]
+
+    def add(self, piece: NDArray) -> bool:
+        """Whether that was the last one."""
+        self._left[0][: len(piece)] = piece
+        self._left[0] = self._left[0][len(piece) :]
+        if not len(self._left[0]):
+            del self._left[0]
+        return not self._left
 
 
 def _writable(array: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed.comm.core import connect
 
 from delegraph.pipeline.communicator import (
     Communicator,
@@ -139,6 +142,44 @@ def test_a_rank_that_is_gone():
     assert [error.failure[:1] + error.failure[2:3] for error in ended[:2]] == [(2, True)] * 2
 
 
+def test_a_rank_that_leaves():
+    """In good order, but others wait for it."""
+    with communicators("tcp", 2) as ranks:
+
+        def work(communicator: Communicator) -> None:
+            if communicator.rank == 1:
+                communicator.close()
+            else:
+                communicator.exchange([[], []])
+
+        began = time.monotonic()
+        ended = run(ranks, work)
+        assert time.monotonic() - began < 5
+    assert ended[0].failure == Failure(1, "has left", lost=True)
+
+
+def test_a_message_that_cannot_be_sent(monkeypatch):
+    """The sender raises, and is not waited for."""
+    with communicators("tcp", 2) as ranks:
+
+        def work(communicator: Communicator) -> None:
+            if communicator.rank == 1:
+                assert isinstance(communicator, TcpCommunicator)
+                monkeypatch.setattr(communicator, "_send_all", refuse)
+            try:
+                communicator.exchange([[], []])
+            except ValueError as error:
+                communicator.abort(Failure(1, str(error)))
+                raise
+
+        async def refuse(peer, message) -> None:
+            raise ValueError("too large")
+
+        first, second = run(ranks, work)
+    assert first.failure == Failure(1, "too large")
+    assert isinstance(second, ValueError)
+
+
 def test_a_rank_that_stalls():
     """It says nothing; the others do not wait for longer than the timeout."""
     with communicators("tcp", 3, timeout=1.0) as ranks:
@@ -171,6 +212,18 @@ def test_a_slow_rank_is_waited_for():
         assert run(ranks, work) == [2, 2]
 
 
+def call(at: TcpCommunicator, message: object) -> None:
+    """Connect to a rank and say something else than a rank would; wait until it has hung up."""
+
+    async def call() -> None:
+        comm = await connect(at.address)
+        await comm.write(message)
+        with contextlib.suppress(OSError):
+            await comm.read()
+
+    asyncio.run(call())
+
+
 def test_others_are_turned_away():
     """Of another session; an address where nobody is."""
     with communicators("tcp", 2) as ranks:
@@ -183,6 +236,8 @@ def test_others_are_turned_away():
                 stranger.exchange([[], []])
         finally:
             stranger.close()
+        for rubbish in (["hi"], 7, {"op": "data"}, {"session": "a session", "rank": 9}):
+            call(at, rubbish)
         assert run(ranks, lambda rank: len(rank.exchange([[], []]))) == [2, 2]
     alone = TcpCommunicator("a session", 0, 2, "tcp://127.0.0.1", 1.0)
     try:

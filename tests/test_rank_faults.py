@@ -148,7 +148,7 @@ def test_refusals(delegraph, folder, tmp_path):
     assert (ran.code, "is no store" in ran.err) == (2, True)
     few = ("--memory-limit", "150MB")
     ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
-    assert (ran.code, "2 ranks hold" in ran.err) == (2, True)
+    assert (ran.code, "each of 2 ranks holds" in ran.err) == (2, True)
     ran = delegraph(
         "bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, "--device", "cuda"
     )
@@ -241,6 +241,24 @@ def test_a_rank_that_raises(folder, tmp_path):
         assert time.monotonic() - began < TIMEOUT + SLACK
         record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address)
         assert record["ranks"] == 2
+
+
+def test_an_interrupted_search(folder, tmp_path):
+    """Ctrl-C ends the ranks, too: the workers are free for the next search."""
+    with cluster(2) as (local, client):
+        address = local.scheduler_address
+        command = [sys.executable, "-m", "delegraph", "bfs", str(folder / "path.dg")]
+        command += ["--source", "0", "-o", str(tmp_path / "out")]
+        command += ["--scheduler", address, "--timeout", "30", "--quiet"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
+            wait_for_supersteps(client)
+            running.send_signal(signal.SIGINT)
+            _, told = running.communicate(timeout=SLACK)
+        assert (running.returncode, told.decode().strip()) == (1, "delegraph: interrupted")
+        began = time.monotonic()
+        record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
+        assert (record["ranks"], notes) == (2, ())
+        assert time.monotonic() - began < 10 + SLACK
 
 
 def test_two_searches_at_once(folder, tmp_path):

@@ -12,9 +12,11 @@ import delegraph
 from conftest import random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.team import Team
+from delegraph.partition.errors import InputError
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import rank_result, rank_search
-from delegraph.pipeline.communicator import RankError, ThreadGroup
+from delegraph.pipeline import ranks as rank_tasks
+from delegraph.pipeline.communicator import Failure, RankError, ThreadGroup, failure_of
 from delegraph.pipeline.rank_graph import RankGraph, rank_bytes
 from delegraph.pipeline.rank_search import RankFound, search_rank
 from test_search import violations_of
@@ -162,3 +164,16 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path):
                 for array in (kind.visited, kind.found, kind.distance, kind.parent, kind._queue)
             )
             assert held <= rank_bytes(store, rank, ranks) < 4 * held
+
+
+def test_what_is_told_of_several_failures():
+    """A cause before a loss; one line, never empty."""
+    lost = Failure(1, "is gone", lost=True, superstep=3)
+    told = Failure(1, "failed: it is damaged")
+    later = Failure(0, "failed: no space", superstep=2)
+    assert rank_tasks._first([RankError(lost), RankError(told)]) == told
+    assert rank_tasks._first([RankError(lost), RankError(told), RankError(later)]) == later
+    assert failure_of(2, MemoryError()).reason == "failed: MemoryError"
+    told = failure_of(2, ValueError("one\ntwo"), 4)
+    assert told == Failure(2, "failed: ValueError: one", superstep=4)
+    assert failure_of(2, InputError("a.npy: damaged")).reason == "failed: a.npy: damaged"
