@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..partition.errors import DelegraphError
 
 Message = list[NDArray]
-"""Arrays of any length and type; sender and receiver agree on what they are."""
+"""Arrays of one dimension, any length and type; sender and receiver agree on what they are."""
 
 
 class Failure(NamedTuple):

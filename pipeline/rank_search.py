@@ -264,7 +264,7 @@ class _RankSearch:
         """Exchange the parents of what was sent, and what rank 0 has to know."""
         graph, size = self._graph, self._communicator.size
         known = np.flatnonzero(graph.delegates.parent != UNREACHED).astype(np.uint32)
-        own = [known, graph.delegates.parent[known], np.array(self._counts, np.int64)]
+        own = [known, graph.delegates.parent[known], np.array(self._counts, np.int64).ravel()]
         messages: list[Message] = [
             [np.concatenate([_NOTHING, *self._went[rank]])] + (own if rank == 0 else [])
             for rank in range(size)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from distributed.comm.core import connect
 
+from delegraph.pipeline import tcp
 from delegraph.pipeline.communicator import (
     Communicator,
     Failure,
@@ -23,7 +24,7 @@ from delegraph.pipeline.communicator import (
 )
 from delegraph.pipeline.tcp import TcpCommunicator
 
-KINDS = ["threads", "tcp"]
+KINDS = ["threads", "tcp", "tcp in pieces"]
 
 
 @contextmanager
@@ -32,6 +33,8 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
         yield list(ThreadGroup(size).communicators)
         return
     host = "tcp://127.0.0.1"
+    whole = tcp._PIECE_BYTES
+    tcp._PIECE_BYTES = 1000 if kind == "tcp in pieces" else whole
     ranks = [TcpCommunicator("a session", rank, size, host, timeout) for rank in range(size)]
     with ThreadPoolExecutor(size) as pool:
         list(pool.map(lambda rank: rank.join([other.address for other in ranks]), ranks))
@@ -40,6 +43,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
     finally:
         with ThreadPoolExecutor(size) as pool:
             list(pool.map(lambda rank: rank.close(), ranks))
+        tcp._PIECE_BYTES = whole
 
 
 def run(ranks: list[Communicator], work: Callable[[Communicator], Any]) -> list[Any]:

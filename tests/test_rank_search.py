@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_communicators import communicators
 
 import delegraph
 from conftest import random_edges
@@ -16,14 +17,20 @@ from delegraph.partition.errors import InputError
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import rank_result, rank_search
 from delegraph.pipeline import ranks as rank_tasks
-from delegraph.pipeline.communicator import Failure, RankError, ThreadGroup, failure_of
+from delegraph.pipeline.communicator import Failure, RankError, failure_of
 from delegraph.pipeline.rank_graph import RankGraph, rank_bytes
 from delegraph.pipeline.rank_search import RankFound, search_rank
 from test_search import violations_of
 
 
 def search_by_threads(
-    store: Store, source: int, ranks: int, folder: Path, max_depth: int | None = None, threads=1
+    store: Store,
+    source: int,
+    ranks: int,
+    folder: Path,
+    max_depth: int | None = None,
+    threads: int = 1,
+    kind: str = "threads",
 ) -> tuple[np.ndarray, np.ndarray, list[RankFound]]:
     def one(communicator) -> RankFound:
         graph = RankGraph.load(store, communicator.rank, ranks, Team(1))
@@ -32,8 +39,8 @@ def search_by_threads(
         return found
 
     folder.mkdir(exist_ok=True)
-    with ThreadPoolExecutor(ranks) as pool:
-        found = list(pool.map(one, ThreadGroup(ranks).communicators))
+    with communicators(kind, ranks) as group, ThreadPoolExecutor(ranks) as pool:
+        found = list(pool.map(one, group))
     return *rank_result.gather(store, folder), found
 
 
@@ -100,6 +107,18 @@ def test_depth_limit(edge_list, tmp_path, max_depth, threads):
     distance, parent, _ = search_by_threads(store, 17, 3, tmp_path / "out", max_depth, threads)
     assert np.array_equal(distance, wanted)
     assert not violations_of(src, dst, True, distance, parent, 17, max_depth)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "tcp in pieces"])
+@pytest.mark.parametrize("shape", ["path", "random"])
+def test_over_tcp(edge_list, tmp_path, shape, kind):
+    delegraph.build(edge_list(*SHAPES[shape]), tmp_path / "graph.dg", partitions=4)
+    store = open_store(tmp_path / "graph.dg")
+    src, dst = edges_of(store)
+    wanted = reference.distances(src, dst, store.info.vertices, 3, True)
+    distance, parent, _ = search_by_threads(store, 3, 3, tmp_path / "out", kind=kind)
+    assert np.array_equal(distance, wanted)
+    assert not violations_of(src, dst, True, distance, parent, 3)
 
 
 @pytest.mark.parametrize("way", ["push", "pull"])
