@@ -72,10 +72,9 @@ class _Ready(NamedTuple):
     baseline: int
 
 
-def workers_of(client: Any) -> dict[str, int]:
-    """Threads of each worker, by address."""
-    found = client.scheduler_info(n_workers=-1)["workers"]
-    return {address: found[address]["nthreads"] for address in sorted(found)}
+def workers_of(client: Any) -> list[str]:
+    """Addresses, sorted."""
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
 @contextlib.contextmanager
@@ -107,21 +106,22 @@ def search_on_workers(
     and host where a rank fails.
     """
     lost = None
-    while True:
-        try:
+    with _cluster_errors():
+        while True:
             folder = search.folder / uuid.uuid4().hex  # one that was given up may still write
             folder.mkdir()
-            task = search._replace(folder=folder)
-            supersteps = _attempt(client, workers, task, check_room)
-            return RanksFound(len(workers), supersteps, folder, lost)
-        except RankError as error:
-            failure = error.failure
-            told = f"{error} ({workers[failure.rank]})"
-            left = [worker for rank, worker in enumerate(workers) if rank != failure.rank]
-            left = [worker for worker in left if worker in workers_of(client)]
-            if not failure.lost or lost or not left:
-                raise DelegraphError(told) from error
-            lost, workers = told, left
+            try:
+                task = search._replace(folder=folder)
+                supersteps = _attempt(client, workers, task, check_room)
+                return RanksFound(len(workers), supersteps, folder, lost)
+            except RankError as error:
+                there, failure = workers_of(client), error.failure
+                told = f"{error} ({workers[failure.rank]})"
+                left = [worker for worker in workers if worker in there]
+                left = [worker for worker in left if worker != workers[failure.rank]]
+                if not failure.lost or lost or not left:
+                    raise DelegraphError(told) from error
+                lost, workers = told, left
 
 
 def _attempt(
@@ -129,31 +129,25 @@ def _attempt(
 ) -> list[SuperstepRecord]:
     session = uuid.uuid4().hex
     size = len(workers)
-    with _cluster_errors():
-        paths = str(search.store), str(search.folder)
-        answering = [(_answer, paths)] * size
-        unseen = _gather(client, workers, answering, search.timeout, search.timeout)
-        for worker, path in zip(workers, unseen, strict=True):
-            if path is not None:
-                raise unseen_by(worker, path)
-        try:
-            ready: list[_Ready] = _gather(
-                client,
-                workers,
-                [
-                    (_get_ready, (session, rank, size, worker, search))
-                    for rank, worker in enumerate(workers)
-                ],
-                search.timeout,
-                search.timeout + _COMPILE_SECONDS,
-            )
-            check_room(size, max(rank.baseline for rank in ready))
-            addresses = [rank.address for rank in ready]
-            running = [(_run, (session, addresses, search))] * size
-            return _gather(client, workers, running, search.timeout)[0]
-        except BaseException:
-            stop(client, workers)
-            raise
+    paths = str(search.store), str(search.folder)
+    answering = [(_answer, paths)] * size
+    unseen = _gather(client, workers, answering, search.timeout, search.timeout)
+    for worker, path in zip(workers, unseen, strict=True):
+        if path is not None:
+            raise unseen_by(worker, path)
+    preparing = [
+        (_get_ready, (session, rank, size, worker, search)) for rank, worker in enumerate(workers)
+    ]
+    try:
+        ready: list[_Ready] = _gather(
+            *(client, workers, preparing, search.timeout, search.timeout + _COMPILE_SECONDS)
+        )
+        check_room(size, max(rank.baseline for rank in ready))
+        running = [(_run, (session, [rank.address for rank in ready], search))] * size
+        return _gather(client, workers, running, search.timeout)[0]
+    except BaseException:
+        stop(client, workers)
+        raise
 
 
 def stop(client: Any, workers: Sequence[str]) -> None:

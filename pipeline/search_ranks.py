@@ -40,7 +40,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
         lease(cluster.client, run.options.timeout_seconds),
         run.clock.phase("search"),
     ):
-        workers = list(workers_of(cluster.client))[: info.partitions]
+        workers = workers_of(cluster.client)[: info.partitions]
         search = RankSearch(
             store.path.resolve(),
             source,

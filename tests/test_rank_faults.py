@@ -137,6 +137,18 @@ def test_local_workers(ok, folder, tmp_path, workers):
     assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
 
 
+@pytest.mark.parametrize(("name", "directed"), [("cnr-2000", True), ("luxembourg-osm", False)])
+def test_real_graphs(ok, real_graph, tmp_path, name, directed):
+    way = ("--directed",) if directed else ()
+    store = tmp_path / "graph.dg"
+    ok("build", real_graph(name), "-o", store, "--partitions", 3, *way)
+    args = ("bfs", store, "--source", 0, "-o")
+    ok(*args, tmp_path / "out", "--workers", 2)
+    ok(*args, tmp_path / "alone")
+    assert distances_of(tmp_path / "out") == distances_of(tmp_path / "alone")
+    ok("validate", store, tmp_path / "out")
+
+
 def test_refusals(delegraph, folder, tmp_path):
     out = tmp_path / "out"
     ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
