@@ -11,7 +11,6 @@ import numpy as np
 from numba import njit
 
 from .bitmap import contains, mask
-from .intrinsics import trailing_zeros
 from .numbering import to_global
 from .push import claim
 
@@ -162,23 +161,6 @@ def add_all(vertices, numbering, words):
     for i in range(vertices.shape[0]):
         v = to_global(numbering, vertices[i])
         words[v >> np.uint32(6)] |= mask(v)
-
-
-@njit(nogil=True, cache=True)
-def enter(found, visited, queue):
-    """Move ``found`` into ``visited``; write its vertices, rising, and return how many."""
-    count = 0
-    for w in range(found.shape[0]):
-        word = found[w]
-        if word == 0:
-            continue
-        found[w] = 0
-        visited[w] |= word
-        while word:
-            queue[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
-            count += 1
-            word &= word - np.uint64(1)
-    return count
 
 
 @njit(nogil=True, cache=True)

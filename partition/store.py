@@ -79,6 +79,10 @@ class GraphInfo:
     nn_row_share: float
     subgraph_edges: dict[str, int]
 
+    @property
+    def layout(self) -> str:
+        return "csr" if self.partitions == 1 else "delegate"
+
 
 def stem_of(partition: int, name: str) -> str:
     """Where a subgraph's files stand in the store, but for their endings."""

@@ -21,7 +21,7 @@ from ..partition.outputs import check_output, is_result, is_store, record_path
 from ..partition.store import Store, open_store
 from ..partition.work import begin_work, clean_up, difference
 from .build import Resources, build_store, choices_of, inputs_of
-from .devices import choose_device, device_errors
+from .devices import device_errors
 from .execute import Executor
 from .metrics import RunRecord, SearchRecord, command_record, encode_record
 from .plan import check_space, id_width
@@ -92,10 +92,8 @@ def search_to_result(
     if there:
         check_output(output, "result", overwrite, path)
     with begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work:
-        device = None
-        if not resources.cluster.any:
-            with device_errors():
-                device = choose_device(resources.device, resources.device_memory_limit)
+        with device_errors():
+            device = resources.chosen_device()
         run = SearchRun(source, options, executor, resources.limit, work, device, resources.cluster)
         with device_errors():
             if isinstance(graph, Store):

@@ -82,6 +82,12 @@ class Resources:
     def limit(self) -> int:
         return self.memory_limit or default_limit()
 
+    def chosen_device(self) -> Device | None:
+        """None for the CPU, and where the workers of a cluster do the work."""
+        if self.cluster.any:
+            return None
+        return choose_device(self.device, self.device_memory_limit)
+
 
 class Built(NamedTuple):
     """A store; whether it was there already; the steps that an earlier attempt had finished.
@@ -156,9 +162,7 @@ def plan_graph(
     Raises InputError for bad input or a plan that does not fit.
     """
     edges = open_edges(path, options.src, options.dst)
-    device = None
-    if not resources.cluster.any:
-        device = choose_device(resources.device, resources.device_memory_limit)
+    device = resources.chosen_device()
     with open_pool(edges, options, threads, resources, progress) as (executor, budget):
         through_files = resources.scratch is not None
         if device or not exact:
@@ -176,9 +180,7 @@ def plan_graph(
 
 def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
     """The chosen device, its kernels compiled: what that takes counts as held before any work."""
-    if resources.cluster.any:
-        return None
-    device = choose_device(resources.device, resources.device_memory_limit)
+    device = resources.chosen_device()
     if device is not None:
         least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed)
         if least <= device.memory_bytes:  # else the build will say so, and go on without it

@@ -72,7 +72,7 @@ class Cluster:
         token = folder / f".seen-{uuid.uuid4().hex}"
         token.write_bytes(b"")
         try:
-            for address, missing in self.client.run(_unseen, [str(token), *inputs]).items():
+            for address, missing in self.client.run(unseen, [str(token), *inputs]).items():
                 if missing:
                     raise unseen_by(address, missing)
         finally:
@@ -185,7 +185,8 @@ def _address_in(file: str) -> str:
         raise InputError(f"{file}: not the file of a Dask scheduler: {error}") from error
 
 
-def _unseen(paths: Sequence[str]) -> str | None:
+def unseen(paths: Sequence[str]) -> str | None:
+    """The first of some paths that is not there; run on a worker."""
     return next((path for path in paths if not os.path.exists(path)), None)
 
 

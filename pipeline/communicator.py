@@ -6,9 +6,10 @@ gives what all of them sent, or raises RankError: no rank waits for one that wil
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from numpy.typing import NDArray
@@ -149,3 +150,19 @@ class ThreadGroup:
         for row in self.boxes:
             for box in row:
                 box.put(None)
+
+
+@contextlib.contextmanager
+def telling_others(rank: int, communicator: Communicator | None = None) -> Iterator[None]:
+    """What goes wrong becomes a RankError, and is told to the others before this rank leaves."""
+    try:
+        yield
+    except RankError as error:
+        if communicator is not None:
+            communicator.abort(error.failure)
+        raise
+    except BaseException as error:
+        failure = failure_of(rank, error)
+        if communicator is not None:
+            communicator.abort(failure)
+        raise RankError(failure) from error

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Direction = Literal["push", "pull"]
+
+
+class Pullable(NamedTuple):
+    """Rows that have edges, and those edges: what a pull can still find."""
+
+    rows: int
+    edges: int
+
 
 PUSH_FACTOR = 0.5
 """Pull when the forward work exceeds this multiple of the expected backward work.

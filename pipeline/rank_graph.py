@@ -18,9 +18,10 @@ from ..kernels import bitmap
 from ..kernels.graph import UNREACHED
 from ..kernels.numbering import Numbering, by_rule, by_table
 from ..kernels.team import Team
-from ..kernels.visit import enter, rows_with_edges
+from ..kernels.visit import rows_with_edges
 from ..partition.layout import kept_subgraphs, local_rows
 from ..partition.store import Store, stem_of
+from .direction import Pullable
 from .streamed_graph import reverse_of
 
 
@@ -29,13 +30,6 @@ class Rows(NamedTuple):
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
-
-
-class Pullable(NamedTuple):
-    """Rows that have edges, and those edges: of a flow, what its pull can still find."""
-
-    rows: int
-    edges: int
 
 
 class Vertices:
@@ -62,7 +56,9 @@ class Vertices:
 
     def advance(self, level: int) -> None:
         """What was found becomes the frontier, at distance ``level``."""
-        count = enter(self.found, self.visited, self._queue)
+        count = bitmap.difference(self.found, self.visited, self._queue)
+        self.visited |= self.found
+        self.found[:] = 0
         self.frontier = self._queue[:count].copy()
         self.distance[self.frontier] = level
 

@@ -29,7 +29,6 @@ from ..kernels.visit import (
     admit,
     admit_own,
     adopt,
-    enter,
     pull_rows,
     push_away,
     push_rows,
@@ -37,10 +36,11 @@ from ..kernels.visit import (
     sort_by_partition,
     to_bitmap,
 )
+from ..partition.layout import local_rows
 from .communicator import Communicator, Message, RankError, failure_of
 from .direction import Direction, choose
 from .metrics import SuperstepRecord
-from .rank_graph import Flow, RankGraph, Rows, Vertices
+from .rank_graph import Flow, RankGraph, Vertices
 
 _ROWS_A_TURN = 1 << 14
 _NOTHING = np.empty(0, np.uint32)
@@ -80,7 +80,8 @@ def search_rank(
     """Breadth-first search from ``source`` (a global id), with all other ranks.
 
     Afterwards the parents of this rank's normal vertices are complete and, on rank 0, those of the
-    delegates. Raises RankError where this rank or another one fails; then all of them do.
+    delegates. Raises RankError, with the superstep, where this rank or another one fails; whoever
+    calls tells the others (communicator.telling_others).
     """
     search = _RankSearch(graph, communicator, team)
     try:
@@ -89,12 +90,9 @@ def search_rank(
         failure = error.failure
         if failure.lost and failure.superstep is None:
             failure = failure._replace(superstep=search.level)
-        communicator.abort(failure)
         raise RankError(failure) from error
     except BaseException as error:
-        failure = failure_of(communicator.rank, error, search.level)
-        communicator.abort(failure)
-        raise RankError(failure) from error
+        raise RankError(failure_of(communicator.rank, error, search.level)) from error
 
 
 class _RankSearch:
@@ -211,7 +209,7 @@ class _RankSearch:
         graph, forward = self._graph, flow.forward
 
         def push(queue: NDArray[np.uint32]) -> tuple[NDArray, NDArray, int]:
-            edges = _edges_of(forward, queue)
+            edges = rows_with_edges(forward.offsets, queue)[1]
             away, parents = np.empty(edges, np.uint32), np.empty(edges, np.uint32)
             count, looked = push_away(
                 *(forward.offsets, forward.targets, queue, flow.rows.numbering),
@@ -233,7 +231,7 @@ class _RankSearch:
         return found, sum(looked for _, _, looked in done)
 
     def _rows(self, partition: int) -> int:
-        return -(-(self._graph.vertices - partition) // self._graph.partitions)
+        return local_rows(self._graph.vertices, self._graph.partitions, partition)
 
     def _message(
         self, rank: int, found: int, delegates: NDArray[np.uint32], away: list[_Away]
@@ -308,10 +306,6 @@ class _RankSearch:
             frontier = found
 
 
-def _edges_of(rows: Rows, queue: NDArray[np.uint32]) -> int:
-    return int((rows.offsets[queue + np.uint32(1)] - rows.offsets[queue]).sum(dtype=np.int64))
-
-
 def _pieces(queue: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
     for first in range(0, len(queue), _ROWS_A_TURN):
         yield queue[first : first + _ROWS_A_TURN]
@@ -369,7 +363,6 @@ def warm_up(offset_types: Iterable[DTypeLike]) -> None:
     admit_own(nothing, nothing, one, one.copy(), list_of_one)
     to_bitmap(nothing, nothing, one.copy(), np.zeros(1, np.int64), nothing)
     add_all(nothing, numbering, one.copy())
-    enter(one.copy(), one.copy(), np.empty(1, np.uint32))
     _as_list(one)
     distance, parent = np.zeros(1, np.int32), np.zeros(1, np.uint32)
     adopt(nothing, nothing, 1, distance, parent, UNREACHED)

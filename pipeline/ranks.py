@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,13 +25,12 @@ from ..kernels.team import Team
 from ..partition.errors import DelegraphError
 from ..partition.memory import held_bytes, return_freed_memory
 from ..partition.store import Store, open_store
-from .cluster import unseen_by
+from .cluster import unseen, unseen_by
 from .communicator import (
-    Communicator,
     Failure,
     RankError,
     SingleCommunicator,
-    failure_of,
+    telling_others,
 )
 from .metrics import SuperstepRecord
 from .rank_graph import RankGraph
@@ -129,10 +129,9 @@ def _attempt(
 ) -> list[SuperstepRecord]:
     session = uuid.uuid4().hex
     size = len(workers)
-    paths = str(search.store), str(search.folder)
-    answering = [(_answer, paths)] * size
-    unseen = _gather(client, workers, answering, search.timeout, search.timeout)
-    for worker, path in zip(workers, unseen, strict=True):
+    looking = [(unseen, ([str(search.store), str(search.folder)],))] * size
+    missing = _gather(client, workers, looking, search.timeout, search.timeout)
+    for worker, path in zip(workers, missing, strict=True):
         if path is not None:
             raise unseen_by(worker, path)
     preparing = [
@@ -259,20 +258,23 @@ def _cluster_errors() -> Iterator[None]:
 
 # What follows runs on the workers.
 
-_sessions: dict[str, Any] = {}
-"""Communicators of the searches that this worker has a rank of."""
+
+@dataclass
+class _Session:
+    """A search that this worker has a rank of. patience: until the others come."""
+
+    communicator: Any
+    patience: threading.Timer | None = None
 
 
-def _answer(*paths: str) -> str | None:
-    """Say so, if a path is not there."""
-    return next((path for path in paths if not Path(path).exists()), None)
+_sessions: dict[str, _Session] = {}
 
 
 def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSearch) -> _Ready:
     """Compile, and listen for the others. Unless the search begins in time, it is forgotten."""
     from .tcp import TcpCommunicator
 
-    with _told_of(rank):
+    with telling_others(rank):
         at = _worker()
         if at.address != worker:
             raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
@@ -280,45 +282,46 @@ def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSear
         warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
         return_freed_memory()
         if size == 1:
-            _sessions[session] = SingleCommunicator()
+            _sessions[session] = _Session(SingleCommunicator())
             return _Ready("", held_bytes())
         security = at.security
         arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
         host = at.address.rpartition(":")[0]
         communicator = TcpCommunicator(session, rank, size, host, search.timeout, arguments)
-        _sessions[session] = communicator
         patience = threading.Timer(search.timeout + _COMPILE_SECONDS, _forget, [session])
         patience.daemon = True
         patience.start()
-        communicator.patience = patience
+        _sessions[session] = _Session(communicator, patience)
         return _Ready(communicator.address, held_bytes())
 
 
 def _forget(session: str) -> None:
-    communicator = _sessions.pop(session, None)
-    if communicator is not None:
-        communicator.close()
+    ours = _sessions.pop(session, None)
+    if ours is not None:
+        ours.communicator.close()
 
 
 def _stop() -> None:
     """End what ranks there are, wherever they are; run by the worker's own loop: nothing waits."""
-    for session, communicator in list(_sessions.items()):
-        if communicator.size > 1:
-            communicator.fail(Failure(communicator.rank, "was stopped"))
-            if communicator.patience is not None:  # it had not begun
+    for session, ours in list(_sessions.items()):
+        if ours.communicator.size > 1:
+            ours.communicator.fail(Failure(ours.communicator.rank, "was stopped"))
+            if ours.patience is not None:  # it had not begun
                 threading.Thread(target=_forget, args=[session], daemon=True).start()
 
 
 def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[SuperstepRecord]:
     """The supersteps of a rank; what they did, on rank 0."""
-    communicator = _sessions[session]
+    ours = _sessions[session]
+    communicator = ours.communicator
+    if ours.patience is not None:
+        ours.patience.cancel()
+        ours.patience = None
     try:
-        with _told_of(communicator.rank, communicator):
+        with telling_others(communicator.rank, communicator):
             store, team = open_store(search.store), Team(_worker().state.nthreads)
             if communicator.size == 1:
                 return _run_alone(store, team, search)
-            communicator.patience.cancel()
-            communicator.patience = None
             communicator.join(addresses)
             graph = RankGraph.load(
                 *(store, communicator.rank, communicator.size, team, communicator.check)
@@ -329,22 +332,6 @@ def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[Sup
     finally:
         _forget(session)
         return_freed_memory()
-
-
-@contextlib.contextmanager
-def _told_of(rank: int, communicator: Communicator | None = None) -> Iterator[None]:
-    """What goes wrong becomes a RankError, and is told to the others before this rank leaves."""
-    try:
-        yield
-    except RankError as error:
-        if communicator is not None:
-            communicator.abort(error.failure)
-        raise
-    except BaseException as error:
-        failure = failure_of(rank, error)
-        if communicator is not None:
-            communicator.abort(failure)
-        raise RankError(failure) from error
 
 
 def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRecord]:

@@ -61,11 +61,10 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
             run.notes.append(f"{found.lost}: searched again on {found.ranks} of the workers")
         need = run.held() + 8 * info.vertices
         arrays = run.executor.step("gather", lambda _: gather(store, found.folder), [None], need)
-    layout = "delegate" if found.ranks > 1 or info.partitions > 1 else "csr"
     writing = partial(writing_bytes, store)
     return Searched(
         *(names, Found(*arrays[0], found.supersteps), graph_record(store)),
-        *(layout, "push-pull", writing),
+        *(info.layout, "push-pull", writing),
         ranks=found.ranks,
     )
 

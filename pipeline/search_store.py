@@ -22,7 +22,6 @@ from ..partition.store import Store, open_store
 from .build import Resources, graph_record
 from .checkpoint import Checkpoint
 from .device_search import Room, load, room_for, search_on_device
-from .devices import choose_device
 from .execute import Executor
 from .plan import Budget, Plan, Shape, StepPlan
 from .result import FILE_ROWS
@@ -40,7 +39,7 @@ def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
     """What searching a store would hold. LimitError if it does not fit."""
     store = open_store(path)
     StoreNames(store, Team(threads))
-    device = choose_device(resources.device, resources.device_memory_limit)
+    device = resources.chosen_device()
     room = _room_within(store, device, resources.limit) if device else None
     if room:
         in_memory = True
@@ -95,9 +94,8 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     else:
         found = _streamed(store, source, checkpoint, run, held + stream_bytes(store, threads))
     method = "push-pull" if in_memory else "push-pull, streamed"
-    layout = "csr" if info.partitions == 1 else "delegate"
     writing = partial(writing_bytes, store)
-    return Searched(names, found, graph_record(store), layout, method, writing)
+    return Searched(names, found, graph_record(store), info.layout, method, writing)
 
 
 def _on_device(store: Store, names: StoreNames, run: SearchRun, device: Device) -> Searched | None:
@@ -134,9 +132,8 @@ def _search_there(
             need,
         )[0]
     method = "push-pull, tiered" if search.graph.tiered else "push-pull"
-    layout = "csr" if store.info.partitions == 1 else "delegate"
     writing = partial(writing_bytes, store)
-    return Searched(names, found, graph_record(store), layout, method, writing, device)
+    return Searched(names, found, graph_record(store), store.info.layout, method, writing, device)
 
 
 def _choose(store: Store, threads: int, limit: int, executor: Executor) -> bool:

@@ -25,7 +25,7 @@ from ..kernels.numbering import by_rule
 from ..kernels.team import Team
 from ..partition.edge_stream import Run, run_bytes
 from .checkpoint import Checkpoint
-from .direction import Direction, choose
+from .direction import Direction, Pullable, choose
 from .metrics import SuperstepRecord
 from .streamed_graph import Marked, StreamedGraph, StreamedRows
 from .superstep import Found
@@ -37,13 +37,6 @@ class _Task(NamedTuple):
     kernel: Callable[..., tuple[int, int]]
     subgraph: StreamedRows
     run: Run
-
-
-class _Pullable(NamedTuple):
-    """Rows that have edges, and those edges: of a flow, what its pull can still find."""
-
-    rows: int
-    edges: int
 
 
 def stream_team(threads: int) -> Team:
@@ -179,7 +172,7 @@ class _Search:
         for at, flow in enumerate(self._graph.flows):
             rows, edges = self._pullable[at]
             entering = _total(leaving[i] for i in flow.backward)
-            self._pullable[at] = _Pullable(rows - entering.rows, edges - entering.edges)
+            self._pullable[at] = Pullable(rows - entering.rows, edges - entering.edges)
         return leaving
 
     def _do(self, task: _Task) -> tuple[int, int, int]:
@@ -197,10 +190,10 @@ class _Search:
         return found, examined, read
 
 
-def _total(marked: Iterable[Marked]) -> _Pullable:
+def _total(marked: Iterable[Marked]) -> Pullable:
     """Rows and edges of several subgraphs."""
     rows = edges = 0
     for one in marked:
         rows += one.rows
         edges += one.edges
-    return _Pullable(rows, edges)
+    return Pullable(rows, edges)

@@ -60,7 +60,6 @@ class TcpCommunicator:
         self._outgoing: dict[int, Any] = {}
         self._locks: dict[int, asyncio.Lock] = {}
         self._beating: asyncio.Task[None] | None = None
-        self.patience: threading.Timer | None = None  # of whoever made it, until the others come
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

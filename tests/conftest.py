@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.cli.main import main
+from delegraph.kernels.device import Device, DeviceError, open_device
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
@@ -74,6 +75,14 @@ def edge_list(tmp_path):
     return write
 
 
+@pytest.fixture(scope="module")
+def device() -> Device:
+    try:
+        return open_device()
+    except DeviceError as error:  # as where CI runs: tests marked ``gpu`` are for such machines
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def real_graph():
     """Path of a real edge list, or a skip where the data are not at hand."""
@@ -96,6 +105,14 @@ def read_result(path) -> dict:
 
 def distances_of(path) -> dict:
     return {vertex: distance for vertex, (distance, _) in read_result(path).items()}
+
+
+def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cells, numbered row by row, joined to their neighbours."""
+    cell = np.arange(side * side).reshape(side, side)
+    right = cell[:, :-1].ravel(), cell[:, 1:].ravel()
+    down = cell[:-1].ravel(), cell[1:].ravel()
+    return np.concatenate([right[0], down[0]]), np.concatenate([right[1], down[1]])
 
 
 def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,6 @@ from delegraph.kernels import gpu_prepare
 from delegraph.kernels.device import Device, DeviceError, open_device
 from delegraph.partition.edges import open_edges
 from delegraph.partition.errors import DelegraphError, InputError
-from delegraph.pipeline import bfs as searching
 from delegraph.pipeline import build as building
 from delegraph.pipeline import device_build, devices, search_store
 from delegraph.pipeline.build import Resources
@@ -197,8 +196,7 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
     if graph == "store":
         assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
         path = tmp_path / "graph.dg"
-    for module in (building, search_store):
-        monkeypatch.setattr(module, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(building, "choose_device", lambda device, limit: fake)
     ran = delegraph("plan", path, "--device", "cuda", "--json")
     assert ran.code == 0, ran.err
     plan = json.loads(ran.out)
@@ -213,7 +211,7 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, cupy=None)
-    monkeypatch.setattr(searching, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(building, "choose_device", lambda device, limit: fake)
     monkeypatch.setattr(search_store, "room_for", lambda store, device: Room(0, 10**15, 10**6))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
     assert ran.code == 0, ran.err

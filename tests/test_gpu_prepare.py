@@ -17,19 +17,11 @@ from test_build import digest
 from conftest import random_edges
 from delegraph.kernels import check, gpu_check, gpu_generate, gpu_prepare, reference
 from delegraph.kernels import generate as cpu_generate
-from delegraph.kernels.device import Device, DeviceError, open_device
+from delegraph.kernels.device import Device
 from delegraph.kernels.device_graph import Rows
 from delegraph.kernels.graph import UNREACHED
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module")
-def device() -> Device:
-    try:
-        return open_device()
-    except DeviceError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(params=[1, 2], ids=["first", "again"])

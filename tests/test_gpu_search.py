@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import distances_of, random_edges
+from conftest import distances_of, grid, random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.device import Device, DeviceError, open_device
 from delegraph.kernels.gpu_search import GpuSearch
 from delegraph.kernels.graph import Graph
 from delegraph.partition.outputs import is_store
@@ -29,27 +28,12 @@ TIMES = 3
 PUSH, PULL = 1e-9, 1e9  # what makes every level go that way
 
 
-@pytest.fixture(scope="module")
-def device() -> Device:
-    try:
-        return open_device()
-    except DeviceError as error:
-        pytest.skip(str(error))
-
-
 def lollipop() -> tuple[np.ndarray, np.ndarray]:
     """A path to a hub of 20,000 leaves, on to a path again: small levels, a large one, small."""
     leaves = 2001 + np.arange(20_000)
     src = [np.arange(2000), np.full(20_000, 2000), leaves, [2001], 30_000 + np.arange(500)]
     dst = [np.arange(1, 2001), leaves, leaves + 40_000, [30_000], 30_001 + np.arange(500)]
     return np.concatenate(src), np.concatenate(dst)
-
-
-def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
-    cell = np.arange(side * side).reshape(side, side)
-    right = cell[:, :-1].ravel(), cell[:, 1:].ravel()
-    down = cell[:-1].ravel(), cell[1:].ravel()
-    return np.concatenate([right[0], down[0]]), np.concatenate([right[1], down[1]])
 
 
 SHAPES = {

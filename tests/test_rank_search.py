@@ -10,14 +10,19 @@ import pytest
 from test_communicators import communicators
 
 import delegraph
-from conftest import random_edges
+from conftest import grid, random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.team import Team
 from delegraph.partition.errors import InputError
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import rank_result, rank_search
 from delegraph.pipeline import ranks as rank_tasks
-from delegraph.pipeline.communicator import Failure, RankError, failure_of
+from delegraph.pipeline.communicator import (
+    Failure,
+    RankError,
+    failure_of,
+    telling_others,
+)
 from delegraph.pipeline.rank_graph import RankGraph, rank_bytes
 from delegraph.pipeline.rank_search import RankFound, search_rank
 from test_search import violations_of
@@ -34,7 +39,8 @@ def search_by_threads(
 ) -> tuple[np.ndarray, np.ndarray, list[RankFound]]:
     def one(communicator) -> RankFound:
         graph = RankGraph.load(store, communicator.rank, ranks, Team(1))
-        found = search_rank(graph, source, communicator, Team(threads), max_depth)
+        with telling_others(communicator.rank, communicator):
+            found = search_rank(graph, source, communicator, Team(threads), max_depth)
         rank_result.save(graph, folder)
         return found
 
@@ -48,13 +54,6 @@ def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
     """In global ids; undirected edges both ways."""
     blocks = list(store.edge_blocks(Team(1)))
     return np.concatenate([u for u, _ in blocks]), np.concatenate([v for _, v in blocks])
-
-
-def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
-    cell = np.arange(side * side).reshape(side, side)
-    right, down = (cell[:, :-1], cell[:, 1:]), (cell[:-1], cell[1:])
-    src, dst = zip(right, down, strict=True)
-    return np.concatenate([a.ravel() for a in src]), np.concatenate([a.ravel() for a in dst])
 
 
 SHAPES = {
