@@ -14,13 +14,14 @@ from ..kernels.gpu_rank import ARRIVAL, GpuRankSearch, RankLevel
 from ..kernels.gpu_rank import LEVEL as LEVEL_RECORD
 from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
 from ..kernels.graph import UNREACHED
-from ..kernels.rank_rows import RankNumbering, RankRows, RankRowsMaker, aligned
+from ..kernels.rank_rows import ALIGNED, RankNumbering, RankRows, RankRowsMaker, aligned
 from ..kernels.team import Team
 from ..partition.files import read_array_into
 from ..partition.layout import kept_subgraphs
 from ..partition.memory import format_bytes
 from ..partition.store import Store
 from .communicator import Communicator, Message
+from .device_search import Room
 from .metrics import SuperstepRecord
 from .rank_result import save_delegates, save_part
 
@@ -33,18 +34,16 @@ def numbering_of(store: Store, ranks: int) -> RankNumbering:
     return RankNumbering(ranks, info.partitions, info.vertices, info.delegates, hubs_first)
 
 
-def device_bytes(store: Store, rank: int, ranks: int) -> int:
-    """Bytes that a rank's share, and searches of it, hold on its device at most."""
+def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
+    """Where the targets of a rank's dd, dn and nd go; nn is on the device.
+
+    Raises DeviceMemoryError where not even what must be on the device fits.
+    """
     info, numbering = store.info, numbering_of(store, ranks)
-    names = kept_subgraphs(info.partitions, info.directed)
-    parts = range(rank, info.partitions, ranks)
-    edges = {
-        name: sum(store.files[file].bytes for p in parts for file in store.shards(p, name))
-        for name in names
-    }
+    nn, forward, reverse = _target_bytes(store, rank, ranks)
     normals = numbering.normals(rank)
     own = numbering.first_normal + aligned(normals)
-    ghosts = min(edges["nn"] // 4, info.vertices - normals) + ranks * 1024
+    ghosts = min(nn // 4, info.vertices - normals) + ranks * ALIGNED
     offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)
     stored_offsets = 8 * (4 * info.delegates + 3 * normals)
     columns = 4 * (1 + NEXT) * own
@@ -53,28 +52,29 @@ def device_bytes(store: Store, rank: int, ranks: int) -> int:
     known = 4 * 2 * ghosts + info.vertices // 4
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
     loading = store.largest_shard
-    return (
-        sum(edges.values())
-        + offsets
-        + stored_offsets
-        + columns
-        + state
-        + known
-        + records
-        + loading
-        + _SLACK
-    )
-
-
-def check_room(store: Store, rank: int, ranks: int, device: Device) -> None:
-    """Raises DeviceMemoryError where a rank's share does not fit."""
-    need = device_bytes(store, rank, ranks)
-    if need > device.memory_bytes:
+    least = nn + offsets + stored_offsets + columns + state + known + records + loading + _SLACK
+    if least > device.memory_bytes:
         raise DeviceMemoryError(
             f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank {rank} of "
-            f"{ranks} needs {format_bytes(need)} there: search with more workers, or with "
-            "--device cpu"
+            f"{ranks} needs {format_bytes(least)} there"
         )
+    ways = 2 if info.directed else 1
+    near = min(max(forward, reverse) // 4, (device.memory_bytes - least) // (4 * ways))
+    pinned = sum(max(0, some - 4 * near) for some in (forward, reverse))
+    result = 2 * (4 + 4) * own
+    host = pinned + max(result, loading + 8 * own) + 4 * ghosts
+    return Room(near, host, least + sum(min(some, 4 * near) for some in (forward, reverse)))
+
+
+def _target_bytes(store: Store, rank: int, ranks: int) -> tuple[int, int, int]:
+    """Of a rank: of nn, of the other rows, and of their transposes."""
+    info = store.info
+    sums = [0, 0, 0]
+    for name in kept_subgraphs(info.partitions, info.directed):
+        kind = 0 if name == "nn" else 2 if name.startswith("reverse-") else 1
+        for p in range(rank, info.partitions, ranks):
+            sums[kind] += sum(store.files[file].bytes for file in store.shards(p, name))
+    return sums[0], sums[1], sums[2]
 
 
 def load(
@@ -83,6 +83,7 @@ def load(
     rank: int,
     ranks: int,
     team: Team,
+    room: Room,
     check: Callable[[], None] = lambda: None,
 ) -> RankRows:
     """Reads and verifies the partitions of a rank, a shard at a time.
@@ -90,7 +91,7 @@ def load(
     check: called before each shard.
     """
     info, numbering = store.info, numbering_of(store, ranks)
-    maker = RankRowsMaker(device, numbering, rank, info.directed)
+    maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
     # Hubs first: a row's delegates come before its normal vertices.
     names = sorted(kept_subgraphs(info.partitions, info.directed), key=_targets_are_normal)
     parts = range(rank, info.partitions, ranks)

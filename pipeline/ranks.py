@@ -21,10 +21,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..kernels.backend import get_backend
+from ..kernels.device import DeviceError, DeviceMemoryError, open_device
+from ..kernels.gpu_rank import GpuRankSearch
+from ..kernels.gpu_search import GpuSearch
 from ..kernels.team import Team
-from ..partition.errors import DelegraphError
+from ..partition.errors import DelegraphError, InputError
 from ..partition.memory import held_bytes, return_freed_memory
 from ..partition.store import Store, open_store
+from . import device_rank
 from .cluster import unseen, unseen_by
 from .communicator import (
     Failure,
@@ -32,10 +36,13 @@ from .communicator import (
     SingleCommunicator,
     telling_others,
 )
+from .device_search import load, room_for, search_on_device
+from .devices import device_errors
 from .metrics import SuperstepRecord
-from .rank_graph import RankGraph
+from .rank_graph import RankGraph, rank_bytes
 from .rank_result import save, save_whole
 from .rank_search import search_rank, warm_up
+from .search_memory import graph_bytes
 from .streamed_graph import subgraphs_of
 from .superstep import search as search_graph
 
@@ -45,31 +52,56 @@ _LEASE = "delegraph-search"
 
 
 class RankSearch(NamedTuple):
-    """What ranks are to do. folder: where they leave what they find (rank_result.py)."""
+    """What ranks are to do. folder: where they leave what they find (rank_result.py).
+
+    device: "cuda", each on its worker's GPU, "cpu", or "auto": on GPUs if all workers have one.
+    device_limit: bytes on each; None for what is free.
+    """
 
     store: Path
     source: int
     max_depth: int | None
     folder: Path
     timeout: float
+    device: str = "cpu"
+    device_limit: int | None = None
 
 
 class RanksFound(NamedTuple):
-    """supersteps: of all ranks together. folder: where they left what they found. lost: a rank that
-    was, before it was done again.
+    """supersteps: of all ranks together. folder: where they left what they found. notes: of a rank
+    that was lost, or of devices that would not do. devices: what they searched on; None for CPUs.
     """
 
     ranks: int
     supersteps: list[SuperstepRecord]
     folder: Path
-    lost: str | None
+    notes: list[str]
+    devices: str | None
+
+
+class _Seen(NamedTuple):
+    """What a worker sees. missing: a path that it does not. device: its GPU; None: no_device says
+    why.
+    """
+
+    missing: str | None
+    device: str | None
+    no_device: str
 
 
 class _Ready(NamedTuple):
-    """A rank that can be met. baseline: bytes that its worker holds before any work."""
+    """A rank that can be met. baseline: bytes that its worker holds before any work; need: that its
+    share takes. no_room: why it cannot be searched on the device.
+    """
 
     address: str
     baseline: int
+    need: int
+    no_room: str = ""
+
+
+class _NoRoomError(DelegraphError):
+    """The ranks' shares do not fit their devices."""
 
 
 def workers_of(client: Any) -> list[str]:
@@ -101,19 +133,23 @@ def search_on_workers(
 ) -> RanksFound:
     """Search on the workers at these addresses, a rank each; again, once, if one of them is lost.
 
-    check_room: called with the number of ranks and the most that a worker holds before any work;
-    raises what a user should see if there is too little memory. Raises DelegraphError naming rank
-    and host where a rank fails.
+    check_room: called with the number of ranks, the most that a worker holds before any work, and
+    the most that a rank's share takes; raises what a user should see if there is too little memory.
+    Raises DelegraphError naming rank and host where a rank fails.
     """
     lost = None
+    notes = []
     with _cluster_errors():
         while True:
             folder = search.folder / uuid.uuid4().hex  # one that was given up may still write
             folder.mkdir()
             try:
                 task = search._replace(folder=folder)
-                supersteps = _attempt(client, workers, task, check_room)
-                return RanksFound(len(workers), supersteps, folder, lost)
+                supersteps, devices = _attempt(client, workers, task, check_room)
+                return RanksFound(len(workers), supersteps, folder, notes, devices)
+            except _NoRoomError as error:
+                notes.append(f"searched on CPUs: {error}")
+                search = search._replace(device="cpu")
             except RankError as error:
                 there, failure = workers_of(client), error.failure
                 told = f"{error} ({workers[failure.rank]})"
@@ -122,18 +158,27 @@ def search_on_workers(
                 if not failure.lost or lost or not left:
                     raise DelegraphError(told) from error
                 lost, workers = told, left
+                notes.append(f"{told}: searched again on {len(left)} of the workers")
 
 
 def _attempt(
     client: Any, workers: Sequence[str], search: RankSearch, check_room: Any
-) -> list[SuperstepRecord]:
+) -> tuple[list[SuperstepRecord], str | None]:
     session = uuid.uuid4().hex
     size = len(workers)
-    looking = [(unseen, ([str(search.store), str(search.folder)],))] * size
-    missing = _gather(client, workers, looking, search.timeout, search.timeout)
-    for worker, path in zip(workers, missing, strict=True):
-        if path is not None:
-            raise unseen_by(worker, path)
+    looking = [(_look, ([str(search.store), str(search.folder)], search))] * size
+    seen: list[_Seen] = _gather(
+        *(client, workers, looking, search.timeout, search.timeout + _COMPILE_SECONDS)
+    )
+    for worker, (missing, device, why) in zip(workers, seen, strict=True):
+        if missing is not None:
+            raise unseen_by(worker, missing)
+        if device is None and search.device == "cuda":
+            raise InputError(f"--device cuda: worker {worker} has none: {why}")
+    if any(device is None for _, device, _ in seen):
+        search = search._replace(device="cpu")
+    elif search.device == "auto":
+        search = search._replace(device="cuda")
     preparing = [
         (_get_ready, (session, rank, size, worker, search)) for rank, worker in enumerate(workers)
     ]
@@ -141,9 +186,15 @@ def _attempt(
         ready: list[_Ready] = _gather(
             *(client, workers, preparing, search.timeout, search.timeout + _COMPILE_SECONDS)
         )
-        check_room(size, max(rank.baseline for rank in ready))
+        for rank in ready:
+            if rank.no_room:
+                raise _NoRoomError(rank.no_room)
+        check_room(size, max(rank.baseline for rank in ready), max(rank.need for rank in ready))
         running = [(_run, (session, [rank.address for rank in ready], search))] * size
-        return _gather(client, workers, running, search.timeout)[0]
+        supersteps = _gather(client, workers, running, search.timeout)[0]
+        names = [str(some.device) for some in seen]
+        counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
+        return supersteps, ", ".join(counts) if search.device == "cuda" else None
     except BaseException:
         stop(client, workers)
         raise
@@ -270,6 +321,15 @@ class _Session:
 _sessions: dict[str, _Session] = {}
 
 
+def _look(paths: Sequence[str], search: RankSearch) -> _Seen:
+    if search.device == "cpu":
+        return _Seen(unseen(paths), None, "")
+    try:
+        return _Seen(unseen(paths), open_device(0, search.device_limit).name, "")
+    except DeviceError as error:
+        return _Seen(unseen(paths), None, str(error))
+
+
 def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSearch) -> _Ready:
     """Compile, and listen for the others. Unless the search begins in time, it is forgotten."""
     from .tcp import TcpCommunicator
@@ -279,11 +339,14 @@ def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSear
         if at.address != worker:
             raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
         store = open_store(search.store)
-        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+        try:
+            need = _need(store, rank, size, search)
+        except DeviceMemoryError as error:
+            return _Ready("", 0, 0, str(error))
         return_freed_memory()
         if size == 1:
             _sessions[session] = _Session(SingleCommunicator())
-            return _Ready("", held_bytes())
+            return _Ready("", held_bytes(), need)
         security = at.security
         arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
         host = at.address.rpartition(":")[0]
@@ -292,7 +355,18 @@ def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSear
         patience.daemon = True
         patience.start()
         _sessions[session] = _Session(communicator, patience)
-        return _Ready(communicator.address, held_bytes())
+        return _Ready(communicator.address, held_bytes(), need)
+
+
+def _need(store: Store, rank: int, size: int, search: RankSearch) -> int:
+    """Bytes that a rank's share takes here; compiles, too. DeviceMemoryError: no room for it."""
+    if search.device != "cuda":
+        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+        return rank_bytes(store, rank, size) if size > 1 else graph_bytes(store)
+    device = open_device(0, search.device_limit)
+    if size == 1:
+        return room_for(store, device).host_bytes
+    return device_rank.room_for(store, rank, size, device).host_bytes
 
 
 def _forget(session: str) -> None:
@@ -323,6 +397,8 @@ def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[Sup
             if communicator.size == 1:
                 return _run_alone(store, team, search)
             communicator.join(addresses)
+            if search.device == "cuda":
+                return _run_on_device(store, team, search, communicator)
             graph = RankGraph.load(
                 *(store, communicator.rank, communicator.size, team, communicator.check)
             )
@@ -336,10 +412,35 @@ def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[Sup
 
 def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRecord]:
     """One rank has all partitions, merged into one graph."""
-    backend = get_backend("cpu", team.threads)
-    found = search_graph(store.graph(team), search.source, backend, search.max_depth)
+    if search.device == "cuda":
+        with device_errors():
+            device = open_device(0, search.device_limit)
+            graph = load(store, device, room_for(store, device), team)
+            found = search_on_device(GpuSearch(device, graph), search.source, search.max_depth)
+    else:
+        backend = get_backend("cpu", team.threads)
+        found = search_graph(store.graph(team), search.source, backend, search.max_depth)
     save_whole(search.folder, found.distance, found.parent)
     return found.supersteps
+
+
+def _run_on_device(
+    store: Store, team: Team, search: RankSearch, communicator: Any
+) -> list[SuperstepRecord]:
+    rank, size = communicator.rank, communicator.size
+    with device_errors():
+        device = open_device(0, search.device_limit)
+        room = device_rank.room_for(store, rank, size, device)
+        rows = device_rank.load(store, device, rank, size, team, room, communicator.check)
+        gpu = GpuRankSearch(device, rows, communicator.check)
+        gpu.warm_up()
+        gpu.connect(communicator.exchange)
+        try:
+            number = device_rank.number_of(rows, search.source, store.delegates(team))
+            gpu.run(number, search.max_depth)
+            return device_rank.finish(gpu, communicator, search.folder)
+        finally:
+            gpu.close()
 
 
 def _worker() -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ def check(
     max_depth: int | None = None,
     push_cost: float = PUSH_COST,
     kind: str = "threads",
+    near: int | None = None,
 ) -> list:
     """Search from each of the sources, with the same ranks, and compare; the last one's records."""
     src, dst = edges_of(store)
@@ -58,7 +60,10 @@ def check(
         rank, device = communicator.rank, devices[communicator.rank % len(devices)]
         every = []
         with telling_others(rank, communicator):
-            rows = device_rank.load(store, device, rank, ranks, Team(1))
+            room = device_rank.room_for(store, rank, ranks, device)
+            if near is not None:
+                room = replace(room, near=near)
+            rows = device_rank.load(store, device, rank, ranks, Team(1), room)
             search = GpuRankSearch(device, rows, communicator.check, push_cost)
             search.connect(communicator.exchange, direct)
             assert search.direct == direct
@@ -124,6 +129,13 @@ def test_depth_limit(edge_list, tmp_path, device, max_depth):
 def test_an_order_of_its_own(edge_list, tmp_path, device):
     store = build(edge_list, tmp_path, "random", partitions=4, threshold=20, order="random")
     check(store, 3, [0, 9, 4000], tmp_path / "out", [device])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("near", [0, 5000])
+def test_targets_in_host_memory(edge_list, tmp_path, device, near, directed):
+    store = build(edge_list, tmp_path, "hubs", partitions=3, directed=directed)
+    check(store, 2, [0, 9, 700], tmp_path / "out", [device], near=near)
 
 
 def test_over_tcp(edge_list, tmp_path, device):
