@@ -12,8 +12,9 @@ from ..partition.store import Store
 from .build import graph_record
 from .cluster import Cluster, open_cluster
 from .devices import has_device_each
+from .rank_jobs import SearchJob
 from .rank_result import gather
-from .ranks import RankSearch, RanksFound, lease, search_on_workers, stop, workers_of
+from .ranks import Done, lease, run_on_workers, stop, workers_of
 from .search_memory import writing_bytes
 from .search_run import Searched, SearchRun
 from .store_names import StoreNames
@@ -45,7 +46,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
         run.clock.phase("search"),
     ):
         workers = workers_of(cluster.client)[: info.partitions]
-        search = RankSearch(
+        search = SearchJob(
             store.path.resolve(),
             source,
             run.options.max_depth,
@@ -56,22 +57,24 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
         )
         room = partial(_check_room, run, cluster)
         try:
-            ended: list[RanksFound] = run.executor.step(
-                "search", lambda _: search_on_workers(cluster.client, workers, search, room), [None]
+            ended: list[Done] = run.executor.step(
+                "search", lambda _: run_on_workers(cluster.client, workers, search, room), [None]
             )
         except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
             stop(cluster.client, workers)
             raise
-        found = ended[0]
-        run.notes.extend(found.notes)
+        done = ended[0]
+        run.notes.extend(done.notes)
+        attempt = done.job
+        assert isinstance(attempt, SearchJob)
         need = run.held() + 8 * info.vertices
-        arrays = run.executor.step("gather", lambda _: gather(store, found.folder), [None], need)
+        arrays = run.executor.step("gather", lambda _: gather(store, attempt.place), [None], need)
     writing = partial(writing_bytes, store)
     return Searched(
-        *(names, Found(*arrays[0], found.supersteps), graph_record(store)),
+        *(names, Found(*arrays[0], done.results[0]), graph_record(store)),
         *(info.layout, "push-pull", writing),
-        device=found.devices,
-        ranks=found.ranks,
+        device=done.devices,
+        ranks=len(done.results),
     )
 
 
