@@ -6,7 +6,7 @@
 // begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold one kind.
 #include "search.cuh"
 
-enum Stage : u32 { BEGIN, GO_ON, RECEIVE };
+enum Stage : u32 { BEGIN, GO_ON, RECEIVE, MEET };
 
 // The global id of a delegate or a normal vertex: what others know it by.
 struct GlobalName {

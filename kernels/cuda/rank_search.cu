@@ -226,6 +226,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
   if (block_leader) here.load(*control);
   __syncthreads();
+  if (rank.stage == MEET) {
+    if (blockIdx.x == 0) meet(rank, here);
+    if (leader) control->superstep++;
+    return;
+  }
   if (rank.stage == BEGIN) {
     begin_rank(rank);
     grid_barrier(&control->arrived);
