@@ -39,8 +39,8 @@ def main() -> None:
     rows = []
     print(
         f"{'graph':24}{'ranks':>6}{'threshold':>10}{'delegates':>12}{'nn %':>7}"
-        f"{'ms':>9}{'max ms':>9}{'GTEPS':>8}{'eff. %':>8}{'deleg. MB':>10}{'norm. MB':>10}{'GB each':>8}{'graph GB':>9}"
-        f"{'Table I':>8}{'prep. s':>8}",
+        f"{'ms':>9}{'max ms':>9}{'GTEPS':>8}{'eff. %':>8}{'deleg. MB':>10}{'norm. MB':>10}"
+        f"{'GB each':>8}{'graph GB':>9}{'Table I':>8}{'prep. s':>8}",
         flush=True,
     )
     for scaling, names in (("weak", given.weak), ("strong", given.strong)):

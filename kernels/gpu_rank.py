@@ -61,7 +61,7 @@ CONTROL = np.dtype(
         ("noted", COUNTERS, 2),
         *((name, "u8") for name in ("superstep", "forward", "unvisited_edges", "pull_bound")),
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
-        *((name, "u4") for name in ("queued", "step", "going")),
+        *((name, "u4") for name in ("queued", "step", "enqueueing", "going", "unused")),
     ],
     align=True,
 )
@@ -76,8 +76,8 @@ RANK = np.dtype(
     [
         ("search", SEARCH),
         ("name", NAME),
-        *((name, "u8") for name in ("nn_offsets", "nn_targets", "frontier", "control", "levels")),
-        *((name, "u8") for name in ("peers", "arrivals")),
+        *((name, "u8") for name in ("nn_offsets", "nn_targets", "with_nn", "frontier")),
+        *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
         ("mail", "u8", 2),
         *((name, "u8") for name in ("sent", "stop")),
         *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
@@ -90,7 +90,7 @@ EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
 BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
 _LEAST_QUEUED = 1 << 16
-_QUEUED_BY_A_WARP = 1024 + 128  # beyond what a queue is to hold, before it looks again
+_QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
 _SPIN_SECONDS = 0.002
 _LOOK_SECONDS = 1e-4
 
@@ -152,6 +152,7 @@ class GpuRankSearch:
             self.distance: Array = self._bytes
             self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
+            self._with_nn = _rows_with_entries(cupy, rows)
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), _MOST_QUEUED)
             warps = self.device.multiprocessors * _WIDE[1] * (_WIDE[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
@@ -201,6 +202,7 @@ class GpuRankSearch:
             )[0],
             nn_offsets=rows.nn_offsets,
             nn_targets=rows.nn_targets,
+            with_nn=self._with_nn,
             frontier=self._frontier,
             control=self._control,
             levels=self._levels,
@@ -447,6 +449,15 @@ class GpuRankSearch:
     def _view(self, part: int, length: int) -> Array:
         """uint32 of what this rank shares: arrivals, mail of even and odd supersteps, parents."""
         return self._memory.array(int(self._starts[part]), length, np.uint32)
+
+
+def _rows_with_entries(cupy: Any, rows: RankRows) -> Array:
+    """Bitmap, by own number, of the vertices that have edges along nn."""
+    bits = cupy.zeros(rows.own_numbers, np.uint8)
+    first = rows.numbering.first_normal
+    lengths = rows.nn_offsets[1:] - rows.nn_offsets[:-1]
+    bits[first : first + len(lengths)] = lengths > 0
+    return cupy.packbits(bits, bitorder="little").view(np.uint32)
 
 
 def _packed(bitmap: Array, listed: Array, count: int) -> NDArray[np.uint32]:
