@@ -25,6 +25,14 @@ from . import options
     show_default=True,
     help="Of the choice of sources.",
 )
+@options.cluster_options
+@click.option(
+    "--scaling",
+    type=click.Choice(["weak", "strong"]),
+    help="By 1, 2, 4, ... of the workers: the same graph, or (weak) as large a share for each.",
+)
+@options.threshold
+@options.timeout
 @options.threads
 @options.as_json
 @options.quiet
@@ -35,6 +43,12 @@ def bench(
     device_memory_limit: int | None,
     sources: int,
     seed: int,
+    workers: int | None,
+    scheduler: str | None,
+    scheduler_file: str | None,
+    scaling: str | None,
+    threshold: int | None,
+    timeout: float,
     threads: int | None,
     as_json: bool,
     quiet: bool,
@@ -50,9 +64,41 @@ def bench(
     \b
     delegraph bench graph.dg --sources 64 --seed 1
     delegraph bench kronecker:24 --device cuda
-    """
-    from ..pipeline.api import bench
+    delegraph bench kronecker:29 --workers 4 --scaling weak
 
+    With workers each of them has a GPU, on which it makes and prepares its share of the graph.
+    """
+    from ..partition.errors import InputError
+    from ..pipeline.api import bench, bench_across
+    from ..pipeline.cluster import ClusterOptions
+    from ..pipeline.report import scaling_table
+
+    cluster = ClusterOptions(workers, scheduler, scheduler_file)
+    if cluster.any:
+        if device == "cpu":
+            raise InputError("a graph is generated and searched at once on GPUs only")
+        with options.ProgressLine(quiet) as progress:
+            rows = bench_across(
+                graph,
+                cluster,
+                scaling=scaling,
+                threshold=threshold,
+                sources=sources,
+                seed=seed,
+                timeout_seconds=timeout,
+                device_memory_limit=device_memory_limit,
+                threads=threads,
+                progress=progress,
+            )
+        if as_json:
+            options.print_json([row.document() for row in rows])
+            return
+        click.echo(f"{sources} searches each, all valid, on {rows[-1].report['device']}")
+        click.echo(scaling_table(rows))
+        return
+    given = options.given({"scaling": scaling, "threshold": threshold, "timeout": timeout})
+    for name in given:
+        raise InputError(f"--{name} is for searches by several workers: give --workers too")
     with options.ProgressLine(quiet) as progress:
         report = bench(
             graph,

@@ -27,14 +27,7 @@ from . import options
     help="How often a long search saves its state, to go on from after a kill.",
 )
 @options.cluster_options
-@click.option(
-    "--timeout",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="With workers: give up on one that shows no sign of life for so long.",
-)
+@options.timeout
 @options.scratch
 @options.restart
 @options.overwrite
@@ -78,8 +71,8 @@ def bfs(
     was cut off goes on from its last checkpoint when the same command runs again.
 
     --workers 4 searches a store of at least 4 partitions on as many local processes, each
-    holding its share; --scheduler or --scheduler-file on a cluster that is there. If a worker is
-    lost, the search is done again on those left.
+    holding its share, and each with a GPU where there are as many; --scheduler or --scheduler-file
+    on a cluster that is there. If a worker is lost, the search is done again on those left.
 
     A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
     room for are read from host memory; a graph that fits neither is searched on the CPU.

@@ -35,6 +35,26 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     return number
 
 
+threshold = click.option(
+    "--threshold",
+    default="auto",
+    show_default=True,
+    callback=_threshold,
+    help="Vertices of higher degree are delegates (with several partitions): a number, or "
+    "chosen by the edges.",
+)
+
+
+timeout = click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="With workers: give up on one that shows no sign of life for so long.",
+)
+
+
 output = click.option(
     "-o",
     "--output",
@@ -69,14 +89,7 @@ build_options = _together(
         type=click.IntRange(min=1),
         help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
     ),
-    click.option(
-        "--threshold",
-        default="auto",
-        show_default=True,
-        callback=_threshold,
-        help="Vertices of higher degree are delegates (with several partitions): a number, or "
-        "chosen by the edges.",
-    ),
+    threshold,
     click.option(
         "--order",
         type=click.Choice(["degree", "none", "random"]),

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from .bench import BenchReport
     from .bfs import SearchOutcome
     from .build import Built, Resources
+    from .cluster import ClusterOptions
     from .generate import Kind
     from .plan import Plan
+    from .rank_bench import ScalingRow
     from .validate import Verdict
 
 AnyPath = str | PathLike[str]
@@ -156,6 +158,7 @@ def bench(
     """Search from many random sources, validate each result, measure traversal rates.
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
+    On several GPUs: ``bench_across``.
     """
     from .bench import bench_store
     from .device_bench import bench_generated, parse_recipe
@@ -169,6 +172,42 @@ def bench(
         chosen = choose_device(device, device_memory_limit)
         must_fit = device != "auto"
         return bench_store(str(graph), sources, seed, _threads(threads), progress, chosen, must_fit)
+
+
+def bench_across(
+    graph: str,
+    cluster: ClusterOptions,
+    *,
+    scaling: str | None = None,
+    threshold: int | None = None,
+    sources: int = 64,
+    seed: int = 1,
+    timeout_seconds: float = 60.0,
+    device_memory_limit: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[ScalingRow]:
+    """``bench`` of a generated graph across workers with a GPU each.
+
+    scaling: "weak" or "strong", by 1, 2, 4, ... of the workers; None: by all of them.
+    """
+    from ..partition.errors import InputError
+    from .device_bench import parse_recipe
+    from .rank_bench import bench_on_workers, scaling_runs
+
+    recipe = parse_recipe(graph)
+    if recipe is None:
+        raise InputError(f"workers bench a graph that they generate, as kronecker:27, not {graph}")
+    if scaling is not None and not cluster.workers:
+        raise InputError("--scaling needs --workers, to know how far to go")
+    runs = scaling_runs(recipe, cluster.workers or 0, scaling) if scaling else [(0, recipe)]
+    return bench_on_workers(
+        *(runs, sources, seed, _threads(threads), cluster),
+        threshold=threshold,
+        timeout=timeout_seconds,
+        device_limit=device_memory_limit,
+        progress=progress,
+    )
 
 
 def _threads(threads: int | None) -> int:

@@ -22,9 +22,11 @@ from .cluster import ClusterOptions, open_cluster
 from .communicator import Communicator
 from .device_bench import Measured, draw_ranks, facts_of, measure, report_of
 from .devices import has_device_each
+from .execute import Progress
 from .generate import Recipe
 from .rank_prepare import Prepared, make_slice, prepare
 from .ranks import lease, run_on_workers, stop, workers_of
+from .search_run import TIMEOUT_SECONDS
 
 _BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
 
@@ -138,7 +140,10 @@ class _RankSearcher:
         self.gpu.run(self._number(source))
 
     def search(self, source: int) -> float:
-        """Seconds, of the slowest rank; the ranks begin at once."""
+        """Seconds from the moment at which the last rank begins.
+
+        Those that began before it wait for it, and count that; they all end together.
+        """
         number = self._number(source)
         _tell(self._communicator, 0)
         with self._device.use():
@@ -146,7 +151,7 @@ class _RankSearcher:
                 self._busy += np.uint32(1)
             self.gpu.align()
             self.gpu.run(number)
-        return max(
+        return min(
             message[0].tolist()[0] for message in _tell(self._communicator, self.gpu.seconds())
         )
 
@@ -246,44 +251,82 @@ def _tell(communicator: Communicator, *values: float) -> list[list[Any]]:
     return communicator.exchange([[np.array(values)]] * communicator.size)
 
 
+class ScalingRow(NamedTuple):
+    """A graph that was searched by so many ranks. efficiency: its rate, at the median, over that of
+    the first row times the ranks.
+    """
+
+    ranks: int
+    report: BenchReport
+    exchanged: Exchanged | None
+    efficiency: float
+
+    def document(self) -> dict[str, Any]:
+        exchanged = None if self.exchanged is None else self.exchanged._asdict()
+        return {**self._asdict(), "exchanged": exchanged}
+
+
 def bench_on_workers(
-    recipe: Recipe,
+    runs: Sequence[tuple[int, Recipe]],
     sources: int,
     seed: int,
-    threshold: int | None,
-    cluster_options: ClusterOptions,
     threads: int,
-    timeout: float,
+    cluster_options: ClusterOptions,
+    threshold: int | None = None,
+    timeout: float = TIMEOUT_SECONDS,
     device_limit: int | None = None,
-    rank_counts: Sequence[int] = (),
-    recipes: Sequence[Recipe] = (),
-) -> list[tuple[int, BenchReport, Exchanged | None]]:
-    """Generate, prepare and search across workers with a GPU each.
+    progress: Progress | None = None,
+) -> list[ScalingRow]:
+    """Generate, prepare and search graphs across workers with a GPU each, one after the other.
 
-    rank_counts, recipes: what to run, one after the other; by default the recipe on all workers.
-    Raises DelegraphError if a result breaks a rule.
+    runs: (ranks, graph); 0 ranks: as many as there are workers. Raises InputError for more ranks
+    than workers, DelegraphError if a result breaks a rule.
     """
     asked = cluster_options.workers or 0
     devices = asked > 0 and has_device_each("cuda", asked)
-    reports = []
+    rows: list[ScalingRow] = []
     with (
         open_cluster(cluster_options, threads, devices) as cluster,
         lease(cluster.client, timeout),
     ):
         workers = workers_of(cluster.client)
-        for count, some in zip(rank_counts or [len(workers)], recipes or [recipe], strict=True):
-            if count > len(workers):
-                raise InputError(f"{count} ranks need as many workers; there are {len(workers)}")
-            job = BenchJob(some, sources, seed, threshold, timeout, device_limit=device_limit)
+        for done, (ranks, recipe) in enumerate(runs):
+            ranks = ranks or len(workers)
+            if ranks > len(workers):
+                raise InputError(f"{ranks} ranks need as many workers; there are {len(workers)}")
+            job = BenchJob(recipe, sources, seed, threshold, timeout, device_limit=device_limit)
             try:
-                done = run_on_workers(cluster.client, workers[:count], job, _enough)
+                ended = run_on_workers(cluster.client, workers[:ranks], job, _enough)
             except BaseException:
-                stop(cluster.client, workers[:count])
+                stop(cluster.client, workers[:ranks])
                 raise
-            measured, exchanged = done.results[0]
-            report = report_of(measured, str(done.devices), threads, seed)
-            reports.append((count, report, exchanged))
-    return reports
+            measured, exchanged = ended.results[0]
+            report = report_of(measured, str(ended.devices), threads, seed)
+            rate = report["gteps"]["median"] / ranks
+            first = rows[0].report["gteps"]["median"] / rows[0].ranks if rows else rate
+            rows.append(ScalingRow(ranks, report, exchanged, rate / first))
+            if progress:
+                progress("graphs", done + 1, len(runs))
+    return rows
+
+
+def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Recipe]]:
+    """Up to so many ranks, by powers of two: of the same graph ("strong"), or ("weak") of graphs
+    with as many vertices a rank, of which ``recipe`` is the last.
+
+    >>> graph = Recipe("kronecker", scale=20)
+    >>> [(ranks, some.scale) for ranks, some in scaling_runs(graph, 4, "weak")]
+    [(1, 18), (2, 19), (4, 20)]
+    """
+    steps = [2**i for i in range(ranks.bit_length())]
+    if steps[-1] != ranks:
+        raise InputError(f"scaling is measured up to a power of two of workers, not {ranks}")
+    if scaling == "strong":
+        return [(step, recipe) for step in steps]
+    if recipe.kind == "grid":
+        return [(step, replace(recipe, height=recipe.height * step // ranks)) for step in steps]
+    last = ranks.bit_length()
+    return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
 
 
 def _enough(ranks: int, baseline: int, need: int) -> None:

@@ -24,6 +24,9 @@ from ..partition.order import Threshold, VertexOrder, choose_threshold
 from .communicator import Communicator
 from .generate import Recipe
 
+NN_SHARE = 0.001
+"""Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
+
 _PIECE = 1 << 28  # rows generated at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 
@@ -67,7 +70,8 @@ def prepare(
         ranking = _rank_vertices(device, blocks, domain, int(rows), communicator)
         order = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
         histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
-        chosen = choose_threshold(order, _sum(communicator, histogram), ranks, threshold)
+        histogram = _sum(communicator, histogram)
+        chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
         n, d = order.vertices, chosen.delegates
         places, firsts = _places(n, d, ranks)
         keys = _sort_own(device, blocks, ranking, places, firsts, communicator)

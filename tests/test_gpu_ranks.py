@@ -179,12 +179,8 @@ def test_a_graph_generated_across_workers(two_devices, name):
     """The same graph, sources and results as on one device; every result is checked there."""
     recipe = parse_recipe(name)
     assert recipe is not None
-    reports = bench_on_workers(
-        *(recipe, 8, 3, None, ClusterOptions(workers=2), 2, 30.0),
-        rank_counts=[1, 2],
-        recipes=[recipe, recipe],
-    )
-    (_, alone, _), (_, together, exchanged) = reports
+    rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2))
+    (_, alone, _, _), (_, together, exchanged, _) = rows
     assert exchanged is not None
     assert exchanged.direct
     assert together["sources"] == alone["sources"]
