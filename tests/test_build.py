@@ -19,6 +19,7 @@ from delegraph.kernels.team import Team
 from delegraph.partition import build as tasks
 from delegraph.partition import dictionary, layout
 from delegraph.partition.edges import open_edges
+from delegraph.partition.grid import Grid
 from delegraph.partition.order import VertexOrder, choose_threshold
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import plan, prepare
@@ -38,11 +39,15 @@ def inputs(draw):
     src, dst = (rng.random((2, edges)) ** 3 * vertices).astype(np.int64) * draw(
         st.sampled_from([1, 3])
     )
+    kind = draw(st.sampled_from(["delegate", "2d", "1d"]))
+    grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if kind == "2d" else None
     options = BuildOptions(
         directed=draw(st.booleans()),
-        partitions=draw(st.sampled_from([None, 1, 2, 3, 5])),
-        threshold=draw(st.sampled_from([None, 1, 4, 1000])),
+        partitions=None if grid else draw(st.sampled_from([None, 1, 2, 3, 4, 5])),
+        threshold=draw(st.sampled_from([None, 1, 4, 1000])) if kind == "delegate" else None,
         order=draw(st.sampled_from(["degree", "none", "random"])),
+        layout=kind,
+        grid=grid,
     )
     return src, dst, options
 
@@ -110,16 +115,18 @@ def test_store_against_definition(folders, given_input, scratch):
 
 
 def _check_places(store: Store, degree, rank):
-    """Algorithm 1, written out; degree and rank by global id."""
+    """Algorithm 1, or a grid's rule, written out; degree and rank by global id."""
     parts = store.info.partitions
-    if parts == 1:
+    if store.info.grid is not None:
+        assert store.info.grid.partitions == parts
         assert store.info.delegates == 0
+        _check_grid(store, store.info.grid, rank)
         return
     threshold = store.info.threshold
     delegates = store.delegates(TEAM)
     assert delegates.tolist() == np.argsort(rank)[: len(delegates)].tolist()
     assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
-    kept = layout.kept_subgraphs(parts, store.info.directed)
+    kept = layout.kept_subgraphs(None, store.info.directed)
     for p in range(parts):
         forward = {}
         for name in kept:
@@ -154,6 +161,24 @@ def _check_places(store: Store, degree, rank):
                 assert owner == p
 
 
+def _check_grid(store: Store, grid: Grid, rank):
+    """An edge is in the column of its source and the row of its target; either counts from 0."""
+    n = store.info.vertices
+    of_partition = np.arange(n) % grid.partitions
+    row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
+    for p in range(grid.partitions):
+        sources = np.flatnonzero(column_of == p % grid.columns)
+        targets = np.flatnonzero(row_of == p // grid.columns)
+        assert len(targets) == grid.row_vertices(n, p // grid.columns)
+        for name in layout.kept_subgraphs(grid, store.info.directed):
+            offsets, places = store.subgraph(p, name, TEAM)
+            assert len(offsets) == len(sources) + 1
+            assert not len(places) or places.max() < len(targets)
+            for first, last in pairwise(offsets.tolist()):
+                ranks = rank[targets[places[first:last]]].tolist()
+                assert ranks == sorted(ranks), "hub first"
+
+
 def _check_graph(store: Store, pairs, place, rank):
     """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
     graph = store.graph(TEAM)
@@ -181,8 +206,10 @@ def digest(folder: Path) -> str:
         BuildOptions(),
         BuildOptions(partitions=3, threshold=20),
         BuildOptions(partitions=4, directed=True, order="random"),
+        BuildOptions(directed=True, layout="2d", grid=Grid(2, 3)),
+        BuildOptions(partitions=3, order="random", layout="1d"),
     ],
-    ids=["one", "three", "four-directed"],
+    ids=["one", "three", "four-directed", "2d-directed", "1d"],
 )
 @pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])
 def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):

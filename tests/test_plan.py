@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from conftest import distances_of, random_edges
 from delegraph.partition import memory
 from delegraph.partition.errors import InputError
+from delegraph.partition.grid import Grid
 from delegraph.partition.layout import default_partitions
 from delegraph.pipeline import plan
 
@@ -177,6 +178,7 @@ def facts(**changes) -> plan.Facts:
         "directed": False,
         "ordered_by_degree": True,
         "partitions": default_partitions(10**9),
+        "grid": Grid(1, 1),
     }
     return plan.Facts(**{**values, **changes})
 
