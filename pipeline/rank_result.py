@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from ..kernels.graph import UNREACHED
 from ..kernels.team import Team
 from ..partition.store import Store
+from .grid_graph import GridGraph
 from .rank_graph import RankGraph, Vertices
 
 _DELEGATES = "delegates"
 _ALL = "all"
 
 
-def save(graph: RankGraph, folder: Path) -> None:
-    for part in graph.parts:
-        _save(folder, str(part.number), part.normals)
+def save(graph: RankGraph | GridGraph, folder: Path) -> None:
+    for number, normals in graph.normals.items():
+        _save(folder, str(number), normals)
     if graph.rank == 0:
         _save(folder, _DELEGATES, graph.delegates)
 

@@ -33,9 +33,8 @@ from .communicator import (
     telling_others,
 )
 from .metrics import SuperstepRecord
-from .rank_graph import RankGraph
 from .rank_result import save, save_whole
-from .rank_search import search_rank, warm_up
+from .rank_search import load_rank, search_rank, warm_up
 from .streamed_graph import subgraphs_of
 from .superstep import search as search_graph
 
@@ -323,7 +322,7 @@ def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[Sup
             if communicator.size == 1:
                 return _run_alone(store, team, search)
             communicator.join(addresses)
-            graph = RankGraph.load(
+            graph = load_rank(
                 *(store, communicator.rank, communicator.size, team, communicator.check)
             )
             found = search_rank(graph, search.source, communicator, team, search.max_depth)

@@ -11,8 +11,8 @@ from ..partition.memory import GROWTH_BYTES, format_bytes
 from ..partition.store import Store
 from .build import graph_record
 from .cluster import Cluster, open_cluster
-from .rank_graph import rank_bytes
 from .rank_result import gather
+from .rank_search import rank_bytes
 from .ranks import RankSearch, RanksFound, lease, search_on_workers, stop, workers_of
 from .search_memory import graph_bytes, writing_bytes
 from .search_run import Searched, SearchRun
