@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import random_edges
+from conftest import random_edges, store_options
 from delegraph.kernels import csr, reference
 from delegraph.kernels.team import Team
 from delegraph.partition import build as tasks
@@ -39,17 +39,7 @@ def inputs(draw):
     src, dst = (rng.random((2, edges)) ** 3 * vertices).astype(np.int64) * draw(
         st.sampled_from([1, 3])
     )
-    kind = draw(st.sampled_from(["delegate", "2d", "1d"]))
-    grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if kind == "2d" else None
-    options = BuildOptions(
-        directed=draw(st.booleans()),
-        partitions=None if grid else draw(st.sampled_from([None, 1, 2, 3, 4, 5])),
-        threshold=draw(st.sampled_from([None, 1, 4, 1000])) if kind == "delegate" else None,
-        order=draw(st.sampled_from(["degree", "none", "random"])),
-        layout=kind,
-        grid=grid,
-    )
-    return src, dst, options
+    return src, dst, draw(store_options())
 
 
 def build(folder: Path, src, dst, options: BuildOptions, threads=2, scratch=False) -> Store:
@@ -99,28 +89,28 @@ def test_store_against_definition(folders, given_input, scratch):
 
     place = np.argsort(global_id)  # of each global id
     stored = [
-        (int(place[u]), int(place[v]))
+        (int(u), int(v))
         for sources, targets in store.edge_blocks(TEAM)
         for u, v in zip(sources, targets, strict=True)
     ]
     assert len(stored) == len(set(stored))
-    assert set(stored) == pairs
+    assert {(int(place[u]), int(place[v])) for u, v in stored} == pairs
     assert info.edges == (len(pairs) if options.directed else len(pairs) // 2)
     assert info.self_loops == np.count_nonzero(src == dst)
     assert info.rows == len(src) == info.edges + info.self_loops + info.duplicates
     assert sum(info.degree_histogram) == info.vertices == len(ids)
 
-    _check_places(store, degree[place], rank[place])
+    _check_places(store, degree[place], rank[place], set(stored))
     _check_graph(store, pairs, place, rank)
 
 
-def _check_places(store: Store, degree, rank):
-    """Algorithm 1, or a grid's rule, written out; degree and rank by global id."""
+def _check_places(store: Store, degree, rank, edges):
+    """Algorithm 1, or a grid's rule, written out; degree and rank by global id, edges by both."""
     parts = store.info.partitions
     if store.info.grid is not None:
         assert store.info.grid.partitions == parts
         assert store.info.delegates == 0
-        _check_grid(store, store.info.grid, rank)
+        _check_grid(store, store.info.grid, rank, edges)
         return
     threshold = store.info.threshold
     delegates = store.delegates(TEAM)
@@ -161,22 +151,24 @@ def _check_places(store: Store, degree, rank):
                 assert owner == p
 
 
-def _check_grid(store: Store, grid: Grid, rank):
+def _check_grid(store: Store, grid: Grid, rank, edges):
     """An edge is in the column of its source and the row of its target; either counts from 0."""
     n = store.info.vertices
     of_partition = np.arange(n) % grid.partitions
     row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
-    for p in range(grid.partitions):
-        sources = np.flatnonzero(column_of == p % grid.columns)
-        targets = np.flatnonzero(row_of == p // grid.columns)
-        assert len(targets) == grid.row_vertices(n, p // grid.columns)
-        for name in layout.kept_subgraphs(grid, store.info.directed):
+    for name in layout.kept_subgraphs(grid, store.info.directed):
+        found = []
+        for p in range(grid.partitions):
+            sources = np.flatnonzero(column_of == p % grid.columns)
+            targets = np.flatnonzero(row_of == p // grid.columns)
+            assert len(targets) == grid.row_vertices(n, p // grid.columns)
             offsets, places = store.subgraph(p, name, TEAM)
-            assert len(offsets) == len(sources) + 1
-            assert not len(places) or places.max() < len(targets)
-            for first, last in pairwise(offsets.tolist()):
-                ranks = rank[targets[places[first:last]]].tolist()
-                assert ranks == sorted(ranks), "hub first"
+            for u, (first, last) in zip(sources, pairwise(offsets.tolist()), strict=True):
+                ends = targets[places[first:last]]
+                assert rank[ends].tolist() == sorted(rank[ends]), "hub first"
+                found += [(int(u), int(v)) for v in ends]
+        assert len(found) == len(edges)
+        assert set(found) == (edges if name == "nn" else {(v, u) for u, v in edges})
 
 
 def _check_graph(store: Store, pairs, place, rank):

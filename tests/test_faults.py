@@ -316,6 +316,11 @@ def test_built_already(ok, delegraph, edges, tmp_path):
         assert ran.code == 2
         assert told in ran.err
         assert digest(tmp_path) == before
+    args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
+    ok("build", *args, "--grid", "2x2")
+    assert "already built" in ok("build", *args, "--partitions", 4).err
+    ran = delegraph("build", *args, "--grid", "1x4")
+    assert (ran.code, "--grid was 2x2, now 1x4" in ran.err) == (2, True)
 
 
 def test_searched_already(ok, delegraph, edges, tmp_path):

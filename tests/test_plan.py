@@ -60,6 +60,7 @@ OPTIONS = {
     "plain": (),
     "partitions": ("--partitions", 3),
     "directed": ("--directed", "--order", "random", "--partitions", 2),
+    "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
 }
 
 
