@@ -2,7 +2,7 @@
 
     degrees       blocks of edges, as they are read, to the device; counted there
     order         ranks, and by them what the vertex table needs, back to scratch
-    threshold     between normal vertices and delegates (several partitions)
+    threshold     between normal vertices and delegates (of that layout)
     sort          keys of all subgraphs; edges are let go of
     build         a shard a task: its targets copied back and written
     vertices      as ever

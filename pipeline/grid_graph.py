@@ -118,12 +118,6 @@ class GridGraph:
                 block.normals.begin(source // self.partitions)
             self.enter(block)
 
-    def row_of(self, block: Block) -> Line:
-        return self.rows[self.grid.row(block.number)]
-
-    def column_of(self, block: Block) -> Line:
-        return self.columns[self.grid.column(block.number)]
-
     def in_column(self, partition: int, local: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Places in the grid column of the vertices of a partition."""
         return local * np.uint32(self.grid.rows) + np.uint32(self.grid.row(partition))
@@ -131,6 +125,16 @@ class GridGraph:
     def in_row(self, partition: int, local: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Places in the grid row."""
         return local * np.uint32(self.grid.columns) + np.uint32(self.grid.column(partition))
+
+    def enter_column(self, partition: int, local: NDArray[np.uint32]) -> None:
+        """The frontier of a partition, as its grid column is told of it."""
+        line = self.columns[self.grid.column(partition)]
+        _enter(line, self.in_column(partition, local))
+
+    def enter_row(self, partition: int, local: NDArray[np.uint32]) -> None:
+        """The same for its grid row."""
+        line = self.rows[self.grid.row(partition)]
+        _enter(line, self.in_row(partition, local))
 
     def leaving(self, block: Block) -> int:
         """Edges in a block from the frontier of its own vertices."""
@@ -144,7 +148,13 @@ class GridGraph:
         rows, edges = rows_with_edges(block.backward.offsets, own)
         left = block.pullable
         block.pullable = Pullable(left.rows - int(rows), left.edges - int(edges))
-        add_all(self.in_row(block.number, frontier), by_rule(), self.row_of(block).seen)
+        row = self.rows[self.grid.row(block.number)]
+        add_all(self.in_row(block.number, frontier), by_rule(), row.seen)
+
+
+def _enter(line: Line, places: NDArray[np.uint32]) -> None:
+    line.frontier.append(places)
+    add_all(places, by_rule(), line.seen)
 
 
 def grid_bytes(store: Store, rank: int, ranks: int) -> int:

@@ -78,31 +78,16 @@ class GridSupersteps:
 
     def _expand_along_columns(self, sent: dict[str, int]) -> NDArray[np.int64]:
         """Sums over all ranks: vertices of the frontier, and what ``choose`` wants to know."""
-        graph, grid = self.graph, self.graph.grid
+        graph = self.graph
         own = [
             (len(block.normals.frontier), graph.leaving(block), *block.pullable)
             for block in graph.blocks
         ]
-
-        def enter(partition: int, local: NDArray[np.uint32]) -> None:
-            column = graph.columns[grid.column(partition)]
-            places = graph.in_column(partition, local)
-            column.frontier.append(places)
-            add_all(places, by_rule(), column.seen)
-
         counters = np.array(own, np.int64).sum(axis=0)
-        return self._expand(_column_of, counters, enter, sent)
+        return self._expand(_column_of, counters, graph.enter_column, sent)
 
     def _expand_along_rows(self, sent: dict[str, int]) -> None:
-        graph, grid = self.graph, self.graph.grid
-
-        def enter(partition: int, local: NDArray[np.uint32]) -> None:
-            row = graph.rows[grid.row(partition)]
-            places = graph.in_row(partition, local)
-            row.frontier.append(places)
-            add_all(places, by_rule(), row.seen)
-
-        self._expand(_row_of, np.zeros(0, np.int64), enter, sent)
+        self._expand(_row_of, np.zeros(0, np.int64), self.graph.enter_row, sent)
 
     def _expand(
         self,
@@ -122,8 +107,6 @@ class GridSupersteps:
             for rank in {p % size for p in line_of(graph, block.number)} - {graph.rank}:
                 heads[rank] += [block.number, len(frontier)]
                 parts[rank].append(part)
-        if not len(counters) and len(line_of(graph, 0)) == 1:
-            return counters
         sums = np.zeros_like(counters)
         for head, *others in self._exchange("expand", heads, parts, sent):
             sums += head[: len(counters)]

@@ -3,7 +3,7 @@
     encode, ids   a dictionary, where ids are no dense integers
     degrees       of all vertices
     order         ranks by falling degree
-    threshold     between normal vertices and delegates (several partitions)
+    threshold     between normal vertices and delegates (of that layout)
     scatter       edges into runs of keys grouped by bucket
     build         shards of the subgraphs
     vertices      the vertex table, offsets, manifest
