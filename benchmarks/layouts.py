@@ -1,6 +1,6 @@
 """What the layouts send: bytes of a search by four and by sixteen ranks, pushing only and choosing.
 
-    python benchmarks/layouts.py [--scale 18] [--side 512] [--sources 8]
+    python benchmarks/layouts.py [--scale 18] [--side 256] [--sources 8]
 
 On a Kronecker graph and a grid. Ranks are threads of one process, so nothing but bytes and
 supersteps is measured: means over the sources, of all ranks together. In the delegate layout two
@@ -36,6 +36,7 @@ from delegraph.pipeline.rank_superstep import Choose
 RANKS = (4, 16)
 LAYOUTS = ("delegate", "2d", "1d")
 NODES = (2, 4)  # ranks of a node
+KINDS = ("dlg/expand", "nrm/fold", "control")  # of the delegate layout, and of the others
 WAYS: dict[str, Choose] = {"push": lambda *_: "push", "push-pull": choose}
 
 
@@ -56,7 +57,7 @@ class Counting(ThreadsCommunicator):
 def main() -> None:
     parser = argparse.ArgumentParser(description="Bytes sent by layout.")
     parser.add_argument("--scale", type=int, default=18)
-    parser.add_argument("--side", type=int, default=512)
+    parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--sources", type=int, default=8)
     options = parser.parse_args()
     about = environment.describe(("numba",))
@@ -65,6 +66,9 @@ def main() -> None:
         f"kron{options.scale}": f"kronecker --scale {options.scale}",
         f"grid{options.side}": f"grid --height {options.side} --width {options.side}",
     }
+    columns = ("supersteps", "exchanges", "edges", *KINDS, "end", "total")
+    head = "".join(f"{column:>12}" for column in columns)
+    print(f"{'graph':<8}{'ranks':>5}  {'layout':<10}{'':<10}{head}")
     results = []
     for name, recipe in graphs.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -97,18 +101,16 @@ def measure(name: str, ranks: int, sources: int, folder: Path) -> list[dict[str,
             means = {
                 key: float(np.mean([counts[key] for _, counts in found])) for key in found[0][1]
             }
-            print(line(f"{name}, {ranks} ranks, {layout}, {way}", means), flush=True)
+            figures = "".join(f"{value:>12,.0f}" for value in means.values())
+            print(f"{name:<8}{ranks:>5}  {layout:<10}{way:<10}{figures}", flush=True)
             results.append({"graph": name, "ranks": ranks, "layout": layout, "way": way, **means})
         if layout == "delegate":
             weighed = [weigh(store, distances[int(source)], ranks) for source in chosen]
             means = {key: float(np.mean([one[key] for one in weighed])) for key in weighed[0]}
-            print(line(f"{name}, {ranks} ranks, vertices along nn", means), flush=True)
+            told = ", ".join(f"{key} {value:,.0f}" for key, value in means.items())
+            print(f"{name:<8}{ranks:>5}  vertices along nn: {told}", flush=True)
             results.append({"graph": name, "ranks": ranks, "options": means})
     return results
-
-
-def line(head: str, means: dict[str, float]) -> str:
-    return f"{head:<42}" + "".join(f"  {key} {value:,.0f}" for key, value in means.items())
 
 
 def search(

@@ -65,15 +65,10 @@ OPTIONS = {
 
 
 IDS = ("dense", "sparse", "strings")
+BUILDS = [(options, name) for options in OPTIONS for name in IDS if options != "grid"]
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        *((options, name) for options in OPTIONS for name in IDS if options != "grid"),
-        ("grid", "dense"),
-    ],
-)
+@pytest.mark.parametrize(("options", "name"), [*BUILDS, ("grid", "dense")])
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *OPTIONS[options])
     limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
