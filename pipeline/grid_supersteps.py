@@ -103,8 +103,11 @@ class GridSupersteps:
         for block in graph.blocks:
             frontier = block.normals.frontier
             enter(block.number, frontier)
+            ranks = {p % size for p in line_of(graph, block.number)} - {graph.rank}
+            if not ranks:
+                continue
             part, _ = packed(frontier, frontier, block.normals.count)
-            for rank in {p % size for p in line_of(graph, block.number)} - {graph.rank}:
+            for rank in ranks:
                 heads[rank] += [block.number, len(frontier)]
                 parts[rank].append(part)
         sums = np.zeros_like(counters)
