@@ -88,8 +88,13 @@ class DeviceGraph:
         return self.forward.far is not None or self.reverse.far is not None
 
 
-def derive(device: Device, forward: Rows, reverse: Rows | None = None) -> DeviceGraph:
-    """Make the forms that searches read. reverse: None for an undirected graph."""
+def derive(
+    device: Device, forward: Rows, reverse: Rows | None = None, padded: bool = True
+) -> DeviceGraph:
+    """Make the forms that searches read.
+
+    reverse: None for an undirected graph. padded: whether to make padded rows of low degrees.
+    """
     reverse = reverse or forward
     with device.use() as cupy:
         vertices = len(forward.offsets) - 1
@@ -103,20 +108,20 @@ def derive(device: Device, forward: Rows, reverse: Rows | None = None) -> Device
         )
         in_rows = _longer(device, reverse, used)
         out_rows = in_rows if forward is reverse else _longer(device, forward, used)
-        padded = None
-        for width in _WIDTHS:
+        in_padded = None
+        for width in _WIDTHS if padded else ():
             few = out_rows[_place(width)] <= _LONGER_SHARE * used
             if few and forward.edges <= MOST_PADDED * used:
-                padded = cupy.empty((used, width), np.uint32)
+                in_padded = cupy.empty((used, width), np.uint32)
                 device.launch(
                     *("derive.cu", f"padded_rows<{forward.offset_type}, {width}>", used * width),
-                    (forward.offsets, forward.targets(), padded, np.uint32(used)),
+                    (forward.offsets, forward.targets(), in_padded, np.uint32(used)),
                 )
                 break
         long_rows = int(in_rows[_place(WARP_ENTRIES)])
         looks = _looks(in_rows)
         return DeviceGraph(
-            vertices, used, forward, reverse, first, following, long_rows, padded, looks
+            vertices, used, forward, reverse, first, following, long_rows, in_padded, looks
         )
 
 

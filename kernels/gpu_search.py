@@ -286,7 +286,7 @@ class GpuSearch:
         if kernel == WIDE:
             blocks = self.device.multiprocessors * _WIDE[1]
             arguments = (self._graph, self._search)
-            self._wide()((blocks,), (_WIDE[0],), arguments, shared_mem=_shared_bytes())
+            self._wide()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
         else:
             arguments = (self._graph, self._search, self._padded)
             narrow, shared = self._narrow()
@@ -297,7 +297,7 @@ class GpuSearch:
         distance = "u8" if self.distance is self._bytes else "int"
         tiered = "true" if self.graph.tiered else "false"
         name = f"wide_search<{kind}, {distance}, {tiered}, {_WIDE[0]}, {_WIDE[1]}>"
-        return self.device.kernel("wide_search.cu", name, _shared_bytes(), cooperative=True)
+        return self.device.kernel("wide_search.cu", name, shared_bytes(), cooperative=True)
 
     def _narrow(self) -> tuple[Any, int]:
         """The kernel, and the dynamic shared memory that it takes."""
@@ -342,5 +342,5 @@ class GpuSearch:
         return self._words
 
 
-def _shared_bytes() -> int:
+def shared_bytes() -> int:
     return _WIDE[0] // 32 * _SCRATCH

@@ -93,8 +93,8 @@ def search_to_result(
         check_output(output, "result", overwrite, path)
     with begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work:
         with device_errors():
-            device = resources.chosen_device()
-        run = SearchRun(source, options, executor, resources.limit, work, device, resources.cluster)
+            device = None if resources.cluster.any else resources.chosen_device()
+        run = SearchRun(source, options, executor, resources, work, device)
         with device_errors():
             if isinstance(graph, Store):
                 searched = search_store(graph, run)

@@ -70,10 +70,10 @@ class Resources:
             if limit is not None and limit < 1:
                 raise InputError(f"the memory limit must be positive, not {limit}")
         check_choice(self.device)
-        if self.device.startswith("cuda") and self.cluster.any:
+        if self.device.startswith("cuda:") and self.cluster.any:
             raise InputError(
-                f"work on --device {self.device} is done in one process: leave out --workers and "
-                "--scheduler"
+                f"workers have a device each: say --device cuda, not {self.device}, or leave out "
+                "--workers and --scheduler"
             )
         if self.scratch is not None and not Path(self.scratch).is_dir():
             raise InputError(f"{self.scratch}: no such folder for scratch files")
@@ -83,7 +83,12 @@ class Resources:
         return self.memory_limit or default_limit()
 
     def chosen_device(self) -> Device | None:
-        """None for the CPU, and where the workers of a cluster do the work."""
+        """This process's device; None for the CPU, and where the workers of a cluster work."""
+        if self.cluster.any and self.device == "cuda":
+            raise InputError(
+                "a store is built on --device cuda in one process: leave out --workers and "
+                "--scheduler"
+            )
         if self.cluster.any:
             return None
         return choose_device(self.device, self.device_memory_limit)

@@ -140,25 +140,18 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def open_cluster(options: ClusterOptions, threads: int) -> Iterator[Cluster]:
-    """The cluster that the options name. Local workers share ``threads`` and end with the block."""
-    from distributed import Client, LocalCluster
+def open_cluster(options: ClusterOptions, threads: int, devices: bool = False) -> Iterator[Cluster]:
+    """The cluster that the options name. Local workers share ``threads`` and end with the block.
+
+    devices: whether local workers get a GPU each.
+    """
+    from distributed import Client
 
     # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if options.workers:
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=options.workers,
-                    threads_per_worker=max(1, threads // options.workers),
-                    processes=True,
-                    host="127.0.0.1",
-                    memory_limit=0,  # the plan keeps it
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
-            )
+            cluster = stack.enter_context(_local_cluster(options.workers, threads, devices))
             client = stack.enter_context(Client(cluster))
             client.wait_for_workers(options.workers)
         else:
@@ -168,6 +161,24 @@ def open_cluster(options: ClusterOptions, threads: int) -> Iterator[Cluster]:
             except (OSError, ValueError, TypeError) as error:
                 raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
         yield Cluster(client, local=bool(options.workers))
+
+
+def _local_cluster(workers: int, threads: int, devices: bool) -> Any:
+    options: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": max(1, threads // workers),
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": logging.CRITICAL,
+    }
+    if devices:
+        from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
+
+        # No memory of its own for Dask: nothing passes through it, and the plan keeps the limit.
+        return LocalCUDACluster(memory_limit=None, data=dict, **options)
+    from distributed import LocalCluster
+
+    return LocalCluster(processes=True, memory_limit=0, **options)
 
 
 def unseen_by(worker: str, path: str) -> DelegraphError:

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from ..kernels.device import Device, DeviceError, open_device
+from ..kernels.device import Device, DeviceError, count_devices, open_device
 from ..partition.errors import DelegraphError, InputError
 
 
@@ -36,6 +36,25 @@ def choose_device(device: str, limit: int | None = None) -> Device | None:
         if device == "auto":
             return None
         raise InputError(f"--device {device}: {error}") from error
+
+
+def has_device_each(device: str, workers: int) -> bool:
+    """Whether so many local workers get a device each, as a user chose.
+
+    Raises InputError where devices were asked for and are missing, or are fewer.
+    """
+    if device == "cpu":
+        return False
+    try:
+        count = count_devices()
+        if count < workers:
+            raise DeviceError(f"this machine has {count} GPUs for {workers} workers")
+        import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
+    except (DeviceError, ImportError) as error:
+        if device == "auto":
+            return False
+        raise InputError(f"--device {device}: {error}") from error
+    return True
 
 
 @contextlib.contextmanager

@@ -117,16 +117,16 @@ class GenerateRecord(CommandRecord):
 
 
 def command_record(
-    steps: list[StepRecord], threads: int, limit: int, device: Device | None = None
+    steps: list[StepRecord], threads: int, limit: int, device: Device | str | None = None
 ) -> CommandRecord:
     """What every record holds, for a run in this process that is about to end.
 
-    device: where kernels ran; None for the CPU.
+    device: where kernels ran, or those of several workers in words; None for the CPU.
     """
     return CommandRecord(
         schema_version=SCHEMA_VERSION,
         command=sys.argv,
-        versions=versions() | (device.versions() if device else {}),
+        versions=versions() | (device.versions() if isinstance(device, Device) else {}),
         hardware=hardware(),
         device=str(device) if device else "cpu",
         threads=threads,

@@ -11,7 +11,7 @@ from ..kernels.graph import UNREACHED
 from ..kernels.team import Team
 from ..partition.store import Store
 from .grid_graph import GridGraph
-from .rank_graph import RankGraph, Vertices
+from .rank_graph import RankGraph
 
 _DELEGATES = "delegates"
 _ALL = "all"
@@ -19,15 +19,25 @@ _ALL = "all"
 
 def save(graph: RankGraph | GridGraph, folder: Path) -> None:
     for number, normals in graph.normals.items():
-        _save(folder, str(number), normals)
+        save_part(folder, number, normals.distance, normals.parent)
     if graph.rank == 0:
-        _save(folder, _DELEGATES, graph.delegates)
+        save_delegates(folder, graph.delegates.distance, graph.delegates.parent)
+
+
+def save_part(
+    folder: Path, partition: int, distance: NDArray[np.int32], parent: NDArray[np.uint32]
+) -> None:
+    """Of a partition's vertices; those of delegates are not looked at."""
+    _save(folder, str(partition), distance, parent)
+
+
+def save_delegates(folder: Path, distance: NDArray[np.int32], parent: NDArray[np.uint32]) -> None:
+    _save(folder, _DELEGATES, distance, parent)
 
 
 def save_whole(folder: Path, distance: NDArray[np.int32], parent: NDArray[np.uint32]) -> None:
     """Of a rank that is alone: by global id."""
-    np.save(folder / f"{_ALL}.distance.npy", distance)
-    np.save(folder / f"{_ALL}.parent.npy", parent)
+    _save(folder, _ALL, distance, parent)
 
 
 def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
@@ -44,9 +54,9 @@ def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.ui
     return distance, parent
 
 
-def _save(folder: Path, name: str, vertices: Vertices) -> None:
-    np.save(folder / f"{name}.distance.npy", vertices.distance)
-    np.save(folder / f"{name}.parent.npy", vertices.parent)
+def _save(folder: Path, name: str, distance: NDArray[np.int32], parent: NDArray[np.uint32]) -> None:
+    np.save(folder / f"{name}.distance.npy", distance)
+    np.save(folder / f"{name}.parent.npy", parent)
 
 
 def _load(folder: Path, name: str) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:

@@ -3,7 +3,8 @@
 Nothing here waits for ever. Workers answer before anything begins; ranks tell each other that they
 are alive (tcp.py), and the first failure ends them all; the client watches the cluster meanwhile.
 Graph state is in the store alone, so a search that lost a rank is simply done again, once, on the
-workers that are left. One search at a time has the workers of a cluster.
+workers that are left. One search at a time has the workers of a cluster. What ranks do is a RankJob
+(rank_jobs.py).
 """
 
 from __future__ import annotations
@@ -17,58 +18,56 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..kernels.backend import get_backend
+from ..kernels.device import DeviceError, DeviceMemoryError, open_device
 from ..kernels.team import Team
-from ..partition.errors import DelegraphError
+from ..partition.errors import DelegraphError, InputError
 from ..partition.memory import held_bytes, return_freed_memory
-from ..partition.store import Store, open_store
 from .cluster import unseen, unseen_by
-from .communicator import (
-    Failure,
-    RankError,
-    SingleCommunicator,
-    telling_others,
-)
-from .metrics import SuperstepRecord
-from .rank_result import save, save_whole
-from .rank_search import load_rank, search_rank, warm_up
-from .streamed_graph import subgraphs_of
-from .superstep import search as search_graph
+from .communicator import Failure, RankError, SingleCommunicator, telling_others
+from .devices import device_errors
+from .rank_jobs import RankJob
 
 _LOOK_SECONDS = 0.5
 _COMPILE_SECONDS = 120.0
 _LEASE = "delegraph-search"
 
 
-class RankSearch(NamedTuple):
-    """What ranks are to do. folder: where they leave what they find (rank_result.py)."""
-
-    store: Path
-    source: int
-    max_depth: int | None
-    folder: Path
-    timeout: float
-
-
-class RanksFound(NamedTuple):
-    """supersteps: of all ranks together. folder: where they left what they found. lost: a rank that
-    was, before it was done again.
+class Done(NamedTuple):
+    """A job that is done. job: the attempt that was. results: by rank. notes: of a rank that was
+    lost, or of devices that would not do. devices: where it ran; None for CPUs.
     """
 
-    ranks: int
-    supersteps: list[SuperstepRecord]
-    folder: Path
-    lost: str | None
+    job: RankJob
+    results: list[Any]
+    notes: list[str]
+    devices: str | None
+
+
+class _Seen(NamedTuple):
+    """What a worker sees. missing: a path that it does not. device: its GPU; None: no_device says
+    why.
+    """
+
+    missing: str | None
+    device: str | None
+    no_device: str
 
 
 class _Ready(NamedTuple):
-    """A rank that can be met. baseline: bytes that its worker holds before any work."""
+    """A rank that can be met. baseline: bytes that its worker holds before any work; need: that it
+    takes. no_room: why it cannot work on the device.
+    """
 
     address: str
     baseline: int
+    need: int
+    no_room: str = ""
+
+
+class _NoRoomError(DelegraphError):
+    """The ranks' shares do not fit their devices."""
 
 
 def workers_of(client: Any) -> list[str]:
@@ -95,24 +94,23 @@ def lease(client: Any, timeout: float) -> Iterator[None]:
             semaphore.release()
 
 
-def search_on_workers(
-    client: Any, workers: Sequence[str], search: RankSearch, check_room: Any
-) -> RanksFound:
-    """Search on the workers at these addresses, a rank each; again, once, if one of them is lost.
+def run_on_workers(client: Any, workers: Sequence[str], job: RankJob, check_room: Any) -> Done:
+    """Do a job on the workers at these addresses, a rank each; again, once, if one of them is lost.
 
-    check_room: called with the number of ranks and the most that a worker holds before any work;
-    raises what a user should see if there is too little memory. Raises DelegraphError naming rank
-    and host where a rank fails.
+    check_room: called with the number of ranks, the most that a worker holds before any work, and
+    the most that a rank takes; raises what a user should see if there is too little memory.
+    Raises DelegraphError naming rank and host where a rank fails.
     """
-    lost = None
+    lost = False
+    notes: list[str] = []
     with _cluster_errors():
         while True:
-            folder = search.folder / uuid.uuid4().hex  # one that was given up may still write
-            folder.mkdir()
             try:
-                task = search._replace(folder=folder)
-                supersteps = _attempt(client, workers, task, check_room)
-                return RanksFound(len(workers), supersteps, folder, lost)
+                done = _attempt(client, workers, job.again(), check_room)
+                return done._replace(notes=notes)
+            except _NoRoomError as error:
+                notes.append(f"searched on CPUs: {error}")
+                job = job.on("cpu")
             except RankError as error:
                 there, failure = workers_of(client), error.failure
                 told = f"{error} ({workers[failure.rank]})"
@@ -120,29 +118,36 @@ def search_on_workers(
                 left = [worker for worker in left if worker != workers[failure.rank]]
                 if not failure.lost or lost or not left:
                     raise DelegraphError(told) from error
-                lost, workers = told, left
+                lost, workers = True, left
+                notes.append(f"{told}: searched again on {len(left)} of the workers")
 
 
-def _attempt(
-    client: Any, workers: Sequence[str], search: RankSearch, check_room: Any
-) -> list[SuperstepRecord]:
+def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any) -> Done:
     session = uuid.uuid4().hex
     size = len(workers)
-    looking = [(unseen, ([str(search.store), str(search.folder)],))] * size
-    missing = _gather(client, workers, looking, search.timeout, search.timeout)
-    for worker, path in zip(workers, missing, strict=True):
-        if path is not None:
-            raise unseen_by(worker, path)
+    seconds = job.timeout + _COMPILE_SECONDS
+    looking = [(_look, (job,))] * size
+    seen: list[_Seen] = _gather(client, workers, looking, job.timeout, seconds)
+    for worker, (missing, device, why) in zip(workers, seen, strict=True):
+        if missing is not None:
+            raise unseen_by(worker, missing)
+        if device is None and job.device == "cuda":
+            raise InputError(f"--device cuda: worker {worker} has none: {why}")
+    names = [some.device for some in seen if some.device is not None]
+    job = job.on("cuda" if len(names) == size else "cpu")
     preparing = [
-        (_get_ready, (session, rank, size, worker, search)) for rank, worker in enumerate(workers)
+        (_get_ready, (session, rank, size, worker, job)) for rank, worker in enumerate(workers)
     ]
     try:
-        ready: list[_Ready] = _gather(
-            *(client, workers, preparing, search.timeout, search.timeout + _COMPILE_SECONDS)
-        )
-        check_room(size, max(rank.baseline for rank in ready))
-        running = [(_run, (session, [rank.address for rank in ready], search))] * size
-        return _gather(client, workers, running, search.timeout)[0]
+        ready: list[_Ready] = _gather(client, workers, preparing, job.timeout, seconds)
+        for rank in ready:
+            if rank.no_room:
+                raise _NoRoomError(rank.no_room)
+        check_room(size, max(rank.baseline for rank in ready), max(rank.need for rank in ready))
+        running = [(_run, (session, [rank.address for rank in ready], job))] * size
+        results = _gather(client, workers, running, job.timeout)
+        counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
+        return Done(job, results, [], ", ".join(counts) or None)
     except BaseException:
         stop(client, workers)
         raise
@@ -260,7 +265,7 @@ def _cluster_errors() -> Iterator[None]:
 
 @dataclass
 class _Session:
-    """A search that this worker has a rank of. patience: until the others come."""
+    """A job that this worker has a rank of. patience: until the others come."""
 
     communicator: Any
     patience: threading.Timer | None = None
@@ -269,29 +274,41 @@ class _Session:
 _sessions: dict[str, _Session] = {}
 
 
-def _get_ready(session: str, rank: int, size: int, worker: str, search: RankSearch) -> _Ready:
-    """Compile, and listen for the others. Unless the search begins in time, it is forgotten."""
+def _look(job: RankJob) -> _Seen:
+    missing = unseen(job.paths)
+    if job.device == "cpu":
+        return _Seen(missing, None, "")
+    try:
+        return _Seen(missing, open_device(0, job.device_limit).name, "")
+    except DeviceError as error:
+        return _Seen(missing, None, str(error))
+
+
+def _get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> _Ready:
+    """Compile, and listen for the others. Unless the job begins in time, it is forgotten."""
     from .tcp import TcpCommunicator
 
-    with telling_others(rank):
+    with telling_others(rank), device_errors():
         at = _worker()
         if at.address != worker:
             raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
-        store = open_store(search.store)
-        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+        try:
+            need = job.get_ready(rank, size)
+        except DeviceMemoryError as error:
+            return _Ready("", 0, 0, str(error))
         return_freed_memory()
         if size == 1:
             _sessions[session] = _Session(SingleCommunicator())
-            return _Ready("", held_bytes())
+            return _Ready("", held_bytes(), need)
         security = at.security
         arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
         host = at.address.rpartition(":")[0]
-        communicator = TcpCommunicator(session, rank, size, host, search.timeout, arguments)
-        patience = threading.Timer(search.timeout + _COMPILE_SECONDS, _forget, [session])
+        communicator = TcpCommunicator(session, rank, size, host, job.timeout, arguments)
+        patience = threading.Timer(job.timeout + _COMPILE_SECONDS, _forget, [session])
         patience.daemon = True
         patience.start()
         _sessions[session] = _Session(communicator, patience)
-        return _Ready(communicator.address, held_bytes())
+        return _Ready(communicator.address, held_bytes(), need)
 
 
 def _forget(session: str) -> None:
@@ -309,36 +326,21 @@ def _stop() -> None:
                 threading.Thread(target=_forget, args=[session], daemon=True).start()
 
 
-def _run(session: str, addresses: Sequence[str], search: RankSearch) -> list[SuperstepRecord]:
-    """The supersteps of a rank; what they did, on rank 0."""
+def _run(session: str, addresses: Sequence[str], job: RankJob) -> Any:
+    """A rank's part of the job."""
     ours = _sessions[session]
     communicator = ours.communicator
     if ours.patience is not None:
         ours.patience.cancel()
         ours.patience = None
     try:
-        with telling_others(communicator.rank, communicator):
-            store, team = open_store(search.store), Team(_worker().state.nthreads)
-            if communicator.size == 1:
-                return _run_alone(store, team, search)
-            communicator.join(addresses)
-            graph = load_rank(
-                *(store, communicator.rank, communicator.size, team, communicator.check)
-            )
-            found = search_rank(graph, search.source, communicator, team, search.max_depth)
-            save(graph, search.folder)
-            return found.supersteps
+        with telling_others(communicator.rank, communicator), device_errors():
+            if communicator.size > 1:
+                communicator.join(addresses)
+            return job.run(communicator, Team(_worker().state.nthreads))
     finally:
         _forget(session)
         return_freed_memory()
-
-
-def _run_alone(store: Store, team: Team, search: RankSearch) -> list[SuperstepRecord]:
-    """One rank has all partitions, merged into one graph."""
-    backend = get_backend("cpu", team.threads)
-    found = search_graph(store.graph(team), search.source, backend, search.max_depth)
-    save_whole(search.folder, found.distance, found.parent)
-    return found.supersteps
 
 
 def _worker() -> Any:

@@ -11,10 +11,11 @@ from ..partition.memory import GROWTH_BYTES, format_bytes
 from ..partition.store import Store
 from .build import graph_record
 from .cluster import Cluster, open_cluster
+from .devices import has_device_each
+from .rank_jobs import SearchJob
 from .rank_result import gather
-from .rank_search import rank_bytes
-from .ranks import RankSearch, RanksFound, lease, search_on_workers, stop, workers_of
-from .search_memory import graph_bytes, writing_bytes
+from .ranks import Done, lease, run_on_workers, stop, workers_of
+from .search_memory import writing_bytes
 from .search_run import Searched, SearchRun
 from .store_names import StoreNames
 from .superstep import Found
@@ -26,55 +27,66 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     Raises InputError for more local workers than partitions, LimitError where a rank's share does
     not fit, DelegraphError naming the rank where one fails.
     """
-    info, asked = store.info, run.cluster.workers or 0
+    info, asked = store.info, run.resources.cluster.workers or 0
     if asked > info.partitions:
         raise InputError(
             f"{store.path} has {info.partitions} partition{'s'[: info.partitions > 1]} for {asked} "
             f"workers: build it again with --partitions {asked} or more"
         )
+    device = run.resources.device
+    if info.grid is not None and info.partitions > 1 and asked != 1:
+        if device == "cuda":
+            raise InputError(
+                f"{store.path} has layout {info.layout}, which several workers search on CPUs: say "
+                "--device cpu, or build it again with --layout delegate"
+            )
+        device = "cpu"
+    devices = asked > 0 and has_device_each(device, asked)
+    if asked and not devices:
+        device = "cpu"
     with run.clock.phase("load"):
         source = run.find(names)
     with (
         tempfile.TemporaryDirectory(dir=run.work.scratch, ignore_cleanup_errors=True) as folder,
-        open_cluster(run.cluster, run.options.threads) as cluster,
+        open_cluster(run.resources.cluster, run.options.threads, devices) as cluster,
         lease(cluster.client, run.options.timeout_seconds),
         run.clock.phase("search"),
     ):
         workers = workers_of(cluster.client)[: info.partitions]
-        search = RankSearch(
+        search = SearchJob(
             store.path.resolve(),
             source,
             run.options.max_depth,
             Path(folder).resolve(),
             run.options.timeout_seconds,
+            device,
+            run.resources.device_memory_limit,
         )
-        room = partial(_check_room, store, run, cluster)
+        room = partial(_check_room, run, cluster)
         try:
-            ended: list[RanksFound] = run.executor.step(
-                "search", lambda _: search_on_workers(cluster.client, workers, search, room), [None]
+            ended: list[Done] = run.executor.step(
+                "search", lambda _: run_on_workers(cluster.client, workers, search, room), [None]
             )
         except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
             stop(cluster.client, workers)
             raise
-        found = ended[0]
-        if found.lost:
-            run.notes.append(f"{found.lost}: searched again on {found.ranks} of the workers")
+        done = ended[0]
+        run.notes.extend(done.notes)
+        attempt = done.job
+        assert isinstance(attempt, SearchJob)
         need = run.held() + 8 * info.vertices
-        arrays = run.executor.step("gather", lambda _: gather(store, found.folder), [None], need)
+        arrays = run.executor.step("gather", lambda _: gather(store, attempt.place), [None], need)
     writing = partial(writing_bytes, store)
     return Searched(
-        *(names, Found(*arrays[0], found.supersteps), graph_record(store)),
+        *(names, Found(*arrays[0], done.results[0]), graph_record(store)),
         *(info.layout, "push-pull", writing),
-        ranks=found.ranks,
+        device=done.devices,
+        ranks=len(done.results),
     )
 
 
-def _check_room(store: Store, run: SearchRun, cluster: Cluster, ranks: int, baseline: int) -> None:
+def _check_room(run: SearchRun, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
     """Raises LimitError, with the least limit that would do, if a rank does not fit."""
-    if ranks == 1:
-        need = graph_bytes(store)
-    else:
-        need = max(rank_bytes(store, rank, ranks) for rank in range(ranks))
     each = baseline + need + GROWTH_BYTES
     least = run.held() + ranks * each if cluster.local else each
     if least > run.limit:

@@ -12,8 +12,8 @@ from ..partition.errors import InputError, LimitError
 from ..partition.ids import parse_id
 from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ..partition.work import Work
+from .build import Resources
 from .checkpoint import Checkpoint
-from .cluster import ClusterOptions
 from .execute import Executor
 from .metrics import Clock, GraphRecord
 from .names import Names
@@ -54,7 +54,7 @@ class Searched:
     """A search that is done, and what is needed to write and to record it.
 
     writing_bytes: what writing the result holds, for each of the tasks that write at once. device:
-    where it ran; None for the CPU.
+    where it ran, or those of all ranks in words; None for the CPU.
     """
 
     names: Names
@@ -63,7 +63,7 @@ class Searched:
     layout: str
     method: str
     writing_bytes: Callable[[int], int]
-    device: Device | None = None
+    device: Device | str | None = None
     ranks: int = 1
 
 
@@ -71,19 +71,22 @@ class Searched:
 class SearchRun:
     """One call of ``bfs``.
 
-    device: to search on, where there is room; None for the CPU. cluster: on whose workers to
-    search; none: in this process. notes: lines for the user.
+    device: of this process, to search on where there is room; None for the CPU. notes: lines for
+    the user.
     """
 
     source: str
     options: SearchOptions
     executor: Executor
-    limit: int
+    resources: Resources
     work: Work
     device: Device | None = None
-    cluster: ClusterOptions = field(default_factory=ClusterOptions)
     clock: Clock = field(default_factory=Clock)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def limit(self) -> int:
+        return self.resources.limit
 
     def find(self, names: Names) -> int:
         value = parse_id(self.source, names.id_type)

@@ -39,7 +39,7 @@ def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
     """What searching a store would hold. LimitError if it does not fit."""
     store = open_store(path)
     StoreNames(store, Team(threads))
-    device = resources.chosen_device()
+    device = None if resources.cluster.any else resources.chosen_device()
     room = _room_within(store, device, resources.limit) if device else None
     if room:
         in_memory = True
@@ -72,7 +72,7 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     threads = run.options.threads
     with run.clock.phase("load"):
         names = StoreNames(store, Team(threads))
-    if run.cluster.any:
+    if run.resources.cluster.any:
         from .search_ranks import search_on_ranks  # Dask is not needed otherwise
 
         return search_on_ranks(store, names, run)

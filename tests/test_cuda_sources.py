@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.kernels import device, device_graph, gpu_check, gpu_prepare, gpu_search
+from delegraph.kernels import (
+    device,
+    device_graph,
+    gpu_check,
+    gpu_prepare,
+    gpu_rank,
+    gpu_search,
+    rank_rows,
+)
 
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
@@ -29,6 +37,14 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "narrow_search.cu": [
             f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
             for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
+        ],
+        "rank_search.cu": [
+            f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in itertools.product(OFFSETS, DISTANCES, BOOLS)
+        ],
+        "rank_rows.cu": [
+            *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
+            *("mark_ghosts", "number_targets", "list_ghosts"),
         ],
         "derive.cu": [
             name
@@ -96,6 +112,14 @@ STRUCTURES = [
     ("wide_search.cu", "LevelRecord", gpu_search.LEVEL),
     ("wide_search.cu", "Targets", device_graph.TARGETS),
     ("narrow_search.cu", "Padded", gpu_search.PADDED),
+    ("rank_search.cu", "Rank<u64, int>", gpu_rank.RANK),
+    ("rank_search.cu", "GlobalName", gpu_rank.NAME),
+    ("rank_search.cu", "Peer", gpu_rank.PEER),
+    ("rank_search.cu", "Arrival", gpu_rank.ARRIVAL),
+    ("rank_search.cu", "RankControl", gpu_rank.CONTROL),
+    ("rank_search.cu", "RankLevel", gpu_rank.LEVEL),
+    ("rank_rows.cu", "Owner", rank_rows._OWNER),
+    ("rank_rows.cu", "Ranks", rank_rows._RANKS),
     ("check.cu", "Claim<int>", gpu_check._CLAIM),
     ("check.cu", "Report", gpu_check._REPORT),
     ("prepare.cu", "Placing", gpu_prepare._PLACING),
@@ -126,8 +150,19 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)MORE": gpu_search.MORE,
     }
     narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
-    for name, constants in (("wide_search.cu", wide), ("narrow_search.cu", narrow)):
-        facts = "".join(f'static_assert({what} == {it}, "");' for what, it in constants.items())
+    ranks = {
+        "(u32)EXCHANGE": gpu_rank.EXCHANGE,
+        "(u32)STOPPED": gpu_rank.STOPPED,
+        "(u32)BEGIN": gpu_rank.BEGIN,
+        "(u32)GO_ON": gpu_rank.GO_ON,
+        "(u32)RECEIVE": gpu_rank.RECEIVE,
+        "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
+    }
+    sources = {"wide_search.cu": wide, "narrow_search.cu": narrow, "rank_search.cu": ranks}
+    for name, constants in sources.items():
+        facts = "".join(
+            f'static_assert({what} == {int(it)}, "");' for what, it in constants.items()
+        )
         compile_with(nvrtc, name, 90, [], facts)
     buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
     room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"

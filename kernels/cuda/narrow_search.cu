@@ -255,7 +255,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   }
   if (back.count) back.flush();
   cluster_sync<BLOCKS>();
-  if (status == DONE) settle(graph, search, bitmap);
+  if (status == DONE) settle(search, bitmap, graph.vertices);
   if (!leader) return;
   // Vertices left aside are pushed first, at the level that they belong to.
   u64 queued = __ldcg(&control->counters[partial ? 1 : 0].queued);

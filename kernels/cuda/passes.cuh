@@ -75,9 +75,8 @@ __device__ __noinline__ u32 note(const Graph<Offset> &graph,
 
 // Say of the vertices that were not reached that they were not: nothing else writes there.
 template <class Offset, class Distance>
-__device__ void settle(const Graph<Offset> &graph, const Search<Offset, Distance> &search,
-                       const u32 *visited) {
-  u32 words = (graph.vertices + 31) / 32;
+__device__ void settle(const Search<Offset, Distance> &search, const u32 *visited, u32 vertices) {
+  u32 words = (vertices + 31) / 32;
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   for (u32 base = warp * 32; base < words; base += warps * 32) {
@@ -86,7 +85,7 @@ __device__ void settle(const Graph<Offset> &graph, const Search<Offset, Distance
       int lane = __ffs(open) - 1;
       u32 word = __shfl_sync(ALL, own, lane);
       u32 vertex = (base + lane) * 32 + lane_id();
-      if (vertex < graph.vertices && !(word >> lane_id() & 1)) {
+      if (vertex < vertices && !(word >> lane_id() & 1)) {
         search.distance[vertex] = (Distance)-1;
         search.parent[vertex] = NONE;
       }

@@ -47,7 +47,7 @@ __device__ inline void drop_batch(u16 *list, u32 &count) {
   __syncwarp();
 }
 
-template <class Offset, class Distance, bool TIERED>
+template <class Offset, class Distance, bool TIERED, class Name>
 struct Pull {
   const Graph<Offset> &graph;
   const Search<Offset, Distance> &search;
@@ -57,6 +57,7 @@ struct Pull {
   u32 level;
   u32 first;  // tile
   u32 apart;  // one tile and the next
+  Name name;
   Tally tally;
 
   __device__ u32 vertex_at(u32 place) {
@@ -65,7 +66,7 @@ struct Pull {
 
   __device__ void reach(u32 place, u32 parent) {
     search.distance[vertex_at(place)] = (Distance)level;
-    search.parent[vertex_at(place)] = parent;
+    search.parent[vertex_at(place)] = name(parent);
     atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
     tally.found++;
   }
@@ -245,26 +246,28 @@ struct Pull {
   }
 };
 
-template <class Offset, class Distance, bool TIERED>
+template <class Offset, class Distance, bool TIERED, class Name = Unchanged>
 __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
-                                   u32 *after, Scratch &scratch, Counters &counters, u32 level) {
+                                   u32 *after, Scratch &scratch, Counters &counters, u32 level,
+                                   Name name = {}) {
   u32 tiles = (graph.vertices + TILE - 1) / TILE;
   u32 warps = gridDim.x * (blockDim.x / 32);
   // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-  Pull<Offset, Distance, TIERED> pull = {graph, search, before, scratch, counters, level, 0, warps, {}};
+  Pull<Offset, Distance, TIERED, Name> pull = {graph, search, before, scratch, counters,
+                                               level, 0,      warps,  name,    {}};
   for (pull.first = warp; pull.first < tiles; pull.first += MOST_TILES * warps)
     pull.run(min((u32)MOST_TILES, (tiles - pull.first + warps - 1) / warps), after);
   return pull.tally;
 }
 
 // The rows that were too long for a warp, read by the whole grid.
-template <class Offset, class Distance, bool TIERED>
+template <class Offset, class Distance, bool TIERED, class Name = Unchanged>
 __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
                                         const Search<Offset, Distance> &search, const u32 *before,
-                                        u32 *after, u32 count, u32 level) {
+                                        u32 *after, u32 count, u32 level, Name name = {}) {
   Tally tally = {};
   u64 threads = (u64)gridDim.x * blockDim.x;
   u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -281,7 +284,7 @@ __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
         tally.wasted++;
       } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
         search.distance[vertex] = (Distance)level;
-        search.parent[vertex] = target;
+        search.parent[vertex] = name(target);
         tally.found++;
       }
     }

@@ -29,11 +29,12 @@ __device__ inline u32 find_place(const Offset *before, u32 count, u64 edge) {
   return low;
 }
 
-template <class Offset, class Distance, bool TIERED, Mode MODE>
+template <class Offset, class Distance, bool TIERED, Mode MODE, class Name = Unchanged>
 __device__ __noinline__ Tally push(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search,
                                    const Queue<Offset> &queue, u32 frontier, u64 edges,
-                                   u32 *visited, u32 level, Enqueue<Offset> next) {
+                                   u32 *visited, u32 level, Enqueue<Offset> next,
+                                   Name name = {}) {
   Tally tally = {};
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -78,7 +79,7 @@ __device__ __noinline__ Tally push(const Graph<Offset> &graph,
             search.distance[target[i]] = (Distance)level;
             tally.found++;
           }
-          search.parent[target[i]] = source[i];
+          search.parent[target[i]] = name(source[i]);
         }
         if (MODE != LAZY) next.add(fresh, target);
       }

@@ -60,7 +60,7 @@ struct Counters {
 #define QUEUED_VERTICES(queued) ((u32)((queued) >> 40))
 #define QUEUED_EDGES(queued) ((queued) & (QUEUED(1, 0) - 1))
 
-enum Status : u32 { RUNNING, DONE, WIDE, NARROW, WIDEN, MORE };
+enum Status : u32 { RUNNING, DONE, WIDE, NARROW, WIDEN, MORE, EXCHANGE, STOPPED };
 
 struct Control {
   u64 arrived;
@@ -103,6 +103,11 @@ struct Search {
   u32 narrow_levels;  // leave for the narrow search after so many small levels; 0: never
   u32 narrow_frontier;  // vertices of a small level, at most, and a quarter of its edges
   float push_cost;    // of an edge, where looking at an entry in a pull costs 1
+};
+
+// What a vertex is called as a parent: by default what the graph's rows call it.
+struct Unchanged {
+  __device__ u32 operator()(u32 vertex) const { return vertex; }
 };
 
 __device__ inline bool has(const u32 *bitmap, u32 vertex) {

@@ -174,6 +174,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
   }
 
-  if (course.status == DONE) settle(graph, search, search.visited[course.bitmap]);
+  if (course.status == DONE) settle(search, search.visited[course.bitmap], graph.vertices);
   if (leader) course.save(*control);
 }

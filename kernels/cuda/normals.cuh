@@ -1,0 +1,88 @@
+// Push along nn: from the frontier's normal vertices, whose rows are short, to vertices of any rank.
+//
+// A warp collects vertices in shared memory and follows the edges of many together. A ghost is
+// marked once in a search, and so sent once.
+#include "enqueue.cuh"
+#include "rank.cuh"
+
+#define NN_UNROLL 4
+
+template <class Offset, class Distance>
+struct PushNormals {
+  const Rank<Offset, Distance> &rank;
+  u32 *visited;
+  u32 *buffer;  // BUFFER vertices of this warp, in shared memory,
+  u32 *before;  // and the edges before each
+  u32 count;
+  u32 examined;
+
+  __device__ void add(bool mine, u32 vertex) {
+    u32 adding = __ballot_sync(ALL, mine);
+    if (count + __popc(adding) > BUFFER) flush();
+    if (mine) buffer[count + __popc(adding & lanes_before())] = vertex - rank.name.normals;
+    count += __popc(adding);
+  }
+
+  __device__ void flush() {
+    __syncwarp();
+    u32 edges = 0, degree[BUFFER / 32];
+#pragma unroll
+    for (int i = 0; i < BUFFER / 32; i++) {
+      u32 at = i * 32 + lane_id();
+      degree[i] = 0;
+      if (at < count)
+        degree[i] = rank.nn_offsets[buffer[at] + 1] - rank.nn_offsets[buffer[at]];
+    }
+#pragma unroll
+    for (int i = 0; i < BUFFER / 32; i++) {
+      u32 through = warp_scan(degree[i]);
+      before[i * 32 + lane_id()] = edges + through - degree[i];
+      edges += __shfl_sync(ALL, through, 31);
+    }
+    __syncwarp();
+    for (u32 at = 0; at < edges; at += 32 * NN_UNROLL) {
+      u32 source[NN_UNROLL], target[NN_UNROLL], seen[NN_UNROLL];
+#pragma unroll
+      for (int i = 0; i < NN_UNROLL; i++) {
+        u32 edge = at + i * 32 + lane_id(), place = 0;
+        // The last place of those whose edges begin at or before this one.
+        for (u32 step = BUFFER / 2; step; step >>= 1)
+          if (before[place + step] <= edge) place += step;
+        source[i] = buffer[min(place, count - 1)];
+        target[i] = NONE;
+        if (edge < edges)
+          target[i] = __ldg(rank.nn_targets + rank.nn_offsets[source[i]] + (edge - before[place]));
+      }
+#pragma unroll
+      for (int i = 0; i < NN_UNROLL; i++) seen[i] = word_of(visited, target[i]);
+#pragma unroll
+      for (int i = 0; i < NN_UNROLL; i++) {
+        if (target[i] == NONE || bit_of(seen[i], target[i])) continue;
+        atomicOr(&visited[target[i] >> 5], 1u << (target[i] & 31));
+        rank.search.parent[target[i]] = rank.name(source[i] + rank.name.normals);
+      }
+    }
+    if (lane_id() == 0) examined += edges;
+    count = 0;
+    __syncwarp();
+  }
+};
+
+// Returns the edges that a thread's share examined. scratch: 2 * BUFFER numbers for each warp.
+template <class Offset, class Distance>
+__device__ __noinline__ u32 push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
+                                         u32 *scratch) {
+  PushNormals<Offset, Distance> push = {rank, visited, scratch, scratch + BUFFER, 0, 0};
+  u32 warps = gridDim.x * (blockDim.x / 32);
+  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  for (u32 base = rank.delegate_words + warp * 32; base < rank.own_words; base += warps * 32) {
+    u32 own = rank.frontier[base + lane_id()];
+    for (u32 open = __ballot_sync(ALL, own != 0); open; open &= open - 1) {
+      int lane = __ffs(open) - 1;
+      u32 word = __shfl_sync(ALL, own, lane);
+      push.add(word >> lane_id() & 1, (base + lane) * 32 + lane_id());
+    }
+  }
+  if (push.count) push.flush();
+  return push.examined;
+}

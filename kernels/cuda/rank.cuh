@@ -1,0 +1,104 @@
+// What a rank of a search by several devices reads and writes. gpu_rank.py packs the same
+// structures.
+//
+// A rank numbers what it knows: the delegates, its own normal vertices, and ghosts, the normal
+// vertices of other ranks that edges along nn lead to. Each of these, and the ghosts of each owner,
+// begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold one kind.
+#include "search.cuh"
+
+enum Stage : u32 { BEGIN, GO_ON, RECEIVE };
+
+// The global id of a delegate or a normal vertex: what others know it by.
+struct GlobalName {
+  const u32 *delegates;  // global id of each; null where they are numbered by it
+  u32 normals;           // the first of them; smaller numbers are delegates
+  u32 skipped;           // leading vertices of this rank that are delegates
+  u32 parts;             // partitions of this rank
+  u32 partitions;
+  u32 ranks;
+  u32 rank;
+
+  __device__ u32 operator()(u32 vertex) const {
+    if (vertex < normals) return delegates ? delegates[vertex] : vertex;
+    u32 own = vertex - normals + skipped;
+    if (parts == 1) return own * partitions + rank;
+    return own / parts * partitions + own % parts * ranks + rank;
+  }
+};
+
+// What a peer tells at the end of a superstep, in this rank's memory.
+struct Arrival {
+  u64 superstep;  // written last
+  u32 frontier;   // vertices that it went out from
+  u32 delegates;  // that it found
+  u32 ghosts;     // that it found and that this rank owns
+  u32 unused;
+};
+
+// Another rank. Its mail stands in its own memory where that can be read, else in a copy here.
+struct Peer {
+  const u32 *mail[2];   // of even and odd supersteps: its delegates, then all of its ghosts
+  const u32 *parent;    // by its ghosts that this rank owns; null where they are not at hand
+  const u32 *vertex;    // by the same: their numbers here
+  u32 *wanted;          // bitmap, by the same: those whose parent is still to come
+  Arrival *arrivals;    // in its memory, of this rank: even and odd; null if the host tells
+  u32 ghosts_at;        // words before them in the bitmaps of all of its ghosts
+  u32 ghost_words;      // of the ghosts that this rank owns
+  u32 all_ghost_words;
+  u32 own_ghosts_at;    // the same of our ghosts that it owns
+  u32 own_ghost_words;
+};
+
+struct RankControl {
+  u64 arrived;
+  Counters visits[2];  // of a superstep and the next: what visits did
+  Counters noted[2];   // what was new: found counts normal vertices, examined delegates,
+                       // wasted those that have rows
+  u64 superstep;       // counts on from search to search
+  u64 forward;
+  u64 unvisited_edges;
+  u64 pull_bound;
+  u32 status;
+  u32 level;
+  u32 frontier;
+  u32 found;
+  u32 visited;
+  u32 queued;
+  u32 step;
+  u32 going;  // what block 0 learned from the others
+};
+
+struct RankLevel {
+  u64 examined;
+  u64 clocks;
+  u64 delegate_bytes;  // sent to all others together
+  u64 normal_bytes;
+  u32 normals;         // found
+  u32 delegates;
+  u32 pulled;
+  u32 unused;
+};
+
+// `search.visited`: what is visited now, and what was when the superstep began.
+template <class Offset, class Distance>
+struct Rank {
+  Search<Offset, Distance> search;  // without control and levels
+  GlobalName name;
+  const u32 *nn_offsets;  // by normal vertex
+  const u32 *nn_targets;
+  u32 *frontier;  // bitmap, of delegates and normal vertices
+  RankControl *control;
+  RankLevel *levels;
+  const Peer *peers;   // by rank; of this one nothing
+  Arrival *arrivals;   // of even and odd supersteps, by rank
+  u32 *mail[2];        // delegates: bitmap, list; ghosts: bitmap, list; each of as many words
+  u32 *sent;           // of even and odd supersteps: found of each rank's, and delegates
+  const u32 *stop;     // in host memory: not 0 if the search is to end
+  u32 rank;
+  u32 ranks;
+  u32 delegate_words;
+  u32 own_words;       // of delegates and normal vertices
+  u32 ghost_words;
+  u32 stage;
+  u32 hosted;          // the host carries the mail: the launch ends when it is written
+};

@@ -1,0 +1,344 @@
+// Breadth-first search by one rank of several, each on a device of its own: all supersteps in one
+// cooperative launch (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster).
+//
+// Along dd, dn and nd, one set of rows here, a superstep pushes or pulls: what is found along the
+// one need not be looked for along another. nn pushes only. What was found of the delegates, and of
+// other ranks' vertices, is written as mail; ranks tell each other that theirs is written, and read
+// it from each other's memory. Then every rank notes what is new, its own finds and the others'.
+// Where memory cannot be read so, the launch ends with the mail, and the host carries it.
+#include "direction.cuh"
+#include "mail.cuh"
+#include "normals.cuh"
+#include "passes.cuh"
+#include "push.cuh"
+
+#define STOP_LOOKS 64  // at the others between two at `stop`
+
+enum Going : u32 { GO, LAST, STOP };
+
+// Where a rank stands: every block keeps the same, in shared memory.
+struct Standing {
+  Outlook now;
+  u64 superstep;
+  u64 clock;
+  u64 delegate_bytes, normal_bytes;
+  u32 level;
+  u32 status;
+  u32 step;
+  u32 going;
+
+  __device__ void load(const RankControl &control) {
+    now = {__ldcg(&control.forward),    __ldcg(&control.unvisited_edges),
+           __ldcg(&control.pull_bound), __ldcg(&control.frontier),
+           __ldcg(&control.found),      __ldcg(&control.visited),
+           __ldcg(&control.queued) != 0};
+    superstep = __ldcg(&control.superstep);
+    level = __ldcg(&control.level);
+    step = __ldcg(&control.step);
+    status = RUNNING;
+    clock = clock64();
+  }
+
+  __device__ void save(RankControl &control) const {
+    control.forward = now.forward;
+    control.unvisited_edges = now.unvisited_edges;
+    control.pull_bound = now.pull_bound;
+    control.frontier = now.frontier;
+    control.found = now.found;
+    control.visited = now.visited;
+    control.queued = now.queued;
+    control.superstep = superstep;
+    control.level = level;
+    control.step = step;
+    control.status = status;
+  }
+
+  // What to do next: a step, or to end the launch.
+  template <class Offset, class Distance>
+  __device__ void decide(const Graph<Offset> &graph, const Search<Offset, Distance> &search) {
+    const u32 last_level = sizeof(Distance) == 1 ? 254 : 0x7ffffffe;
+    if (level >= search.max_level)
+      status = DONE;
+    else if (level == last_level)
+      status = WIDEN;
+    else if (level - search.first_level == search.level_capacity)
+      status = MORE;
+    step = PUSH;
+    if (now.found && graph.edges)
+      step = choose(graph, now, search.enqueue_edges, search.push_cost);
+  }
+
+  // What was new has been noted: the source, or a level.
+  __device__ void advance(const Counters &visits, const Counters &noted, u32 most_queued) {
+    const u64 queue = __ldcg(&noted.queued);
+    now.found = (u32)(__ldcg(&noted.found) + __ldcg(&noted.examined));
+    now.visited += (u32)__ldcg(&noted.wasted);
+    now.queued = QUEUED_VERTICES(queue) <= most_queued;
+    now.frontier = QUEUED_VERTICES(queue);
+    now.forward = QUEUED_EDGES(queue);
+    now.unvisited_edges -= min(now.unvisited_edges, now.forward);
+    if (step == PULL) now.pull_bound = __ldcg(&visits.wasted);
+  }
+};
+
+// A search that begins: nothing but its source is visited, where this rank has it.
+template <class Offset, class Distance>
+__device__ void begin_rank(const Rank<Offset, Distance> &rank) {
+  const Search<Offset, Distance> &search = rank.search;
+  u32 words = rank.own_words + rank.ghost_words;
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) {
+    search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
+    search.visited[1][i] = 0;
+  }
+  if (blockIdx.x) return;
+  for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
+  if (threadIdx.x == 0) {
+    if (search.source != NONE) search.parent[search.source] = NONE;
+    for (int i = 0; i < 2; i++) rank.control->visits[i] = rank.control->noted[i] = Counters{};
+  }
+}
+
+// Tell the others that the mail is written, and wait for theirs. Called by block 0.
+template <class Offset, class Distance>
+__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here) {
+  __shared__ u32 anything, stopped;
+  __shared__ u64 bytes;
+  const u32 parity = here.superstep & 1, peer = threadIdx.x;
+  const u32 *sent = rank.sent + parity * (rank.ranks + 1);
+  if (threadIdx.x == 0) {
+    anything = here.now.found != 0;
+    stopped = 0;
+    bytes = 0;
+    here.delegate_bytes = 4ull * min(__ldcg(sent + rank.ranks), rank.delegate_words) * (rank.ranks - 1);
+  }
+  __syncthreads();
+  if (peer < rank.ranks && peer != rank.rank) {
+    const Peer &other = rank.peers[peer];
+    const u32 ghosts = __ldcg(sent + peer);
+    atomicAdd(&bytes, 4ull * min(ghosts, other.own_ghost_words));
+    if (!rank.hosted) {
+      Arrival *there = other.arrivals + parity;
+      there->frontier = here.now.found;
+      there->delegates = __ldcg(sent + rank.ranks);
+      there->ghosts = ghosts;
+      __threadfence_system();
+      release_far(&there->superstep, here.superstep);
+    }
+    const Arrival *arrival = rank.arrivals + 2 * peer + parity;
+    for (u32 looks = 1; acquire_far(&arrival->superstep) != here.superstep; looks++)
+      if (looks % STOP_LOOKS == 0 && far_load(rank.stop)) {
+        stopped = 1;
+        break;
+      }
+    if (far_load(&arrival->frontier)) anything = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    here.normal_bytes = bytes;
+    rank.control->going = stopped ? STOP : anything ? GO : LAST;
+  }
+}
+
+// Enter what the others have found.
+template <class Offset, class Distance>
+__device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 parity) {
+  u32 *parent = rank.search.parent;
+  u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
+  for (u32 i = 1; i < rank.ranks; i++) {
+    const u32 sender = (rank.rank + i) % rank.ranks;  // not all read from one
+    const Peer &peer = rank.peers[sender];
+    const Arrival &arrival = rank.arrivals[2 * sender + parity];
+    const u32 delegates = far_load(&arrival.delegates), ghosts = far_load(&arrival.ghosts);
+    const u32 *mail = peer.mail[parity];
+    // Who found a delegate keeps its parent; of the others nobody does.
+    if (delegates > rank.delegate_words) {
+      for (u32 w = thread; w < rank.delegate_words; w += threads) {
+        u32 theirs = far_load(mail + w);
+        if (!theirs) continue;
+        for (u32 fresh = theirs & ~atomicOr(&visited[w], theirs); fresh; fresh &= fresh - 1)
+          parent[w * 32 + __ffs(fresh) - 1] = NONE;
+      }
+    } else {
+      for (u32 k = thread; k < delegates; k += threads) {
+        u32 vertex = far_load(mail + rank.delegate_words + k);
+        if (admit(visited, vertex)) parent[vertex] = NONE;
+      }
+    }
+    if (!ghosts) continue;
+    mail += 2 * rank.delegate_words + peer.ghosts_at;
+    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, [&](u32 ghost) {
+      u32 vertex = peer.vertex[ghost];
+      if (!admit(visited, vertex)) return;
+      parent[vertex] = peer.parent ? far_load(peer.parent + ghost) : NONE;
+      if (!peer.parent) atomicOr(&peer.wanted[ghost >> 5], 1u << (ghost & 31));
+    });
+  }
+}
+
+// Give what is new its distance, count it, make it the frontier and, if it is small, queue it.
+template <class Offset, class Distance>
+__device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
+                                       const Rank<Offset, Distance> &rank, u32 level,
+                                       Enqueue<Offset> queue) {
+  const Search<Offset, Distance> &search = rank.search;
+  const u32 *visited = search.visited[0];
+  u32 *kept = search.visited[1];
+  Tally tally = {};
+  u32 warps = gridDim.x * (blockDim.x / 32);
+  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  for (u32 base = warp * 32; base < rank.own_words; base += warps * 32) {
+    u32 w = base + lane_id(), now = visited[w], fresh = now & ~kept[w];
+    rank.frontier[w] = fresh;
+    if (fresh) kept[w] = now;
+    u32 with_rows = w < graph.vertices >> 5 ? fresh : 0;
+    if (w == graph.vertices >> 5) with_rows = fresh & ((1u << (graph.vertices & 31)) - 1);
+    tally.wasted += __popc(with_rows);
+    (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh);
+    u32 open = __ballot_sync(ALL, fresh != 0);
+    bool queueing = open && QUEUED_VERTICES(__ldcg(queue.queued)) <= search.enqueue_edges;
+    queueing = __any_sync(ALL, queueing);
+    for (; open; open &= open - 1) {
+      int lane = __ffs(open) - 1;
+      u32 vertex = (base + lane) * 32 + lane_id();
+      bool mine = __shfl_sync(ALL, fresh, lane) >> lane_id() & 1;
+      if (mine) search.distance[vertex] = (Distance)level;
+      bool queued[1] = {mine && vertex < graph.vertices};
+      u32 vertices[1] = {vertex};
+      if (queueing) queue.add(queued, vertices);
+    }
+  }
+  if (queue.count) queue.flush();
+  return tally;
+}
+
+template <class Offset, class Distance, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    rank_search(const __grid_constant__ Graph<Offset> graph,
+                const __grid_constant__ Rank<Offset, Distance> rank) {
+  extern __shared__ Scratch scratch[];  // for each warp
+  __shared__ Standing here;
+  Scratch &own = scratch[threadIdx.x / 32];
+  const Search<Offset, Distance> &search = rank.search;
+  RankControl *control = rank.control;
+  u32 *visited = search.visited[0], *kept = search.visited[1];
+  const bool block_leader = threadIdx.x == 0, leader = blockIdx.x == 0 && block_leader;
+  const Queue<Offset> &queue = search.queue[0];
+
+  if (block_leader) here.load(*control);
+  __syncthreads();
+  if (rank.stage == BEGIN) {
+    begin_rank(rank);
+    grid_barrier(&control->arrived);
+    Counters *noted = &control->noted[here.superstep & 1];
+    Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
+    note_new(graph, rank, 0, into).add_to(*noted);
+    grid_barrier(&control->arrived);
+    if (block_leader) {
+      here.now = {0, graph.edges, ~0ull, 0, 0, 0, true};
+      here.level = 0;
+      here.step = PUSH;
+      here.advance(*noted, *noted, search.enqueue_edges);
+    }
+    __syncthreads();
+    if (!rank.hosted && blockIdx.x == 0) meet(rank, here);  // nobody reads the last search's parents
+    grid_barrier(&control->arrived);
+    // What the source's note counted must not count again.
+    if (leader) control->noted[0] = control->noted[1] = Counters{};
+    if (block_leader && !rank.hosted) {
+      here.superstep++;
+      if (__ldcg(&control->going) == STOP) here.status = STOPPED;
+    }
+  }
+
+  bool receiving = rank.stage == RECEIVE;
+  for (;;) {
+    if (!receiving) {
+      if (block_leader && here.status == RUNNING) here.decide(graph, search);
+      __syncthreads();
+      if (here.status != RUNNING) break;
+    }
+    const u32 parity = here.superstep & 1;
+    Counters *visits = &control->visits[parity], *noted = &control->noted[parity];
+    if (!receiving) {
+      const u32 level = here.level + 1;
+      Tally tally = {};
+      if (here.now.found && graph.edges) {
+        if (here.step == PUSH) {
+          Enqueue<Offset> nothing = {graph.offsets, queue, &visits->queued, own.buffer};
+          tally = push<Offset, Distance, TIERED, LAZY>(graph, search, queue, here.now.frontier,
+                                                       here.now.forward, visited, level, nothing,
+                                                       rank.name);
+        } else {
+          tally = pull<Offset, Distance, TIERED>(graph, search, kept, visited, own, *visits, level,
+                                                 rank.name);
+          grid_barrier(&control->arrived);
+          if (u32 rest = (u32)__ldcg(&visits->rest)) {
+            Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest,
+                                                             level, rank.name);
+            tally.examined += more.examined;
+            tally.wasted += more.wasted;
+          }
+        }
+      }
+      if (here.now.found) tally.examined += push_normals(rank, visited, own.buffer);
+      tally.add_to(*visits);
+      grid_barrier(&control->arrived);
+
+      u32 *mail = rank.mail[parity], *sent = rank.sent + parity * (rank.ranks + 1);
+      write_mail(visited, kept, false, rank.delegate_words, mail, mail + rank.delegate_words,
+                 sent + rank.ranks);
+      mail += 2 * rank.delegate_words;
+      for (u32 i = 0; i < rank.ranks; i++) {
+        if (i == rank.rank) continue;
+        const u32 at = rank.peers[i].own_ghosts_at, first = rank.own_words + at;
+        write_mail(visited + first, kept + first, true, rank.peers[i].own_ghost_words, mail + at,
+                   mail + rank.ghost_words + at, sent + i);
+      }
+      if (rank.hosted) {
+        if (block_leader) here.status = EXCHANGE;
+        break;
+      }
+      grid_barrier(&control->arrived);
+    }
+    receiving = false;
+    if (blockIdx.x == 0) meet(rank, here);
+    grid_barrier(&control->arrived);
+    if (block_leader) here.going = __ldcg(&control->going);
+    __syncthreads();
+    if (here.going != GO) {
+      if (block_leader) {
+        here.status = here.going == STOP ? STOPPED : DONE;
+        here.superstep++;
+      }
+      break;
+    }
+    receive(rank, visited, parity);
+    grid_barrier(&control->arrived);
+    if (blockIdx.x == 0) {  // for the superstep after this one
+      if (block_leader)
+        control->visits[parity ^ 1] = control->noted[parity ^ 1] = Counters{};
+      for (u32 i = threadIdx.x; i <= rank.ranks; i += blockDim.x)
+        rank.sent[(parity ^ 1) * (rank.ranks + 1) + i] = 0;
+    }
+    Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
+    note_new(graph, rank, here.level + 1, into).add_to(*noted);
+    grid_barrier(&control->arrived);
+    if (block_leader) {
+      here.level++;
+      here.superstep++;
+      here.advance(*visits, *noted, search.enqueue_edges);
+    }
+    if (leader) {
+      u64 now = clock64();
+      rank.levels[here.level - 1 - search.first_level] = {
+          __ldcg(&visits->examined), now - here.clock,           here.delegate_bytes,
+          here.normal_bytes,         (u32)__ldcg(&noted->found), (u32)__ldcg(&noted->examined),
+          here.step == PULL,         0};
+      here.clock = now;
+    }
+  }
+
+  __syncthreads();
+  if (here.status == DONE) settle(search, visited, rank.own_words * 32);
+  if (leader) here.save(*control);
+}

@@ -1,0 +1,502 @@
+"""One rank of a breadth-first search by several devices: launches cuda/rank_search.cu.
+
+Ranks read each other's mail in each other's memory, where all of them stand in one machine whose
+devices can; a whole search is one launch then. Elsewhere a launch ends with a superstep's mail, and
+the host carries it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .device import Device, pack
+from .device_graph import Array
+from .gpu_search import _LEVELS as LEVELS
+from .gpu_search import (
+    _MOST_QUEUED,
+    _WIDE,
+    COUNTERS,
+    DONE,
+    GRAPH,
+    MORE,
+    PUSH_COST,
+    SEARCH,
+    WIDEN,
+    shared_bytes,
+)
+from .graph import UNREACHED
+from .rank_rows import RankRows
+
+NAME = np.dtype(
+    [
+        ("delegates", "u8"),
+        *((name, "u4") for name in ("normals", "skipped", "parts", "partitions", "ranks", "rank")),
+    ],
+    align=True,
+)
+ARRIVAL = np.dtype(
+    [("superstep", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "unused"))],
+    align=True,
+)
+PEER = np.dtype(
+    [
+        ("mail", "u8", 2),
+        *((name, "u8") for name in ("parent", "vertex", "wanted", "arrivals")),
+        *((name, "u4") for name in ("ghosts_at", "ghost_words", "all_ghost_words")),
+        *((name, "u4") for name in ("own_ghosts_at", "own_ghost_words")),
+    ],
+    align=True,
+)
+CONTROL = np.dtype(
+    [
+        ("arrived", "u8"),
+        ("visits", COUNTERS, 2),
+        ("noted", COUNTERS, 2),
+        *((name, "u8") for name in ("superstep", "forward", "unvisited_edges", "pull_bound")),
+        *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
+        *((name, "u4") for name in ("queued", "step", "going")),
+    ],
+    align=True,
+)
+LEVEL = np.dtype(
+    [
+        *((name, "u8") for name in ("examined", "clocks", "delegate_bytes", "normal_bytes")),
+        *((name, "u4") for name in ("normals", "delegates", "pulled", "unused")),
+    ],
+    align=True,
+)
+RANK = np.dtype(
+    [
+        ("search", SEARCH),
+        ("name", NAME),
+        *((name, "u8") for name in ("nn_offsets", "nn_targets", "frontier", "control", "levels")),
+        *((name, "u8") for name in ("peers", "arrivals")),
+        ("mail", "u8", 2),
+        *((name, "u8") for name in ("sent", "stop")),
+        *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
+        *((name, "u4") for name in ("ghost_words", "stage", "hosted")),
+    ],
+    align=True,
+)
+
+EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
+BEGIN, GO_ON, RECEIVE = range(3)  # enum Stage
+
+_LEAST_QUEUED = 1 << 16
+_QUEUED_BY_A_WARP = 256  # beyond what a queue is to hold, before it stops
+_SPIN_SECONDS = 0.002
+_LOOK_SECONDS = 1e-4
+
+Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
+"""What a communicator's ``exchange`` does."""
+
+
+class RankLevel(NamedTuple):
+    """What a rank did in a superstep. normals, delegates: found; examined: entries looked at."""
+
+    direction: str
+    normals: int
+    delegates: int
+    examined: int
+    delegate_bytes: int
+    normal_bytes: int
+    clocks: int
+
+
+@dataclass
+class _Inbox:
+    """Of a peer whose memory cannot be read: copies of what it sends."""
+
+    delegates: Array
+    ghosts: Array
+    wanted: Array
+
+
+@dataclass
+class GpuRankSearch:
+    """Searches of one graph by several ranks, one at a time, all of them together.
+
+    Every rank makes one, then all call ``connect``, ``run`` and ``close`` in the same order.
+    distance: uint8 with 255, or int32 with -1, where unreached; parent: uint32, global ids,
+    UNREACHED where there is none or another rank knows it. Both by the rank's numbers
+    (RankRows), of the last search.
+    check: raises if another rank is known to have failed.
+    """
+
+    device: Device
+    rows: RankRows
+    check: Callable[[], None] = lambda: None
+    push_cost: float = PUSH_COST
+    _maps: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rows, graph = self.rows, self.rows.graph
+        ranks = rows.numbering.ranks
+        self._records: list[np.ndarray] = []
+        self._own = rows.own_numbers
+        self._delegate_words = rows.numbering.first_normal // 32
+        self._ghost_words = (rows.numbers - self._own) // 32
+        mail = 4 * 2 * (self._delegate_words + self._ghost_words)
+        sizes = [2 * ranks * ARRIVAL.itemsize, mail, mail, 4 * rows.numbers]
+        starts = np.cumsum([0, *(-(-size // 256) * 256 for size in sizes)])
+        self._starts = starts[:-1]
+        with self.device.use() as cupy:
+            self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
+            # What other ranks read is one allocation of its own: that is what can be shared.
+            memory = cupy.cuda.Memory(int(starts[-1]))
+            self._shared = cupy.cuda.MemoryPointer(memory, 0)
+            cupy.cuda.runtime.memset(self._shared.ptr, 0, int(starts[-1]))
+            self.parent: Array = self._view(3, rows.numbers)
+            self._bytes = cupy.full(self._own, 255, np.uint8)
+            self._words: Array | None = None  # distances of more than a byte
+            self.distance: Array = self._bytes
+            self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
+            self._frontier = cupy.empty(self._own // 32, np.uint32)
+            most_queued = min(max(_LEAST_QUEUED, graph.used // 64), _MOST_QUEUED)
+            warps = self.device.multiprocessors * _WIDE[1] * (_WIDE[0] // 32)
+            queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
+            kind = graph.forward.offsets.dtype
+            self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
+            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
+            self._control = cupy.zeros(CONTROL.itemsize, np.uint8)
+            self._levels = cupy.zeros(LEVELS * LEVEL.itemsize, np.uint8)
+            self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
+            self._stop = self.device.pinned(1, np.uint32)
+            self._stop[0] = 0
+        self._graph = pack(
+            GRAPH,
+            offsets=graph.forward.offsets,
+            reverse_offsets=graph.reverse.offsets,
+            targets=graph.forward.targets()[0],
+            reverse_targets=graph.reverse.targets()[0],
+            first=graph.first,
+            next=graph.next,
+            edges=graph.edges,
+            vertices=graph.used,
+            looks=graph.looks,
+        )
+        search = pack(
+            SEARCH,
+            parent=self.parent,
+            visited=[bitmap.data.ptr for bitmap in self._visited],
+            queue=[tuple(part.data.ptr for part in self._queue)] * 2,
+            rest=self._rest,
+            level_capacity=LEVELS,
+            enqueue_edges=most_queued,
+            push_cost=self.push_cost,
+        )
+        numbering = rows.numbering
+        self._rank = pack(
+            RANK,
+            search=search[0],
+            name=pack(
+                NAME,
+                delegates=rows.delegates,
+                normals=numbering.first_normal,
+                skipped=numbering.skipped(rows.rank),
+                parts=numbering.parts(rows.rank),
+                partitions=numbering.partitions,
+                ranks=ranks,
+                rank=rows.rank,
+            )[0],
+            nn_offsets=rows.nn_offsets,
+            nn_targets=rows.nn_targets,
+            frontier=self._frontier,
+            control=self._control,
+            levels=self._levels,
+            arrivals=self._shared.ptr,
+            mail=[self._shared.ptr + int(self._starts[1]), self._shared.ptr + int(self._starts[2])],
+            sent=self._sent,
+            stop=self._stop.ctypes.data,
+            rank=rows.rank,
+            ranks=ranks,
+            delegate_words=self._delegate_words,
+            own_words=self._own // 32,
+            ghost_words=self._ghost_words,
+        )
+
+    def connect(self, exchange: Exchange, direct: bool = True) -> None:
+        """Learn from the others what they know of our vertices, and where their mail stands.
+
+        direct: whether to read each other's memory, if that is possible.
+        """
+        rows, rank = self.rows, self.rows.rank
+        ranks = rows.numbering.ranks
+        with self.device.use() as cupy:
+            place = np.frombuffer(_place(cupy), np.uint8)
+            handle = np.frombuffer(cupy.cuda.runtime.ipcGetMemHandle(self._shared.ptr), np.uint8)
+            facts = [os.getpid(), self.device.number, self._shared.ptr, *self._starts.tolist()]
+            messages = [
+                [
+                    np.array([*facts, *self._ghosts_of(peer), self._ghost_words], np.int64),
+                    *(place, handle, rows.ghosts[peer].get()),
+                ]
+                for peer in range(ranks)
+            ]
+            told = exchange(messages)
+            self._vertices = [cupy.asarray(message[3]) for message in told]
+            places = [message[1].tobytes() for message in told]
+            apart = len(set(places)) == ranks and len({some[:36] for some in places}) == 1
+            bases = self._open(told) if direct and apart else None
+            answers = exchange([[np.array([bases is not None])]] * ranks)
+            self.direct = all(bool(answer[0][0]) for answer in answers)
+            if not self.direct:
+                self._close_maps()
+            peers = np.zeros(ranks, PEER)
+            self._inboxes: list[_Inbox | None] = [None] * ranks
+            for peer, message in enumerate(told):
+                if peer == rank:
+                    continue
+                _, _, _, *theirs = message[0].tolist()
+                starts, (at, words, first, all_words) = theirs[:4], theirs[4:]
+                vertices = self._vertices[peer]
+                own_at, own_words, _ = self._ghosts_of(peer)
+                facts = {"own_ghosts_at": own_at, "own_ghost_words": own_words}
+                facts |= {"ghost_words": words, "vertex": vertices.data.ptr}
+                if self.direct:
+                    assert bases is not None
+                    base = bases[peer]
+                    facts |= {
+                        "mail": [base + starts[1], base + starts[2]],
+                        "parent": base + starts[3] + 4 * first,
+                        "arrivals": base + 2 * rank * ARRIVAL.itemsize,
+                        "ghosts_at": at,
+                        "all_ghost_words": all_words,
+                    }
+                else:
+                    inbox = cupy.empty(2 * (self._delegate_words + words), np.uint32)
+                    delegates = inbox[: 2 * self._delegate_words]
+                    ghosts = inbox[2 * self._delegate_words :]
+                    wanted = cupy.zeros(words, np.uint32)
+                    self._inboxes[peer] = _Inbox(delegates, ghosts, wanted)
+                    facts |= {
+                        "mail": [inbox.data.ptr] * 2,
+                        "wanted": wanted.data.ptr,
+                        "all_ghost_words": words,
+                    }
+                for name, value in facts.items():
+                    peers[name][peer] = value
+            self._peers = cupy.asarray(peers.view(np.uint8))
+            self._rank["peers"] = self._peers.data.ptr
+            self._rank["hosted"] = not self.direct
+        self._exchange = exchange
+        # A search may begin once all have what they are told with.
+        exchange([[] for _ in range(ranks)])
+
+    def _ghosts_of(self, peer: int) -> tuple[int, int, int]:
+        """Of our ghosts that it owns: words before them in mail, their words, the first of them."""
+        first = self.rows.ghost_first[peer]
+        words = -(-len(self.rows.ghosts[peer]) // 1024) * 32
+        return (first - self._own) // 32, words, first
+
+    def _open(self, told: Sequence[Sequence[NDArray]]) -> list[int] | None:
+        """Where each rank's shared memory stands here; None if that of one cannot be read."""
+        cupy = self.device.cupy
+        runtime = cupy.cuda.runtime
+        bases = []
+        for peer, (facts, _, handle, _) in enumerate(told):
+            process, device, pointer = facts[:3].tolist()
+            if peer == self.rows.rank:
+                bases.append(pointer)
+                continue
+            try:
+                if process == os.getpid():
+                    if not runtime.deviceCanAccessPeer(self.device.number, device):
+                        return None
+                    with contextlib.suppress(runtime.CUDARuntimeError):  # enabled already
+                        runtime.deviceEnablePeerAccess(device)
+                    bases.append(pointer)
+                else:
+                    mapped = runtime.ipcOpenMemHandle(handle.tobytes())
+                    self._maps.append(mapped)
+                    bases.append(mapped)
+            except runtime.CUDARuntimeError:
+                return None
+        return bases
+
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, the kernel of a search."""
+        with self.device.use():
+            self._kernel()
+
+    def run(self, source: int | None, max_level: int | None = None) -> None:
+        """Search, with all other ranks. source: this rank's number of it; None if it has none."""
+        search = self._rank["search"]
+        self._records = []
+        self.distance = self._bytes
+        search["source"] = UNREACHED if source is None else source
+        search["first_level"] = 0
+        search["max_level"] = 0x7FFFFFFF if max_level is None else min(max_level, 0x7FFFFFFF)
+        search["distance"] = self.distance.data.ptr
+        self._rank["stage"] = BEGIN
+        with self.device.use():
+            for inbox in self._inboxes:
+                if inbox is not None:
+                    inbox.wanted.fill(0)
+            self._begun.record()
+            while True:
+                self._launch()
+                control = self._control.get().view(CONTROL)[0]
+                status, level = int(control["status"]), int(control["level"])
+                if status == EXCHANGE:
+                    self._carry(int(control["superstep"]), int(control["found"]))
+                    self._rank["stage"] = RECEIVE
+                    continue
+                self._keep_records(level)
+                if status == DONE:
+                    break
+                if status == WIDEN:
+                    self._widen()
+                elif status != MORE:
+                    self.check()
+                    raise RuntimeError("a rank's search was stopped")
+                search["first_level"] = level
+                self._rank["stage"] = GO_ON
+            if not self.direct:
+                self._fetch_parents()
+                self._ended.record()
+                self._ended.synchronize()
+
+    def seconds(self) -> float:
+        """Time on the device from the first launch of the last search to the end of its last."""
+        return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
+
+    def levels(self) -> list[RankLevel]:
+        """What each superstep of the last search did."""
+        names = ("normals", "delegates", "examined", "delegate_bytes", "normal_bytes", "clocks")
+        return [
+            RankLevel(
+                "pull" if record["pulled"] else "push", *(int(record[name]) for name in names)
+            )
+            for records in self._records
+            for record in records
+        ]
+
+    def close(self) -> None:
+        self._close_maps()
+
+    def _launch(self) -> None:
+        """Run the kernel to its end, or until ``check`` raises."""
+        blocks = self.device.multiprocessors * _WIDE[1]
+        arguments = (self._graph, self._rank)
+        self._kernel()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
+        self._ended.record()
+        spinning = time.monotonic() + _SPIN_SECONDS
+        try:
+            while not self._ended.done:
+                if time.monotonic() > spinning:
+                    self.check()
+                    time.sleep(_LOOK_SECONDS)
+        except BaseException:
+            self._stop[0] = 1
+            self._ended.synchronize()
+            self._stop[0] = 0
+            raise
+
+    def _kernel(self) -> Any:
+        graph = self.rows.graph
+        kind = graph.forward.offset_type
+        distance = "u8" if self.distance is self._bytes else "int"
+        tiered = "true" if graph.tiered else "false"
+        name = f"rank_search<{kind}, {distance}, {tiered}, {_WIDE[0]}, {_WIDE[1]}>"
+        return self.device.kernel("rank_search.cu", name, shared_bytes(), cooperative=True)
+
+    def _widen(self) -> None:
+        """From here on, distances of more than a byte."""
+        words = self._words
+        if words is None:
+            words = self._words = self.device.cupy.empty(self._own, np.int32)
+        words[:] = self._bytes
+        self.distance = words
+        self._rank["search"]["distance"] = self.distance.data.ptr
+
+    def _keep_records(self, level: int) -> None:
+        count = level - int(self._rank["search"]["first_level"][0])
+        self._records.append(self._levels[: count * LEVEL.itemsize].get().view(LEVEL))
+
+    def _carry(self, superstep: int, frontier: int) -> None:
+        """Send the mail of a superstep, and put that of the others where the kernel reads it."""
+        ranks, words = self.rows.numbering.ranks, self._delegate_words
+        parity = superstep & 1
+        sent = self._sent.get().reshape(2, ranks + 1)[parity].tolist()
+        mail = self._view(1 + parity, 2 * (words + self._ghost_words))
+        delegates = _packed(mail[:words], mail[words : 2 * words], sent[ranks])
+        ghosts = mail[2 * words :]
+        messages = []
+        for peer in range(ranks):
+            at, own_words, _ = self._ghosts_of(peer)
+            bitmap = ghosts[at : at + own_words]
+            listed = ghosts[self._ghost_words + at : self._ghost_words + at + own_words]
+            head = np.array([frontier, sent[ranks], sent[peer]], np.int64)
+            messages.append([head, delegates, _packed(bitmap, listed, sent[peer])])
+        arrivals = np.zeros((ranks, 2), ARRIVAL)
+        for peer, message in enumerate(self._exchange(messages)):
+            inbox = self._inboxes[peer]
+            if inbox is None:
+                continue
+            (frontier, found, found_ghosts), delegates, theirs = message
+            _put(inbox.delegates, found, delegates)
+            _put(inbox.ghosts, found_ghosts, theirs)
+            arrivals[peer, parity] = superstep, frontier, found, found_ghosts, 0
+        here = self._view(0, arrivals.nbytes // 4)
+        here.set(arrivals.view(np.uint32).ravel())
+
+    def _fetch_parents(self) -> None:
+        """Of vertices that another rank found first: it knows their parents."""
+        cupy = self.device.cupy
+        wanted = []
+        for inbox in self._inboxes:
+            bits = (
+                None
+                if inbox is None
+                else cupy.unpackbits(inbox.wanted.view(np.uint8), bitorder="little")
+            )
+            wanted.append(None if bits is None else cupy.flatnonzero(bits).astype(np.uint32))
+        nothing = np.empty(0, np.uint32)
+        asked = self._exchange([[nothing if some is None else some.get()] for some in wanted])
+        answers = []
+        for peer, (places,) in enumerate(asked):
+            first = self.rows.ghost_first[peer]
+            answers.append([self.parent[first + cupy.asarray(places)].get()])
+        for peer, (parents,) in enumerate(self._exchange(answers)):
+            places = wanted[peer]
+            if places is not None and len(parents):
+                self.parent[self._vertices[peer][places]] = cupy.asarray(parents)
+
+    def _view(self, part: int, length: int) -> Array:
+        """uint32 of what this rank shares: arrivals, mail of even and odd supersteps, parents."""
+        cupy = self.device.cupy
+        return cupy.ndarray((length,), np.uint32, memptr=self._shared + int(self._starts[part]))
+
+    def _close_maps(self) -> None:
+        with self.device.use() as cupy:
+            while self._maps:
+                cupy.cuda.runtime.ipcCloseMemHandle(self._maps.pop())
+
+
+def _place(cupy: Any) -> bytes:
+    """Which machine, and which device of it."""
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        machine = file.read().strip()
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    return machine + properties["uuid"]
+
+
+def _packed(bitmap: Array, listed: Array, count: int) -> NDArray[np.uint32]:
+    return (listed[:count] if count <= len(listed) else bitmap).get()
+
+
+def _put(inbox: Array, count: int, mail: NDArray[np.uint32]) -> None:
+    """A bitmap, or the list after it."""
+    words = len(inbox) // 2
+    at = words if count <= words else 0
+    if len(mail):
+        inbox[at : at + len(mail)].set(mail)

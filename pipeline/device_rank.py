@@ -1,0 +1,207 @@
+"""A rank of a search by several devices: what it loads from a store, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.device import Device, DeviceMemoryError
+from ..kernels.device_graph import NEXT
+from ..kernels.gpu_rank import ARRIVAL, GpuRankSearch, RankLevel
+from ..kernels.gpu_rank import LEVEL as LEVEL_RECORD
+from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
+from ..kernels.graph import UNREACHED
+from ..kernels.rank_rows import ALIGNED, RankNumbering, RankRows, RankRowsMaker, aligned
+from ..kernels.team import Team
+from ..partition.files import read_array_into
+from ..partition.layout import kept_subgraphs
+from ..partition.memory import format_bytes
+from ..partition.store import Store
+from .communicator import Communicator, Message
+from .device_search import Room
+from .metrics import SuperstepRecord
+from .rank_result import save_delegates, save_part
+
+_SLACK = 96 << 20  # small arrays, queues, what the pool rounds up
+
+
+def numbering_of(store: Store, ranks: int) -> RankNumbering:
+    info = store.info
+    hubs_first = info.order == "degree"
+    return RankNumbering(ranks, info.partitions, info.vertices, info.delegates, hubs_first)
+
+
+def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
+    """Where the targets of a rank's dd, dn and nd go; nn is on the device.
+
+    Raises DeviceMemoryError where not even what must be on the device fits.
+    """
+    info, numbering = store.info, numbering_of(store, ranks)
+    nn, forward, reverse = _target_bytes(store, rank, ranks)
+    normals = numbering.normals(rank)
+    own = numbering.first_normal + aligned(normals)
+    ghosts = min(nn // 4, info.vertices - normals) + ranks * ALIGNED
+    offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)
+    stored_offsets = 8 * (4 * info.delegates + 3 * normals)
+    columns = 4 * (1 + NEXT) * own
+    state = own * (1 + 4) + 4 * (own + ghosts) + (own + ghosts) // 2 + own // 8
+    # A ghost's number stands with its owner, too; a bitmap of all vertices while they are numbered.
+    known = 4 * 2 * ghosts + info.vertices // 4
+    records = MOST_LEVELS * LEVEL_RECORD.itemsize
+    loading = store.largest_shard
+    least = nn + offsets + stored_offsets + columns + state + known + records + loading + _SLACK
+    if least > device.memory_bytes:
+        raise DeviceMemoryError(
+            f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank {rank} of "
+            f"{ranks} needs {format_bytes(least)} there"
+        )
+    ways = 2 if info.directed else 1
+    near = min(max(forward, reverse) // 4, (device.memory_bytes - least) // (4 * ways))
+    pinned = sum(max(0, some - 4 * near) for some in (forward, reverse))
+    result = 2 * (4 + 4) * own
+    host = pinned + max(result, loading + 8 * own) + 4 * ghosts
+    return Room(near, host, least + sum(min(some, 4 * near) for some in (forward, reverse)))
+
+
+def _target_bytes(store: Store, rank: int, ranks: int) -> tuple[int, int, int]:
+    """Of a rank: of nn, of the other rows, and of their transposes."""
+    info = store.info
+    sums = [0, 0, 0]
+    for name in kept_subgraphs(info.grid, info.directed):
+        kind = 0 if name == "nn" else 2 if name.startswith("reverse-") else 1
+        for p in range(rank, info.partitions, ranks):
+            sums[kind] += sum(store.files[file].bytes for file in store.shards(p, name))
+    return sums[0], sums[1], sums[2]
+
+
+def load(
+    store: Store,
+    device: Device,
+    rank: int,
+    ranks: int,
+    team: Team,
+    room: Room,
+    check: Callable[[], None] = lambda: None,
+) -> RankRows:
+    """Reads and verifies the partitions of a rank, a shard at a time.
+
+    check: called before each shard.
+    """
+    info, numbering = store.info, numbering_of(store, ranks)
+    maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
+    # Hubs first: a row's delegates come before its normal vertices.
+    names = sorted(kept_subgraphs(info.grid, info.directed), key=_targets_are_normal)
+    parts = range(rank, info.partitions, ranks)
+    places = [(p, name) for name in names for p in parts]
+    for p, name in places:
+        check()
+        maker.count(p, name, store.offsets(p, name, team))
+    maker.begin()
+    buffer = np.empty(store.largest_shard // 4, np.uint32)
+    for p, name in places:
+        begin = 0
+        for file in store.shards(p, name):
+            check()
+            record = store.files[file]
+            shard = buffer[: record.length(np.uint32)]
+            read_array_into(store.path / file, record, shard, team)
+            maker.place(p, name, begin, shard)
+            begin += len(shard)
+        maker.end(p, name)
+    return maker.finish(None if numbering.hubs_first else store.delegates(team))
+
+
+def _targets_are_normal(name: str) -> bool:
+    return (name[-2] if name.startswith("reverse-") else name[-1]) == "n"
+
+
+def number_of(rows: RankRows, source: int, delegates: NDArray[np.uint32]) -> int | None:
+    """What a rank calls a vertex by its global id; None if it does not have it.
+
+    delegates: their global ids, rising with their numbers or not.
+    """
+    place = np.flatnonzero(delegates == source)
+    if len(place):
+        return int(place[0])
+    return rows.numbering.number(rows.rank, source)
+
+
+def finish(
+    search: GpuRankSearch, communicator: Communicator, folder: Path
+) -> list[SuperstepRecord]:
+    """Save what a rank found in ``folder``; on rank 0, what the ranks did together.
+
+    The parents of delegates come to rank 0 from those who found them.
+    """
+    rows, numbering = search.rows, search.rows.numbering
+    ranks, rank = communicator.size, communicator.rank
+    distance, parent = search.distance.get(), search.parent[: rows.own_numbers].get()
+    if distance.dtype == np.uint8:
+        unreached = distance == 255
+        distance = distance.astype(np.int32)
+        distance[unreached] = -1
+    for p in range(rank, numbering.partitions, ranks):
+        save_part(folder, p, *(_part(rows, p, some) for some in (distance, parent)))
+    parents = parent[: numbering.delegates]
+    known = np.flatnonzero(parents != UNREACHED).astype(np.uint32)
+    levels = search.levels()
+    counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 5)
+    nothing: Message = []
+    told: Message = [known, parents[known], counts.ravel()]
+    came = communicator.exchange([told if peer == 0 else nothing for peer in range(ranks)])
+    records: list[SuperstepRecord] = []
+    if rank == 0:
+        together = counts.copy()
+        for peer, (places, theirs, more) in enumerate(came):
+            if peer != rank:
+                parents[places] = theirs
+                together += more.reshape(counts.shape)
+        together[:, 1] = counts[:, 1]  # delegates: all ranks have them
+        save_delegates(folder, distance[: numbering.delegates], parents)
+        records = list(_records(levels, together, search.seconds(), ranks))
+    communicator.exchange([nothing] * ranks)  # nobody leaves before all have what was sent to them
+    return records
+
+
+def _part(rows: RankRows, partition: int, values: NDArray) -> NDArray:
+    """Of a partition's rows, from all that a rank has; what rows of delegates get says nothing."""
+    numbering = rows.numbering
+    step, first = numbering.place_of_part(rows.rank, partition)
+    count = len(range(partition, numbering.vertices, numbering.partitions))
+    begin = max(0, -(first // step))
+    part = np.full(count, values.dtype.type(-1) if values.dtype.kind == "i" else UNREACHED)
+    part = part.astype(values.dtype)
+    own = values[numbering.first_normal + begin * step + first :: step]
+    part[begin:] = own[: count - begin]
+    return part
+
+
+def _records(
+    levels: list[RankLevel], together: NDArray[np.int64], seconds: float, ranks: int
+) -> Iterator[SuperstepRecord]:
+    """Directions and times are rank 0's."""
+    clocks = max(1, sum(level.clocks for level in levels))
+    frontier = 1
+    for i, (normals, delegates, examined, *sent) in enumerate(together.tolist()):
+        if not (normals or delegates or examined):
+            return
+        direction = levels[i].direction
+        yield SuperstepRecord(
+            level=i + 1,
+            direction={"nn": "push", "nd": direction, "dn": direction, "dd": direction},
+            frontier=frontier,
+            found=normals + delegates,
+            edges_examined=examined,
+            bytes_read=0,
+            blocks_skipped=0,
+            bytes_sent={
+                "delegates": sent[0],
+                "normals": sent[1],
+                "control": ranks * (ranks - 1) * ARRIVAL.itemsize,
+            },
+            seconds=seconds * levels[i].clocks / clocks,
+        )
+        frontier = normals + delegates

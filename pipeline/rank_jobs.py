@@ -1,0 +1,141 @@
+"""What ranks do together on Dask workers (ranks.py brings them together): search a store."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..kernels.backend import get_backend
+from ..kernels.device import Device, open_device
+from ..kernels.gpu_rank import GpuRankSearch
+from ..kernels.gpu_search import GpuSearch
+from ..kernels.team import Team
+from ..partition.store import Store, open_store
+from . import device_rank, device_search
+from .communicator import Communicator
+from .metrics import SuperstepRecord
+from .rank_result import save, save_whole
+from .rank_search import load_rank, rank_bytes, search_rank, warm_up
+from .search_memory import graph_bytes
+from .streamed_graph import subgraphs_of
+from .superstep import search as search_graph
+
+
+class RankJob(Protocol):
+    """Frozen data that goes to the workers.
+
+    paths: that a worker has to see. device: "cuda", each rank on its worker's GPU, "cpu", or
+    "auto": on GPUs if all workers have one. device_limit: bytes on each; None for what is free.
+    timeout: seconds that ranks wait for one that shows no sign of life.
+    """
+
+    @property
+    def paths(self) -> list[str]: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def device_limit(self) -> int | None: ...
+
+    @property
+    def timeout(self) -> float: ...
+
+    def on(self, device: str) -> RankJob:
+        """The same job, on "cuda" or "cpu"."""
+        ...
+
+    def again(self) -> RankJob:
+        """The same job, for an attempt that nothing of an earlier one disturbs."""
+        ...
+
+    def get_ready(self, rank: int, size: int) -> int:
+        """Compile; bytes that the rank takes on its host. DeviceMemoryError: no room for it."""
+        ...
+
+    def run(self, communicator: Communicator, team: Team) -> Any: ...
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """A search of a store from ``source``, a global id.
+
+    folder: where attempts leave what they find (rank_result.py), this one in ``place``. On rank 0
+    ``run`` gives the supersteps of all ranks together.
+    """
+
+    store: Path
+    source: int
+    max_depth: int | None
+    folder: Path
+    timeout: float
+    device: str = "cpu"
+    device_limit: int | None = None
+    place: Path = Path()
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.store), str(self.place)]
+
+    def on(self, device: str) -> SearchJob:
+        return replace(self, device=device)
+
+    def again(self) -> SearchJob:
+        place = self.folder / uuid.uuid4().hex  # an attempt that was given up may still write
+        place.mkdir()
+        return replace(self, place=place)
+
+    def get_ready(self, rank: int, size: int) -> int:
+        store = open_store(self.store)
+        if self.device == "cuda":
+            device = self._open_device()
+            if size == 1:
+                return device_search.room_for(store, device).host_bytes
+            return device_rank.room_for(store, rank, size, device).host_bytes
+        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+        return rank_bytes(store, rank, size) if size > 1 else graph_bytes(store)
+
+    def run(self, communicator: Communicator, team: Team) -> list[SuperstepRecord]:
+        store = open_store(self.store)
+        if communicator.size == 1:
+            return self._run_alone(store, team)
+        if self.device == "cuda":
+            return self._run_on_device(store, communicator, team)
+        graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
+        found = search_rank(graph, self.source, communicator, team, self.max_depth)
+        save(graph, self.place)
+        return found.supersteps
+
+    def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:
+        """One rank has all partitions, merged into one graph."""
+        if self.device == "cuda":
+            device = self._open_device()
+            room = device_search.room_for(store, device)
+            gpu = GpuSearch(device, device_search.load(store, device, room, team))
+            found = device_search.search_on_device(gpu, self.source, self.max_depth)
+        else:
+            backend = get_backend("cpu", team.threads)
+            found = search_graph(store.graph(team), self.source, backend, self.max_depth)
+        save_whole(self.place, found.distance, found.parent)
+        return found.supersteps
+
+    def _run_on_device(
+        self, store: Store, communicator: Communicator, team: Team
+    ) -> list[SuperstepRecord]:
+        device, place = self._open_device(), (communicator.rank, communicator.size)
+        room = device_rank.room_for(store, *place, device)
+        rows = device_rank.load(store, device, *place, team, room, communicator.check)
+        gpu = GpuRankSearch(device, rows, communicator.check)
+        gpu.warm_up()
+        gpu.connect(communicator.exchange)
+        try:
+            number = device_rank.number_of(rows, self.source, store.delegates(team))
+            gpu.run(number, self.max_depth)
+            return device_rank.finish(gpu, communicator, self.place)
+        finally:
+            gpu.close()
+
+    def _open_device(self) -> Device:
+        return open_device(0, self.device_limit)
