@@ -128,7 +128,7 @@ class RemoteVertices:
     ) -> None:
         self._normals = normals
         self._vertices, self._partitions, self._ranks = vertices, partitions, ranks
-        self._waiting: list[list[Away]] = [[] for _ in range(ranks)]
+        self._waiting: dict[int, list[Away]] = {}  # by partition, distinct vertices
         # By rank: the parents of what was sent there, and what came from there, in the same order.
         self._went: list[list[NDArray[np.uint32]]] = [[] for _ in range(ranks)]
         self._came: list[list[_Came]] = [[] for _ in range(ranks)]
@@ -137,7 +137,7 @@ class RemoteVertices:
         """Enter what this rank owns, keep the rest for ``pack``; vertices that are new here."""
         normals = self._normals.get(away.partition)
         if normals is None:
-            self._waiting[away.partition % self._ranks].append(away)
+            self._waiting.setdefault(away.partition, []).append(away)
             return len(away.vertices)
         state = normals.visited, normals.found, normals.parent
         return int(admit_own(away.vertices, away.parents, *state))
@@ -145,13 +145,14 @@ class RemoteVertices:
     def pack(self, rank: int) -> tuple[list[int], list[NDArray]]:
         """What waits for a rank: partition and vertices of each part, and the parts."""
         head, parts = [], []
-        for away in self._waiting[rank]:
-            of = local_rows(self._vertices, self._partitions, away.partition)
-            part, parents = packed(away.vertices, away.parents, of)
-            head += [away.partition, len(away.vertices)]
+        for partition in sorted(p for p in self._waiting if p % self._ranks == rank):
+            found = self._waiting.pop(partition)
+            vertices = joined(away.vertices for away in found)
+            of = local_rows(self._vertices, self._partitions, partition)
+            part, parents = packed(vertices, joined(away.parents for away in found), of)
+            head += [partition, len(vertices)]
             parts.append(part)
             self._went[rank].append(parents)
-        self._waiting[rank] = []
         return head, parts
 
     def unpack(self, rank: int, level: int, head: list[int], parts: Iterable[NDArray]) -> None:
@@ -173,6 +174,5 @@ class RemoteVertices:
             some = parents[at : at + len(came.vertices)]
             at += len(some)
             normals = self._normals[came.partition]
-            adopt(
-                *(came.vertices, some, came.level, normals.distance, normals.parent, UNREACHED),
-            )
+            state = normals.distance, normals.parent
+            adopt(came.vertices, some, came.level, *state, UNREACHED)
