@@ -120,7 +120,7 @@ def rank_vertices(device: Device, degrees: Degrees) -> Ranking:
         vertices, large = (int(number) for number in found.get())
         if large:
             raise DeviceError(f"{large} vertices have 2^32 edges or more: prepare on the CPU")
-        _sort(cupy, keys)
+        sort(cupy, keys)
         ranking = Ranking(
             cupy.full(domain, UNREACHED, np.uint32),
             cupy.empty(vertices, np.uint32),
@@ -231,11 +231,11 @@ def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places:
             device.launch(_SOURCE, "make_keys", n, (src, dst, np.uint64(n), placing, *ways))
             at += 2 * n
             del src, dst
-        _sort(cupy, keys)
+        sort(cupy, keys)
     return keys
 
 
-def _sort(cupy: Any, keys: Any) -> None:
+def sort(cupy: Any, keys: Any) -> None:
     """Sort in place; raises OutOfMemoryError where there is no room for the sort's buffer."""
     size = _sort_bytes(len(keys))
     _make_room(cupy, size)

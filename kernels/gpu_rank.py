@@ -7,11 +7,9 @@ the host carries it.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +31,7 @@ from .gpu_search import (
     shared_bytes,
 )
 from .graph import UNREACHED
+from .peer_memory import Exchange, PeerMemory
 from .rank_rows import RankRows
 
 NAME = np.dtype(
@@ -62,7 +61,7 @@ CONTROL = np.dtype(
         ("noted", COUNTERS, 2),
         *((name, "u8") for name in ("superstep", "forward", "unvisited_edges", "pull_bound")),
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
-        *((name, "u4") for name in ("queued", "step", "going")),
+        *((name, "u4") for name in ("queued", "step", "enqueueing", "going", "unused")),
     ],
     align=True,
 )
@@ -77,8 +76,8 @@ RANK = np.dtype(
     [
         ("search", SEARCH),
         ("name", NAME),
-        *((name, "u8") for name in ("nn_offsets", "nn_targets", "frontier", "control", "levels")),
-        *((name, "u8") for name in ("peers", "arrivals")),
+        *((name, "u8") for name in ("nn_offsets", "nn_targets", "with_nn", "frontier")),
+        *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
         ("mail", "u8", 2),
         *((name, "u8") for name in ("sent", "stop")),
         *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
@@ -88,15 +87,12 @@ RANK = np.dtype(
 )
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
-BEGIN, GO_ON, RECEIVE = range(3)  # enum Stage
+BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
 _LEAST_QUEUED = 1 << 16
-_QUEUED_BY_A_WARP = 256  # beyond what a queue is to hold, before it stops
+_QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
 _SPIN_SECONDS = 0.002
 _LOOK_SECONDS = 1e-4
-
-Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
-"""What a communicator's ``exchange`` does."""
 
 
 class RankLevel(NamedTuple):
@@ -135,7 +131,6 @@ class GpuRankSearch:
     rows: RankRows
     check: Callable[[], None] = lambda: None
     push_cost: float = PUSH_COST
-    _maps: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         rows, graph = self.rows, self.rows.graph
@@ -150,16 +145,14 @@ class GpuRankSearch:
         self._starts = starts[:-1]
         with self.device.use() as cupy:
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
-            # What other ranks read is one allocation of its own: that is what can be shared.
-            memory = cupy.cuda.Memory(int(starts[-1]))
-            self._shared = cupy.cuda.MemoryPointer(memory, 0)
-            cupy.cuda.runtime.memset(self._shared.ptr, 0, int(starts[-1]))
+            self._memory = PeerMemory(self.device, int(starts[-1]))
             self.parent: Array = self._view(3, rows.numbers)
             self._bytes = cupy.full(self._own, 255, np.uint8)
             self._words: Array | None = None  # distances of more than a byte
             self.distance: Array = self._bytes
             self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
+            self._with_nn = _rows_with_entries(cupy, rows)
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), _MOST_QUEUED)
             warps = self.device.multiprocessors * _WIDE[1] * (_WIDE[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
@@ -209,11 +202,12 @@ class GpuRankSearch:
             )[0],
             nn_offsets=rows.nn_offsets,
             nn_targets=rows.nn_targets,
+            with_nn=self._with_nn,
             frontier=self._frontier,
             control=self._control,
             levels=self._levels,
-            arrivals=self._shared.ptr,
-            mail=[self._shared.ptr + int(self._starts[1]), self._shared.ptr + int(self._starts[2])],
+            arrivals=self._memory.address,
+            mail=[self._memory.address + int(at) for at in self._starts[1:3]],
             sent=self._sent,
             stop=self._stop.ctypes.data,
             rank=rows.rank,
@@ -230,39 +224,30 @@ class GpuRankSearch:
         """
         rows, rank = self.rows, self.rows.rank
         ranks = rows.numbering.ranks
+        bases = self._memory.open(exchange, rank, ranks) if direct else None
+        self.direct = bases is not None
         with self.device.use() as cupy:
-            place = np.frombuffer(_place(cupy), np.uint8)
-            handle = np.frombuffer(cupy.cuda.runtime.ipcGetMemHandle(self._shared.ptr), np.uint8)
-            facts = [os.getpid(), self.device.number, self._shared.ptr, *self._starts.tolist()]
             messages = [
                 [
-                    np.array([*facts, *self._ghosts_of(peer), self._ghost_words], np.int64),
-                    *(place, handle, rows.ghosts[peer].get()),
+                    np.array([*self._starts, *self._ghosts_of(peer), self._ghost_words], np.int64),
+                    rows.ghosts[peer].get(),
                 ]
                 for peer in range(ranks)
             ]
             told = exchange(messages)
-            self._vertices = [cupy.asarray(message[3]) for message in told]
-            places = [message[1].tobytes() for message in told]
-            apart = len(set(places)) == ranks and len({some[:36] for some in places}) == 1
-            bases = self._open(told) if direct and apart else None
-            answers = exchange([[np.array([bases is not None])]] * ranks)
-            self.direct = all(bool(answer[0][0]) for answer in answers)
-            if not self.direct:
-                self._close_maps()
+            self.ghost_vertices = [cupy.asarray(message[1]) for message in told]
             peers = np.zeros(ranks, PEER)
             self._inboxes: list[_Inbox | None] = [None] * ranks
             for peer, message in enumerate(told):
                 if peer == rank:
                     continue
-                _, _, _, *theirs = message[0].tolist()
+                theirs = message[0].tolist()
                 starts, (at, words, first, all_words) = theirs[:4], theirs[4:]
-                vertices = self._vertices[peer]
+                vertices = self.ghost_vertices[peer]
                 own_at, own_words, _ = self._ghosts_of(peer)
                 facts = {"own_ghosts_at": own_at, "own_ghost_words": own_words}
                 facts |= {"ghost_words": words, "vertex": vertices.data.ptr}
-                if self.direct:
-                    assert bases is not None
+                if bases is not None:
                     base = bases[peer]
                     facts |= {
                         "mail": [base + starts[1], base + starts[2]],
@@ -297,35 +282,17 @@ class GpuRankSearch:
         words = -(-len(self.rows.ghosts[peer]) // 1024) * 32
         return (first - self._own) // 32, words, first
 
-    def _open(self, told: Sequence[Sequence[NDArray]]) -> list[int] | None:
-        """Where each rank's shared memory stands here; None if that of one cannot be read."""
-        cupy = self.device.cupy
-        runtime = cupy.cuda.runtime
-        bases = []
-        for peer, (facts, _, handle, _) in enumerate(told):
-            process, device, pointer = facts[:3].tolist()
-            if peer == self.rows.rank:
-                bases.append(pointer)
-                continue
-            try:
-                if process == os.getpid():
-                    if not runtime.deviceCanAccessPeer(self.device.number, device):
-                        return None
-                    with contextlib.suppress(runtime.CUDARuntimeError):  # enabled already
-                        runtime.deviceEnablePeerAccess(device)
-                    bases.append(pointer)
-                else:
-                    mapped = runtime.ipcOpenMemHandle(handle.tobytes())
-                    self._maps.append(mapped)
-                    bases.append(mapped)
-            except runtime.CUDARuntimeError:
-                return None
-        return bases
-
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernel of a search."""
         with self.device.use():
             self._kernel()
+
+    def align(self) -> None:
+        """Have the devices wait for each other: what follows begins on all of them at once."""
+        if self.direct:
+            self._rank["stage"] = MEET
+            with self.device.use():
+                self._start()
 
     def run(self, source: int | None, max_level: int | None = None) -> None:
         """Search, with all other ranks. source: this rank's number of it; None if it has none."""
@@ -369,6 +336,11 @@ class GpuRankSearch:
         """Time on the device from the first launch of the last search to the end of its last."""
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
+    @property
+    def shared_bytes(self) -> int:
+        """On the device, beside what its pool holds."""
+        return self._memory.size
+
     def levels(self) -> list[RankLevel]:
         """What each superstep of the last search did."""
         names = ("normals", "delegates", "examined", "delegate_bytes", "normal_bytes", "clocks")
@@ -381,13 +353,11 @@ class GpuRankSearch:
         ]
 
     def close(self) -> None:
-        self._close_maps()
+        self._memory.close()
 
     def _launch(self) -> None:
         """Run the kernel to its end, or until ``check`` raises."""
-        blocks = self.device.multiprocessors * _WIDE[1]
-        arguments = (self._graph, self._rank)
-        self._kernel()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
+        self._start()
         self._ended.record()
         spinning = time.monotonic() + _SPIN_SECONDS
         try:
@@ -400,6 +370,11 @@ class GpuRankSearch:
             self._ended.synchronize()
             self._stop[0] = 0
             raise
+
+    def _start(self) -> None:
+        blocks = self.device.multiprocessors * _WIDE[1]
+        arguments = (self._graph, self._rank)
+        self._kernel()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
         graph = self.rows.graph
@@ -469,25 +444,20 @@ class GpuRankSearch:
         for peer, (parents,) in enumerate(self._exchange(answers)):
             places = wanted[peer]
             if places is not None and len(parents):
-                self.parent[self._vertices[peer][places]] = cupy.asarray(parents)
+                self.parent[self.ghost_vertices[peer][places]] = cupy.asarray(parents)
 
     def _view(self, part: int, length: int) -> Array:
         """uint32 of what this rank shares: arrivals, mail of even and odd supersteps, parents."""
-        cupy = self.device.cupy
-        return cupy.ndarray((length,), np.uint32, memptr=self._shared + int(self._starts[part]))
-
-    def _close_maps(self) -> None:
-        with self.device.use() as cupy:
-            while self._maps:
-                cupy.cuda.runtime.ipcCloseMemHandle(self._maps.pop())
+        return self._memory.array(int(self._starts[part]), length, np.uint32)
 
 
-def _place(cupy: Any) -> bytes:
-    """Which machine, and which device of it."""
-    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-        machine = file.read().strip()
-    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
-    return machine + properties["uuid"]
+def _rows_with_entries(cupy: Any, rows: RankRows) -> Array:
+    """Bitmap, by own number, of the vertices that have edges along nn."""
+    bits = cupy.zeros(rows.own_numbers, np.uint8)
+    first = rows.numbering.first_normal
+    lengths = rows.nn_offsets[1:] - rows.nn_offsets[:-1]
+    bits[first : first + len(lengths)] = lengths > 0
+    return cupy.packbits(bits, bitorder="little").view(np.uint32)
 
 
 def _packed(bitmap: Array, listed: Array, count: int) -> NDArray[np.uint32]:

@@ -201,7 +201,7 @@ def report(
     runs: Runs,
     *,
     graph: dict[str, Any],
-    device: Device | None,
+    device: Device | str | None,
     threads: int,
     seed: int,
     sources: list[int | str],
@@ -216,7 +216,7 @@ def report(
     ]
     return BenchReport(
         graph=graph,
-        versions=versions() | (device.versions() if device else {}),
+        versions=versions() | (device.versions() if isinstance(device, Device) else {}),
         hardware=hardware(),
         device=str(device) if device else "cpu",
         threads=threads,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any, NamedTuple
 
 from ..kernels import gpu_prepare
 from ..kernels.device import Device
-from ..kernels.device_graph import Rows, derive
-from ..kernels.gpu_prepare import Columns, DeviceRows
+from ..kernels.device_graph import Array, Rows, derive
+from ..kernels.gpu_prepare import Columns
 from ..partition.errors import InputError
-from .bench import BenchReport, draw, report, run_all
+from .bench import BenchReport, Runs, draw, report, run_all
 from .device_search import DeviceSearcher
 from .execute import Progress
 from .generate import Kind, Recipe
@@ -33,6 +34,16 @@ def parse_recipe(name: str) -> Recipe | None:
     return None
 
 
+class Measured(NamedTuple):
+    """Searches of a generated graph. facts: of the graph, for the report. ids: of the sources."""
+
+    runs: Runs
+    ids: list[int | str]
+    facts: dict[str, Any]
+    preparation_seconds: float
+    compile_seconds: float
+
+
 def bench_generated(
     recipe: Recipe,
     sources: int,
@@ -50,6 +61,12 @@ def bench_generated(
             "a graph is generated and searched at once on a GPU only: on the CPU, 'delegraph "
             "generate' and 'delegraph build' make a store to bench"
         )
+    return report_of(measure(recipe, sources, seed, device, progress), device, threads, seed)
+
+
+def measure(
+    recipe: Recipe, sources: int, seed: int, device: Device, progress: Progress | None = None
+) -> Measured:
     gpu_prepare.warm_up(device, recipe.candidates, False)
     with device.use() as cupy:
         blocks = make_edges(recipe, device)
@@ -64,25 +81,30 @@ def bench_generated(
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
         compiled = time.perf_counter()
-    chosen, ids = draw_ranks(prepared, graph.used, sources, seed, device)
+    chosen, ids = draw_ranks(prepared.id_of_rank, graph.used, sources, seed, device)
     runs = run_all(searcher, chosen, ids, progress)
+    facts = facts_of(recipe, prepared.vertices, rows, graph.edges // 2)
+    return Measured(runs, ids, facts, done - began, compiled - done)
+
+
+def facts_of(recipe: Recipe, vertices: int, rows: int, edges: int) -> dict[str, Any]:
+    facts = {"vertices": vertices, "rows": rows, "edges": edges, "directed": False}
+    return {**recipe.facts, **facts}
+
+
+def report_of(measured: Measured, device: Device | str, threads: int, seed: int) -> BenchReport:
+    """device: of several ranks, theirs in words."""
     return report(
-        runs,
-        graph={
-            **recipe.facts,
-            "vertices": prepared.vertices,
-            "rows": rows,
-            "edges": graph.edges // 2,
-            "directed": False,
-        },
+        measured.runs,
+        graph=measured.facts,
         device=device,
         threads=threads,
         seed=seed,
-        sources=ids,
+        sources=measured.ids,
         directed=False,
-        preparation_seconds=done - began,
+        preparation_seconds=measured.preparation_seconds,
         load_seconds=0.0,
-        compile_seconds=compiled - done,
+        compile_seconds=measured.compile_seconds,
     )
 
 
@@ -94,16 +116,16 @@ def make_edges(recipe: Recipe, device: Device) -> list[Columns]:
 
 
 def draw_ranks(
-    prepared: DeviceRows, used: int, sources: int, seed: int, device: Device
+    id_of_rank: Array, used: int, sources: int, seed: int, device: Device
 ) -> tuple[list[int], list[int | str]]:
     """Vertices to search from, by rank and by id: by rising id, as of a store, the same ones.
 
     used: ranks from there on have no edges.
     """
     with device.use() as cupy:
-        by_id = cupy.argsort(prepared.id_of_rank[:used])
+        by_id = cupy.argsort(id_of_rank[:used])
         drawn = by_id[cupy.asarray(draw(used, sources, seed))]
-        ids: list[int | str] = prepared.id_of_rank[drawn].get().tolist()
+        ids: list[int | str] = id_of_rank[drawn].get().tolist()
         ranks = drawn.get().tolist()
         del by_id, drawn
         cupy.get_default_memory_pool().free_all_blocks()

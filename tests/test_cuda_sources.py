@@ -15,6 +15,7 @@ from delegraph.kernels import (
     gpu_check,
     gpu_prepare,
     gpu_rank,
+    gpu_rank_check,
     gpu_search,
     rank_rows,
 )
@@ -58,6 +59,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "generate.cu": ["kronecker", "uniform", "grid"],
         "prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
+        "rank_check.cu": [f"check_rank_edges<{offset}>" for offset in OFFSETS],
         "check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
     }
 
@@ -122,6 +124,7 @@ STRUCTURES = [
     ("rank_rows.cu", "Ranks", rank_rows._RANKS),
     ("check.cu", "Claim<int>", gpu_check._CLAIM),
     ("check.cu", "Report", gpu_check._REPORT),
+    ("rank_check.cu", "RankClaim", gpu_rank_check._CLAIM),
     ("prepare.cu", "Placing", gpu_prepare._PLACING),
 ]
 
@@ -156,6 +159,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)BEGIN": gpu_rank.BEGIN,
         "(u32)GO_ON": gpu_rank.GO_ON,
         "(u32)RECEIVE": gpu_rank.RECEIVE,
+        "(u32)MEET": gpu_rank.MEET,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
     sources = {"wide_search.cu": wide, "narrow_search.cu": narrow, "rank_search.cu": ranks}

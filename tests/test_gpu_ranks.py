@@ -26,7 +26,10 @@ from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import device_rank, rank_result
+from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import telling_others
+from delegraph.pipeline.device_bench import parse_recipe
+from delegraph.pipeline.rank_bench import bench_on_workers
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu
@@ -165,6 +168,26 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
         *("--workers", 2, "--device", "cuda", "--json"),
     )
     assert ran.json["ranks"] == 2
-    assert "cuda" in ran.json["device"]
+    assert ran.json["device"].startswith("2 x ")
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
     ok("validate", tmp_path / "gpu", tmp_path / "graph.dg")
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("name", ["kronecker:12", "uniform:12", "grid:60x50"])
+def test_a_graph_generated_across_workers(two_devices, name):
+    """The same graph, sources and results as on one device; every result is checked there."""
+    recipe = parse_recipe(name)
+    assert recipe is not None
+    reports = bench_on_workers(
+        *(recipe, 8, 3, None, ClusterOptions(workers=2), 2, 30.0),
+        rank_counts=[1, 2],
+        recipes=[recipe, recipe],
+    )
+    (_, alone, _), (_, together, exchanged) = reports
+    assert exchanged is not None
+    assert exchanged.direct
+    assert together["sources"] == alone["sources"]
+    assert together["depth"] == alone["depth"]
+    for fact in ("vertices", "rows", "edges"):
+        assert together["graph"][fact] == alone["graph"][fact]

@@ -2,8 +2,7 @@
 // shared out evenly, whatever their rows: a warp takes some neighbouring ones and looks for their
 // rows between those of the first and the last (Bisson et al., Parallel Distributed BFS on the Kepler
 // Architecture: one thread an edge, by binary search).
-#include "search.cuh"
-#include "work.cuh"
+#include "check.cuh"
 
 // distance: u8, 255 where unreached; or int, negative there. parent: NONE where there is none.
 // limit: the greatest distance that was asked for.
@@ -14,21 +13,6 @@ struct Claim {
   u32 vertices, source;
   int limit;
 };
-
-__device__ inline int level(u8 distance) { return distance == 255 ? -1 : distance; }
-__device__ inline int level(int distance) { return distance; }
-
-// By rule (0 is not used): how often it fails, and the least place, a vertex or an edge as
-// u << 32 | v, where it does.
-struct Report {
-  u64 *count;
-  u64 *first;
-};
-
-__device__ inline void tell(const Report &report, int rule, u64 where) {
-  atomicAdd(&report.count[rule], 1ull);
-  atomicMin(&report.first[rule], where);
-}
 
 // Rules 1 and 2, but for parents that lead elsewhere than to the source: they break rule 2 as well,
 // and are then looked for.
@@ -48,21 +32,6 @@ __global__ void check_vertices(Claim<Distance> claim, Report report) {
     if (wrong) tell(report, 2, v);
   }
 }
-
-// The last row from ``low`` on, and before ``high``, that begins at ``edge`` or before.
-template <class Offset>
-__device__ inline u32 row_of(const Offset *offsets, u32 low, u32 high, u64 edge) {
-  while (high - low > 1) {
-    const u32 middle = low + (high - low) / 2;
-    if (offsets[middle] <= edge)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-#define TILE 1024  // edges of a warp at a time
 
 // Rules 3 and 4; joined: bytes, set where an edge comes from a vertex's parent.
 template <class Offset, class Distance>

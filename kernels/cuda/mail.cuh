@@ -2,52 +2,77 @@
 // Bernaschi, Mastrostefano: Parallel Distributed BFS on the Kepler Architecture).
 #include "rank.cuh"
 
+#define AT_ONCE 4  // vertices of a lane
+
 // Memory that another device may have written, or has.
 __device__ inline u32 far_load(const u32 *address) { return *(const volatile u32 *)address; }
 
 // Write what is new in some words of a bitmap; `keep`: it is not new any more then. The list is
-// whole if `count` is at most `words`. The warps of the grid share the words, 32 at a time.
+// whole if `count` is at most `words`. The warps of the grid share the words.
 __device__ inline void write_mail(const u32 *visited, u32 *kept, bool keep, u32 words, u32 *bitmap,
                                   u32 *list, u32 *count) {
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 w = warp * 32 + lane_id(); w < words; w += warps * 32) {
-    u32 fresh = visited[w] & ~kept[w];
-    bitmap[w] = fresh;
-    if (keep && fresh) kept[w] |= fresh;
-    if (!__any_sync(ALL, fresh)) continue;
-    u32 through = warp_scan((u32)__popc(fresh)), base = 0;
-    if (lane_id() == 31) base = atomicAdd(count, through);
-    u32 at = __shfl_sync(ALL, base, 31) + through - __popc(fresh);
-    for (; fresh && at < words; fresh &= fresh - 1) list[at++] = w * 32 + __ffs(fresh) - 1;
-  }
-}
-
-// Take each of `count` vertices of a list, or of a bitmap of `words` words.
-template <class Take>
-__device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, u32 words,
-                                 Take take) {
-  if (count <= words) {
-    u32 threads = gridDim.x * blockDim.x;
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads)
-      take(far_load(list + i));
-    return;
-  }
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = warp * 32; base < words; base += warps * 32) {
-    u32 own = far_load(bitmap + base + lane_id());
-    for (u32 open = __ballot_sync(ALL, own != 0); open; open &= open - 1) {
-      int lane = __ffs(open) - 1;
-      if (__shfl_sync(ALL, own, lane) >> lane_id() & 1) take((base + lane) * 32 + lane_id());
+  for (u32 base = warp * CHUNK; base < words; base += warps * CHUNK) {
+    const u32 first = base + lane_id() * EACH_LANE;
+    u32 fresh[EACH_LANE], was[EACH_LANE], own = 0;
+    load_words(fresh, visited, first, words);
+    load_words(was, kept, first, words);
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) {
+      fresh[i] &= ~was[i];
+      own += __popc(fresh[i]);
+    }
+    if (first < words) *(uint4 *)(bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
+    if (!__any_sync(ALL, own)) continue;
+    u32 through = warp_scan(own), before = 0;
+    if (lane_id() == 31) before = atomicAdd(count, through);
+    u32 at = __shfl_sync(ALL, before, 31) + through - own;
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) {
+      if (keep && fresh[i]) kept[first + i] |= fresh[i];
+      for (u32 open = fresh[i]; open && at < words; open &= open - 1)
+        list[at++] = (first + i) * 32 + __ffs(open) - 1;
     }
   }
 }
 
-// Put a vertex into a bitmap; whether it was not there.
-__device__ inline bool admit(u32 *visited, u32 vertex) {
-  u32 bit = 1u << (vertex & 31);
-  return !(visited[vertex >> 5] & bit) && !(atomicOr(&visited[vertex >> 5], bit) & bit);
+// Have `take` enter the vertices of a list of `count`, or of a bitmap of `words` words: some at once,
+// as each of them is waited for.
+template <class Take>
+__device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, u32 words,
+                                 Take take) {
+  bool mine[AT_ONCE];
+  u32 vertex[AT_ONCE];
+  if (count <= words) {
+    u32 threads = gridDim.x * blockDim.x;
+    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < count; at += threads * AT_ONCE) {
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        mine[i] = at + i * threads < count;
+        vertex[i] = mine[i] ? far_load(list + at + i * threads) : 0;
+      }
+      take(mine, vertex);
+    }
+    return;
+  }
+  u32 warps = gridDim.x * (blockDim.x / 32);
+  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const u32 share = min((words + warps - 1) / warps, 32u);
+  for (u32 base = warp * share; base < words; base += warps * share) {
+    bool inside = lane_id() < share && base + lane_id() < words;
+    u32 own = inside ? far_load(bitmap + base + lane_id()) : 0;
+    for (u32 open = __ballot_sync(ALL, own != 0); open;) {
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        int lane = open ? __ffs(open) - 1 : 0;
+        mine[i] = __shfl_sync(ALL, own, lane) >> lane_id() & 1 && open;
+        vertex[i] = (base + lane) * 32 + lane_id();
+        open &= open - 1;
+      }
+      take(mine, vertex);
+    }
+  }
 }
 
 __device__ inline void release_far(u64 *address, u64 value) {

@@ -75,12 +75,19 @@ __device__ __noinline__ u32 push_normals(const Rank<Offset, Distance> &rank, u32
   PushNormals<Offset, Distance> push = {rank, visited, scratch, scratch + BUFFER, 0, 0};
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = rank.delegate_words + warp * 32; base < rank.own_words; base += warps * 32) {
-    u32 own = rank.frontier[base + lane_id()];
-    for (u32 open = __ballot_sync(ALL, own != 0); open; open &= open - 1) {
-      int lane = __ffs(open) - 1;
-      u32 word = __shfl_sync(ALL, own, lane);
-      push.add(word >> lane_id() & 1, (base + lane) * 32 + lane_id());
+  for (u32 base = rank.delegate_words + warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
+    const u32 first = base + lane_id() * EACH_LANE;
+    u32 own[EACH_LANE], with_nn[EACH_LANE];
+    load_words(own, rank.frontier, first, rank.own_words);
+    load_words(with_nn, rank.with_nn, first, rank.own_words);
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) {
+      own[i] &= with_nn[i];
+      for (u32 open = __ballot_sync(ALL, own[i] != 0); open; open &= open - 1) {
+        int lane = __ffs(open) - 1;
+        u32 word = __shfl_sync(ALL, own[i], lane);
+        push.add(word >> lane_id() & 1, (base + lane * EACH_LANE + i) * 32 + lane_id());
+      }
     }
   }
   if (push.count) push.flush();

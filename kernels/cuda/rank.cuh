@@ -6,7 +6,17 @@
 // begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold one kind.
 #include "search.cuh"
 
-enum Stage : u32 { BEGIN, GO_ON, RECEIVE };
+enum Stage : u32 { BEGIN, GO_ON, RECEIVE, MEET };
+
+#define EACH_LANE 4               // words of a bitmap
+#define CHUNK (32 * EACH_LANE)  // of a warp
+
+// Some words of a bitmap from `first` on; 0 past its end.
+__device__ inline void load_words(u32 (&word)[EACH_LANE], const u32 *bitmap, u32 first, u32 words) {
+  uint4 some = {0, 0, 0, 0};
+  if (first < words) some = *(const uint4 *)(bitmap + first);
+  word[0] = some.x, word[1] = some.y, word[2] = some.z, word[3] = some.w;
+}
 
 // The global id of a delegate or a normal vertex: what others know it by.
 struct GlobalName {
@@ -65,7 +75,9 @@ struct RankControl {
   u32 visited;
   u32 queued;
   u32 step;
+  u32 enqueueing;
   u32 going;  // what block 0 learned from the others
+  u32 unused;
 };
 
 struct RankLevel {
@@ -86,6 +98,7 @@ struct Rank {
   GlobalName name;
   const u32 *nn_offsets;  // by normal vertex
   const u32 *nn_targets;
+  const u32 *with_nn;     // bitmap, of delegates and normal vertices: those that have rows along nn
   u32 *frontier;  // bitmap, of delegates and normal vertices
   RankControl *control;
   RankLevel *levels;

@@ -13,6 +13,7 @@
 #include "push.cuh"
 
 #define STOP_LOOKS 64  // at the others between two at `stop`
+#define FEW_EDGES 65536  // that a push follows and queues what it finds
 
 enum Going : u32 { GO, LAST, STOP };
 
@@ -26,6 +27,7 @@ struct Standing {
   u32 status;
   u32 step;
   u32 going;
+  bool enqueueing;
 
   __device__ void load(const RankControl &control) {
     now = {__ldcg(&control.forward),    __ldcg(&control.unvisited_edges),
@@ -35,6 +37,7 @@ struct Standing {
     superstep = __ldcg(&control.superstep);
     level = __ldcg(&control.level);
     step = __ldcg(&control.step);
+    enqueueing = __ldcg(&control.enqueueing);
     status = RUNNING;
     clock = clock64();
   }
@@ -50,6 +53,7 @@ struct Standing {
     control.superstep = superstep;
     control.level = level;
     control.step = step;
+    control.enqueueing = enqueueing;
     control.status = status;
   }
 
@@ -66,17 +70,30 @@ struct Standing {
     step = PUSH;
     if (now.found && graph.edges)
       step = choose(graph, now, search.enqueue_edges, search.push_cost);
+    // What others find comes on top: a guess, after which the queue may have to be gathered.
+    enqueueing = step == PUSH && now.forward <= search.enqueue_edges;
+    if (enqueueing && now.forward > FEW_EDGES)
+      enqueueing = choose(graph, after_push(now, graph.vertices, graph.edges),
+                          search.enqueue_edges, search.push_cost) == PUSH;
+  }
+
+  // The frontier has been queued.
+  __device__ void gathered(u64 queue) {
+    now.queued = true;
+    now.frontier = QUEUED_VERTICES(queue);
+    now.forward = QUEUED_EDGES(queue);
+    now.unvisited_edges -= min(now.unvisited_edges, now.forward);
   }
 
   // What was new has been noted: the source, or a level.
   __device__ void advance(const Counters &visits, const Counters &noted, u32 most_queued) {
-    const u64 queue = __ldcg(&noted.queued);
     now.found = (u32)(__ldcg(&noted.found) + __ldcg(&noted.examined));
     now.visited += (u32)__ldcg(&noted.wasted);
-    now.queued = QUEUED_VERTICES(queue) <= most_queued;
-    now.frontier = QUEUED_VERTICES(queue);
-    now.forward = QUEUED_EDGES(queue);
-    now.unvisited_edges -= min(now.unvisited_edges, now.forward);
+    now.queued = false;
+    now.frontier = 0;
+    now.forward = 0;
+    const u64 queue = __ldcg(&noted.queued);
+    if (enqueueing && QUEUED_VERTICES(queue) <= most_queued) gathered(queue);
     if (step == PULL) now.pull_bound = __ldcg(&visits.wasted);
   }
 };
@@ -90,6 +107,10 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
     search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
     search.visited[1][i] = 0;
   }
+  // Of a delegate that others find, nobody else knows the parent.
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words * 8;
+       i += gridDim.x * blockDim.x)
+    ((uint4 *)search.parent)[i] = uint4{NONE, NONE, NONE, NONE};
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -150,61 +171,115 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     const Arrival &arrival = rank.arrivals[2 * sender + parity];
     const u32 delegates = far_load(&arrival.delegates), ghosts = far_load(&arrival.ghosts);
     const u32 *mail = peer.mail[parity];
-    // Who found a delegate keeps its parent; of the others nobody does.
     if (delegates > rank.delegate_words) {
       for (u32 w = thread; w < rank.delegate_words; w += threads) {
         u32 theirs = far_load(mail + w);
-        if (!theirs) continue;
-        for (u32 fresh = theirs & ~atomicOr(&visited[w], theirs); fresh; fresh &= fresh - 1)
-          parent[w * 32 + __ffs(fresh) - 1] = NONE;
+        if (theirs) atomicOr(&visited[w], theirs);
       }
     } else {
       for (u32 k = thread; k < delegates; k += threads) {
         u32 vertex = far_load(mail + rank.delegate_words + k);
-        if (admit(visited, vertex)) parent[vertex] = NONE;
+        if (!has(visited, vertex)) atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
       }
     }
     if (!ghosts) continue;
     mail += 2 * rank.delegate_words + peer.ghosts_at;
-    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, [&](u32 ghost) {
-      u32 vertex = peer.vertex[ghost];
-      if (!admit(visited, vertex)) return;
-      parent[vertex] = peer.parent ? far_load(peer.parent + ghost) : NONE;
-      if (!peer.parent) atomicOr(&peer.wanted[ghost >> 5], 1u << (ghost & 31));
-    });
+    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE]) {
+      u32 vertex[AT_ONCE], found[AT_ONCE];
+      bool fresh[AT_ONCE];
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++)
+        fresh[k] = mine[k] && !bit_of(word_of(visited, vertex[k]), vertex[k]);
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++) {
+        u32 bit = 1u << (vertex[k] & 31);
+        if (fresh[k]) fresh[k] = !(atomicOr(&visited[vertex[k] >> 5], bit) & bit);
+      }
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++)
+        found[k] = fresh[k] && peer.parent ? far_load(peer.parent + ghost[k]) : NONE;
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++) {
+        if (!fresh[k]) continue;
+        parent[vertex[k]] = found[k];
+        if (!peer.parent) atomicOr(&peer.wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
+      }
+    };
+    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, take);
   }
 }
 
-// Give what is new its distance, count it, make it the frontier and, if it is small, queue it.
+// Queue the vertices of a word of the frontier for each lane: words base, base + EACH_LANE, ...
+// Called by whole warps.
+template <class Offset>
+__device__ inline void enqueue(const Graph<Offset> &graph, u32 base, u32 fresh,
+                               Enqueue<Offset> &queue) {
+  for (u32 open = __ballot_sync(ALL, fresh != 0); open; open &= open - 1) {
+    int lane = __ffs(open) - 1;
+    u32 vertex[1] = {(base + lane * EACH_LANE) * 32 + lane_id()};
+    bool mine[1] = {__shfl_sync(ALL, fresh, lane) >> lane_id() & 1 && vertex[0] < graph.vertices};
+    queue.add(mine, vertex);
+  }
+}
+
+// Queue the frontier, after a superstep that did not.
+template <class Offset, class Distance>
+__device__ __noinline__ void gather_frontier(const Graph<Offset> &graph,
+                                             const Rank<Offset, Distance> &rank,
+                                             Enqueue<Offset> queue) {
+  u32 warps = gridDim.x * (blockDim.x / 32);
+  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  for (u32 base = warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
+    u32 fresh[EACH_LANE];
+    load_words(fresh, rank.frontier, base + lane_id() * EACH_LANE, rank.own_words);
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) enqueue(graph, base + i, fresh[i], queue);
+  }
+  if (queue.count) queue.flush();
+}
+
+// Give what is new its distance, count it, make it the frontier; `enqueueing`: unless there is too
+// much of it, queue it.
 template <class Offset, class Distance>
 __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
                                        const Rank<Offset, Distance> &rank, u32 level,
-                                       Enqueue<Offset> queue) {
+                                       bool enqueueing, Enqueue<Offset> queue) {
   const Search<Offset, Distance> &search = rank.search;
-  const u32 *visited = search.visited[0];
-  u32 *kept = search.visited[1];
   Tally tally = {};
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = warp * 32; base < rank.own_words; base += warps * 32) {
-    u32 w = base + lane_id(), now = visited[w], fresh = now & ~kept[w];
-    rank.frontier[w] = fresh;
-    if (fresh) kept[w] = now;
-    u32 with_rows = w < graph.vertices >> 5 ? fresh : 0;
-    if (w == graph.vertices >> 5) with_rows = fresh & ((1u << (graph.vertices & 31)) - 1);
-    tally.wasted += __popc(with_rows);
-    (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh);
-    u32 open = __ballot_sync(ALL, fresh != 0);
-    bool queueing = open && QUEUED_VERTICES(__ldcg(queue.queued)) <= search.enqueue_edges;
-    queueing = __any_sync(ALL, queueing);
-    for (; open; open &= open - 1) {
-      int lane = __ffs(open) - 1;
-      u32 vertex = (base + lane) * 32 + lane_id();
-      bool mine = __shfl_sync(ALL, fresh, lane) >> lane_id() & 1;
-      if (mine) search.distance[vertex] = (Distance)level;
-      bool queued[1] = {mine && vertex < graph.vertices};
-      u32 vertices[1] = {vertex};
-      if (queueing) queue.add(queued, vertices);
+  for (u32 base = warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
+    const u32 first = base + lane_id() * EACH_LANE;
+    u32 now[EACH_LANE], fresh[EACH_LANE];
+    load_words(now, search.visited[0], first, rank.own_words);
+    load_words(fresh, search.visited[1], first, rank.own_words);
+    u32 any = 0;
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) {
+      fresh[i] = now[i] & ~fresh[i];
+      any |= fresh[i];
+      const u32 w = first + i, last = graph.vertices >> 5;
+      const u32 below = w < last ? ALL : w == last ? (1u << (graph.vertices & 31)) - 1 : 0;
+      tally.wasted += __popc(fresh[i] & below);
+      (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh[i]);
+    }
+    if (first < rank.own_words) {
+      *(uint4 *)(rank.frontier + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
+      if (any) *(uint4 *)(search.visited[1] + first) = uint4{now[0], now[1], now[2], now[3]};
+    }
+    if (!__any_sync(ALL, any)) continue;
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) {
+      for (u32 open = __ballot_sync(ALL, fresh[i] != 0); open; open &= open - 1) {
+        int lane = __ffs(open) - 1;
+        if (__shfl_sync(ALL, fresh[i], lane) >> lane_id() & 1)
+          search.distance[(base + lane * EACH_LANE + i) * 32 + lane_id()] = (Distance)level;
+      }
+      if (enqueueing &&
+          __shfl_sync(ALL, QUEUED_VERTICES(__ldcg(queue.queued)), 0) <= search.enqueue_edges)
+        enqueue(graph, base + i, fresh[i], queue);
     }
   }
   if (queue.count) queue.flush();
@@ -226,17 +301,23 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
   if (block_leader) here.load(*control);
   __syncthreads();
+  if (rank.stage == MEET) {
+    if (blockIdx.x == 0) meet(rank, here);
+    if (leader) control->superstep++;
+    return;
+  }
   if (rank.stage == BEGIN) {
     begin_rank(rank);
     grid_barrier(&control->arrived);
     Counters *noted = &control->noted[here.superstep & 1];
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
-    note_new(graph, rank, 0, into).add_to(*noted);
+    note_new(graph, rank, 0, true, into).add_to(*noted);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.now = {0, graph.edges, ~0ull, 0, 0, 0, true};
       here.level = 0;
       here.step = PUSH;
+      here.enqueueing = true;
       here.advance(*noted, *noted, search.enqueue_edges);
     }
     __syncthreads();
@@ -262,6 +343,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (!receiving) {
       const u32 level = here.level + 1;
       Tally tally = {};
+      if (here.step == GATHER) {
+        Enqueue<Offset> into = {graph.offsets, queue, &visits->queued, own.buffer};
+        gather_frontier(graph, rank, into);
+        grid_barrier(&control->arrived);
+        if (block_leader) {
+          here.gathered(__ldcg(&visits->queued));
+          here.decide(graph, search);
+        }
+        __syncthreads();
+      }
       if (here.now.found && graph.edges) {
         if (here.step == PUSH) {
           Enqueue<Offset> nothing = {graph.offsets, queue, &visits->queued, own.buffer};
@@ -321,7 +412,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         rank.sent[(parity ^ 1) * (rank.ranks + 1) + i] = 0;
     }
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
-    note_new(graph, rank, here.level + 1, into).add_to(*noted);
+    note_new(graph, rank, here.level + 1, here.enqueueing, into).add_to(*noted);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.level++;

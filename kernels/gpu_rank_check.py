@@ -1,0 +1,135 @@
+"""Graph500's rules over what several ranks found of an undirected graph (cuda/rank_check.cu).
+
+The definition is check.py. A rank checks the edges that it has, with the distances of its ghosts
+from their owners; a tree edge is looked for where its lower end's parent is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .check import RULES, Violations
+from .device import Device, pack
+from .device_graph import Array, Rows
+from .gpu_check import _LANES, _NOWHERE, _REPORT, _TILE
+from .gpu_rank import GpuRankSearch
+from .graph import UNREACHED
+from .peer_memory import Exchange
+from .rank_rows import RankRows
+
+_SOURCE = "rank_check.cu"
+_CLAIM = np.dtype(
+    [(name, np.uint64) for name in ("distance", "parent", "global_id")],
+    align=True,
+)
+
+
+class RankChecker:
+    """Checks of searches of one graph; every rank makes one, and all call ``check`` together."""
+
+    def __init__(self, device: Device, search: GpuRankSearch, exchange: Exchange) -> None:
+        self._device = device
+        self._search = search
+        self._exchange = exchange
+        with device.use() as cupy:
+            self._global_id = global_ids(cupy, search.rows)
+
+    def check(self, source: int) -> Violations:
+        """source: a global id. On every rank the violations that it knows of."""
+        search, rows = self._search, self._search.rows
+        numbering = rows.numbering
+        own, delegates = rows.own_numbers, numbering.delegates
+        parent = search.parent[:own]
+        with self._device.use() as cupy:
+            distance = self._distances()
+            joined = cupy.zeros(own, np.uint8)
+            count = cupy.zeros(1 + len(RULES), np.uint64)
+            first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
+            report = pack(_REPORT, count=count, first=first)
+            claim = pack(_CLAIM, distance=distance, parent=search.parent, global_id=self._global_id)
+            forward = rows.graph.forward
+            nn = Rows(rows.nn_offsets, rows.nn_targets)
+            for some, begin in ((forward, 0), (nn, numbering.first_normal)):
+                tiles = -(-some.edges // _TILE)
+                lanes = tiles * _LANES
+                arguments = (some.offsets, some.targets(), np.uint64(some.edges))
+                last = (np.uint32(len(some.offsets) - 1), np.uint32(begin))
+                function = f"check_rank_edges<{some.offset_type}>"
+                self._device.launch(
+                    _SOURCE, function, lanes, (*arguments, *last, claim, joined, report)
+                )
+            violations = Violations()
+            counts, places = count.get().tolist(), first.get().tolist()
+            for rule in (3, 4):
+                known = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
+                violations.add(rule, counts[rule], *known)
+            has_parent = parent != np.uint32(UNREACHED)
+            reached = distance[:own] >= 0
+            root = self._global_id[:own] == np.uint32(source)
+            _add(cupy, violations, 5, has_parent & ~joined.astype(bool))
+            _add(cupy, violations, 2, (distance[:own] == 0) != (root & reached))
+            # Somebody has to know each parent: the owner, or of a delegate any rank.
+            told = cupy.packbits(has_parent[:delegates]).get()
+            known = np.bitwise_or.reduce([some[0] for some in self._exchange(self._to_all(told))])
+            known = cupy.unpackbits(cupy.asarray(known))[:delegates].astype(bool)
+            has_parent[:delegates] = known
+            _add(cupy, violations, 1, has_parent != (reached & ~root))
+        return violations
+
+    def rows_reached(self, rows_from: Array) -> int:
+        """The sum of ``rows_from``, by own number, over what this rank reached."""
+        distance = self._search.distance
+        reached = distance < 255 if distance.dtype == np.uint8 else distance >= 0
+        return int((rows_from * reached).sum())
+
+    def _distances(self) -> Array:
+        """int32, by all numbers: of ghosts from their owners."""
+        search, rows = self._search, self._search.rows
+        cupy = self._device.cupy
+        distance = cupy.full(rows.numbers, -1, np.int32)
+        own = distance[: rows.own_numbers]
+        own[:] = search.distance
+        if search.distance.dtype == np.uint8:
+            own[own == 255] = -1
+        messages = [[own[vertices].get()] for vertices in search.ghost_vertices]
+        for peer, (theirs,) in enumerate(self._exchange(messages)):
+            first = rows.ghost_first[peer]
+            if peer != rows.rank:
+                distance[first : first + len(theirs)] = cupy.asarray(theirs)
+        return distance
+
+    def _to_all(self, message: Any) -> list[list[Any]]:
+        return [[message]] * self._search.rows.numbering.ranks
+
+
+def global_ids(cupy: Any, rows: RankRows) -> Array:
+    """uint32, by a rank's numbers; UNREACHED where there is no vertex."""
+    numbering = rows.numbering
+    found = cupy.full(rows.numbers, UNREACHED, np.uint32)
+    delegates = numbering.delegates
+    known = cupy.arange(delegates, dtype=np.uint32) if rows.delegates is None else rows.delegates
+    found[:delegates] = known
+    first = numbering.first_normal
+    normals = numbering.normals(rows.rank)
+    places = cupy.arange(normals, dtype=np.uint32)
+    found[first : first + normals] = _global(cupy, rows, rows.rank, places)
+    for owner, ghosts in enumerate(rows.ghosts):
+        at = rows.ghost_first[owner]
+        found[at : at + len(ghosts)] = _global(cupy, rows, owner, ghosts - np.uint32(first))
+    return found
+
+
+def _global(cupy: Any, rows: RankRows, owner: int, places: Array) -> Array:
+    """Of vertices by their places among those of their owner."""
+    numbering = rows.numbering
+    own = places.astype(np.int64) + numbering.skipped(owner)
+    whole, part = cupy.divmod(own, numbering.parts(owner))
+    return (whole * numbering.partitions + part * numbering.ranks + owner).astype(np.uint32)
+
+
+def _add(cupy: Any, violations: Violations, rule: int, wrong: Array) -> None:
+    count = int(cupy.count_nonzero(wrong))
+    if count:
+        violations.add(rule, count, int(cupy.argmax(wrong)))

@@ -1,0 +1,290 @@
+"""Graph500's protocol on a generated graph, by several workers with a GPU each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels import gpu_prepare
+from ..kernels.check import Violations
+from ..kernels.device import Device, open_device
+from ..kernels.gpu_rank import GpuRankSearch
+from ..kernels.gpu_rank_check import RankChecker
+from ..kernels.rank_rows import RankRows
+from ..kernels.team import Team
+from ..partition.errors import DelegraphError, InputError
+from .bench import BenchReport, Runs
+from .cluster import ClusterOptions, open_cluster
+from .communicator import Communicator
+from .device_bench import Measured, draw_ranks, facts_of, measure, report_of
+from .devices import has_device_each
+from .generate import Recipe
+from .rank_prepare import Prepared, make_slice, prepare
+from .ranks import lease, run_on_workers, stop, workers_of
+
+_BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
+
+
+class Exchanged(NamedTuple):
+    """Of searches by several ranks, all of them together, but for bytes on devices.
+
+    delegate_bytes, normal_bytes: sent a search, on average. supersteps: the same. device_bytes: all
+    that the rank holds that holds most. table_bytes: of all ranks' graphs by Table I of Pan,
+    Pearce, Owens; graph_bytes: as they stand on the devices.
+    """
+
+    delegate_bytes: float
+    normal_bytes: float
+    supersteps: float
+    direct: bool
+    device_bytes: int
+    graph_bytes: int
+    table_bytes: int
+
+
+@dataclass(frozen=True)
+class BenchJob:
+    """On rank 0 ``run`` gives (Measured, Exchanged, or None of one rank)."""
+
+    recipe: Recipe
+    sources: int
+    seed: int
+    threshold: int | None
+    timeout: float
+    device: str = "cuda"
+    device_limit: int | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        return []
+
+    def on(self, device: str) -> BenchJob:
+        if device != "cuda":
+            raise DelegraphError("a graph is generated on GPUs only, and a worker's has no room")
+        return replace(self, device=device)
+
+    def again(self) -> BenchJob:
+        return self
+
+    def get_ready(self, rank: int, size: int) -> int:
+        device = open_device(0, self.device_limit)
+        gpu_prepare.warm_up(device, self.recipe.candidates, False)
+        return 4 * 9 * self.recipe.domain // size
+
+    def run(
+        self, communicator: Communicator, team: Team
+    ) -> tuple[Measured, Exchanged | None] | None:
+        device = open_device(0, self.device_limit)
+        if communicator.size == 1:
+            return measure(self.recipe, self.sources, self.seed, device), None
+        rank = communicator.rank
+        with device.use() as cupy:
+            blocks = make_slice(self.recipe, device, rank, communicator.size)
+            cupy.cuda.Device().synchronize()
+            communicator.exchange([[] for _ in range(communicator.size)])
+            began = time.perf_counter()
+            prepared = prepare(device, blocks, self.recipe.domain, communicator, self.threshold)
+            cupy.get_default_memory_pool().free_all_blocks()
+            search = GpuRankSearch(device, prepared.rows, communicator.check)
+            search.connect(communicator.exchange)
+            cupy.cuda.Device().synchronize()
+            done = time.perf_counter()
+        try:
+            with_edges = _with_edges(prepared)
+            used = sum(m[0].tolist()[0] for m in _tell(communicator, with_edges))
+            chosen, ids = draw_ranks(prepared.id_of_rank, used, self.sources, self.seed, device)
+            searcher = _RankSearcher(device, prepared, search, communicator)
+            searcher.warm_up(chosen[0])
+            compiled = time.perf_counter()
+            runs, sent = _run_all(searcher, chosen, ids, communicator)
+        finally:
+            search.close()
+        exchanged = _exchanged(device, prepared, search, communicator, sent)
+        vertices = prepared.rows.numbering.vertices
+        facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
+        threshold = prepared.threshold
+        facts |= {
+            "partitions": communicator.size,
+            "threshold": threshold.value,
+            "delegates": threshold.delegates,
+            "nn_share": threshold.nn_share,
+        }
+        if rank:
+            return None
+        return Measured(runs, ids, facts, done - began, compiled - done), exchanged
+
+
+class _RankSearcher:
+    """Searches of a graph by all ranks, timed and checked (see device_search.DeviceSearcher)."""
+
+    def __init__(
+        self, device: Device, prepared: Prepared, search: GpuRankSearch, communicator: Communicator
+    ) -> None:
+        self._device = device
+        self._rows = prepared.rows
+        self._rows_from = prepared.rows_from
+        self.gpu = search
+        self._communicator = communicator
+        self._checker = RankChecker(device, search, communicator.exchange)
+        with device.use() as cupy:
+            self._busy = cupy.zeros(_BUSY, np.uint32)
+
+    def warm_up(self, source: int) -> None:
+        self.gpu.warm_up()
+        self.gpu.run(self._number(source))
+
+    def search(self, source: int) -> float:
+        """Seconds, of the slowest rank; the ranks begin at once."""
+        number = self._number(source)
+        _tell(self._communicator, 0)
+        with self._device.use():
+            for _ in range(4):  # meanwhile all launches get in line, on every rank
+                self._busy += np.uint32(1)
+            self.gpu.align()
+            self.gpu.run(number)
+        return max(
+            message[0].tolist()[0] for message in _tell(self._communicator, self.gpu.seconds())
+        )
+
+    def check(self, source: int) -> tuple[Violations, int]:
+        """Rules that are broken as far as this rank knows; rows, by their ends, reached by all."""
+        violations = self._checker.check(source)
+        rows = self._checker.rows_reached(self._rows_from)
+        return violations, sum(m[0].tolist()[0] for m in _tell(self._communicator, rows))
+
+    def _number(self, source: int) -> int | None:
+        numbering = self._rows.numbering
+        if source < numbering.delegates:
+            return source
+        return numbering.number(self._rows.rank, source)
+
+
+def _run_all(
+    searcher: _RankSearcher, sources: Sequence[int], ids: Sequence[Any], communicator: Communicator
+) -> tuple[Runs, list[tuple[int, int, int]]]:
+    """The runs, and what this rank sent in each: delegates, normal vertices, supersteps."""
+    runs, sent = Runs([], [], []), []
+    for i, source in enumerate(sources):
+        runs.seconds.append(searcher.search(source))
+        violations, rows = searcher.check(source)
+        if violations:
+            broken = {rule: count for rule, count in violations.count.items() if count}
+            raise DelegraphError(f"the search from vertex {ids[i]} breaks rules {broken}")
+        levels = searcher.gpu.levels()
+        found = [level.normals + level.delegates for level in levels]
+        together = np.sum([m[0] for m in _tell(communicator, *found)], axis=0)
+        runs.rows.append(rows)
+        runs.depths.append(int(np.count_nonzero(together)))
+        sent.append(
+            (
+                sum(level.delegate_bytes for level in levels),
+                sum(level.normal_bytes for level in levels),
+                len(levels),
+            )
+        )
+    return runs, sent
+
+
+def _exchanged(
+    device: Device,
+    prepared: Prepared,
+    search: GpuRankSearch,
+    communicator: Communicator,
+    sent: list[tuple[int, int, int]],
+) -> Exchanged:
+    delegates, normals, supersteps = np.mean(sent, axis=0).tolist()
+    own = graph_bytes(prepared.rows)
+    pool = device.cupy.get_default_memory_pool()
+    held = pool.used_bytes() + search.shared_bytes
+    nn, entries = prepared.entries["nn"], sum(prepared.entries.values())
+    told = [m[0].tolist() for m in _tell(communicator, delegates, normals, own, held, nn, entries)]
+    sums = np.sum(told, axis=0).tolist()
+    n, d, ranks = (
+        prepared.rows.numbering.vertices,
+        prepared.threshold.delegates,
+        communicator.size,
+    )
+    return Exchanged(
+        delegate_bytes=sums[0],
+        normal_bytes=sums[1],
+        supersteps=supersteps,
+        direct=search.direct,
+        device_bytes=int(max(some[3] for some in told)),
+        graph_bytes=int(sums[2]),
+        table_bytes=table_bytes(n, d, ranks, int(sums[5]), int(sums[4])),
+    )
+
+
+def table_bytes(vertices: int, delegates: int, partitions: int, entries: int, nn: int) -> int:
+    """Of a graph in the delegate layout, all partitions together: 8n + 8dP + 4m + 4|Enn|.
+
+    entries: m, edges in both directions. Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU
+    Cluster, Table I.
+    """
+    return 8 * vertices + 8 * delegates * partitions + 4 * entries + 4 * nn
+
+
+def graph_bytes(rows: RankRows) -> int:
+    """Of a rank's rows as they stand on its device: offsets, targets, numbers of ghosts."""
+    forward = rows.graph.forward
+    ghosts = sum(some.nbytes for some in rows.ghosts)
+    own = forward.offsets.nbytes + 4 * forward.edges
+    return own + rows.nn_offsets.nbytes + rows.nn_targets.nbytes + ghosts
+
+
+def _with_edges(prepared: Prepared) -> int:
+    """Vertices of a rank that input rows touch; delegates, on rank 0."""
+    return int((prepared.rows_from > 0).sum())
+
+
+def _tell(communicator: Communicator, *values: float) -> list[list[Any]]:
+    """All ranks' numbers, by rank."""
+    return communicator.exchange([[np.array(values)]] * communicator.size)
+
+
+def bench_on_workers(
+    recipe: Recipe,
+    sources: int,
+    seed: int,
+    threshold: int | None,
+    cluster_options: ClusterOptions,
+    threads: int,
+    timeout: float,
+    device_limit: int | None = None,
+    rank_counts: Sequence[int] = (),
+    recipes: Sequence[Recipe] = (),
+) -> list[tuple[int, BenchReport, Exchanged | None]]:
+    """Generate, prepare and search across workers with a GPU each.
+
+    rank_counts, recipes: what to run, one after the other; by default the recipe on all workers.
+    Raises DelegraphError if a result breaks a rule.
+    """
+    asked = cluster_options.workers or 0
+    devices = asked > 0 and has_device_each("cuda", asked)
+    reports = []
+    with (
+        open_cluster(cluster_options, threads, devices) as cluster,
+        lease(cluster.client, timeout),
+    ):
+        workers = workers_of(cluster.client)
+        for count, some in zip(rank_counts or [len(workers)], recipes or [recipe], strict=True):
+            if count > len(workers):
+                raise InputError(f"{count} ranks need as many workers; there are {len(workers)}")
+            job = BenchJob(some, sources, seed, threshold, timeout, device_limit=device_limit)
+            try:
+                done = run_on_workers(cluster.client, workers[:count], job, _enough)
+            except BaseException:
+                stop(cluster.client, workers[:count])
+                raise
+            measured, exchanged = done.results[0]
+            report = report_of(measured, str(done.devices), threads, seed)
+            reports.append((count, report, exchanged))
+    return reports
+
+
+def _enough(ranks: int, baseline: int, need: int) -> None:
+    """What is generated stands on the devices."""

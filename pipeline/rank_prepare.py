@@ -1,0 +1,191 @@
+"""Preparation of a generated graph across ranks with a device each: nothing on disk.
+
+Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices ranked
+by each; keys (cuda/prepare.cu) go to the rank that has their partition, which sorts them. One
+partition a rank, delegates as in a store.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import gpu_prepare
+from ..kernels.csr import SLOTS, SUBGRAPHS
+from ..kernels.device import Device
+from ..kernels.device_graph import Array
+from ..kernels.gpu_prepare import Columns, Degrees, Places, Ranking
+from ..kernels.peer_memory import PeerMemory, all_to_all
+from ..kernels.rank_rows import RankNumbering, RankRows, RankRowsMaker
+from ..partition.layout import local_rows
+from ..partition.order import Threshold, VertexOrder, choose_threshold
+from .communicator import Communicator
+from .generate import Recipe
+
+_PIECE = 1 << 28  # rows generated at once
+_DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
+
+
+class Prepared(NamedTuple):
+    """A rank of a graph that is ready to be searched.
+
+    rows_from: by its own numbers, input rows that touch each; of delegates on rank 0 alone.
+    id_of_rank: uint32, of all vertices, on the device. edges: of the whole graph; entries: of this
+    rank, by subgraph.
+    """
+
+    rows: RankRows
+    rows_from: Array
+    id_of_rank: Array
+    threshold: Threshold
+    edges: int
+    input_rows: int
+    entries: dict[str, int]
+
+
+def make_slice(recipe: Recipe, device: Device, rank: int, ranks: int) -> list[Columns]:
+    """This rank's share of the rows, made piece by piece."""
+    begin, end = (recipe.candidates * at // ranks for at in (rank, rank + 1))
+    starts = range(begin, end, _PIECE)
+    return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
+
+
+def prepare(
+    device: Device,
+    blocks: list[Columns],
+    domain: int,
+    communicator: Communicator,
+    threshold: int | None,
+) -> Prepared:
+    """blocks: this rank's edges, dense ids below ``domain``; emptied on the way."""
+    rank, ranks = communicator.rank, communicator.size
+    own_rows = sum(len(src) for src, _ in blocks)
+    rows = _sum(communicator, np.array([own_rows]))[0]
+    with device.use() as cupy:
+        ranking = _rank_vertices(device, blocks, domain, int(rows), communicator)
+        order = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
+        histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+        chosen = choose_threshold(order, _sum(communicator, histogram), ranks, threshold)
+        n, d = order.vertices, chosen.delegates
+        places, firsts = _places(n, d, ranks)
+        keys = _sort_own(device, blocks, ranking, places, firsts, communicator)
+        own = int(firsts[rank + 1] - firsts[rank])
+        counted = gpu_prepare.rows_of(device, keys, own)
+        del keys
+        cupy.get_default_memory_pool().free_all_blocks()
+        numbering = RankNumbering(ranks, ranks, n, d, hubs_first=True)
+        maker = RankRowsMaker(device, numbering, rank, directed=False)
+        entries = _take(maker, rank, counted, n, d)
+        del counted
+        made = maker.finish(None)
+        rows_from = cupy.zeros(made.own_numbers, np.uint64)
+        if rank == 0:
+            rows_from[:d] = ranking.degree[:d]
+        normals = ranking.degree[rank::ranks][numbering.skipped(rank) :]
+        first = numbering.first_normal
+        rows_from[first : first + len(normals)] = normals
+        edges = _sum(communicator, np.array([sum(entries.values())]))[0] // 2
+        return Prepared(
+            *(made, rows_from, ranking.id_of_rank, chosen, int(edges), int(rows), entries)
+        )
+
+
+def _rank_vertices(
+    device: Device, blocks: list[Columns], domain: int, rows: int, communicator: Communicator
+) -> Ranking:
+    """The same on every rank."""
+    cupy = device.cupy
+    found = gpu_prepare.count_degrees(device, blocks, domain, rows, directed=False)
+    degree = _add_up(device, found.degree, communicator)
+    looped = _add_up(device, found.looped, communicator)
+    cupy.minimum(looped, 1, out=looped)
+    return gpu_prepare.rank_vertices(device, Degrees(degree, None, looped, found.loops))
+
+
+def _add_up(device: Device, values: Array, communicator: Communicator) -> Array:
+    """The sum of all ranks' arrays: a rank adds its part of all of them, then all gather these."""
+    ranks, rank = communicator.size, communicator.rank
+    starts = [len(values) * r // ranks for r in range(ranks + 1)]
+    memory = PeerMemory(device, values.nbytes)
+    memory.array(0, len(values), values.dtype)[:] = values
+    parts = all_to_all(device, memory, starts, values.dtype, communicator.exchange, rank)
+    length = starts[rank + 1] - starts[rank]
+    summed = parts.reshape(ranks, length).sum(axis=0, dtype=values.dtype)
+    del parts
+    memory = PeerMemory(device, ranks * summed.nbytes)
+    every = memory.array(0, ranks * length, values.dtype).reshape(ranks, length)
+    every[:] = summed
+    at = [length * r for r in range(ranks + 1)]
+    return all_to_all(device, memory, at, values.dtype, communicator.exchange, rank)
+
+
+def _places(vertices: int, delegates: int, ranks: int) -> tuple[Places, NDArray[np.int64]]:
+    """Where edges go, and the first row of each rank's partition, with the end."""
+    first_row = np.full(ranks * SLOTS, -1, np.int64)
+    firsts = [0]
+    at = 0
+    for p in range(ranks):
+        for i in range(len(SUBGRAPHS)):
+            first_row[p * SLOTS + i] = at
+            at += delegates if i in _DELEGATE_ROWS else local_rows(vertices, ranks, p)
+        firsts.append(at)
+    places = Places(first_row, at, False, ranks, delegates)
+    return places, np.array(firsts)
+
+
+def _sort_own(
+    device: Device,
+    blocks: list[Columns],
+    ranking: Ranking,
+    places: Places,
+    firsts: NDArray[np.int64],
+    communicator: Communicator,
+) -> Array:
+    """The keys of this rank's rows, sorted, numbered from its first row."""
+    cupy, rank = device.cupy, communicator.rank
+    keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
+    bounds = cupy.asarray(firsts.astype(np.uint64) << np.uint64(32))
+    starts = cupy.searchsorted(keys, bounds).get().tolist()
+    memory = PeerMemory(device, 8 * starts[-1])
+    memory.array(0, starts[-1], np.uint64)[:] = keys[: starts[-1]]
+    del keys
+    cupy.get_default_memory_pool().free_all_blocks()
+    came = all_to_all(device, memory, starts, np.uint64, communicator.exchange, rank)
+    del memory
+    came -= np.uint64(int(firsts[rank]) << 32)
+    gpu_prepare.sort(cupy, came)
+    return came
+
+
+def _take(
+    maker: RankRowsMaker, rank: int, counted: Any, vertices: int, delegates: int
+) -> dict[str, int]:
+    """Hand a partition's rows over, as a store's subgraphs; how many entries each has."""
+    cupy, ranks = maker.device.cupy, maker.numbering.ranks
+    own = local_rows(vertices, ranks, rank)
+    offsets, targets, edges = {}, {}, {}
+    row = at = 0
+    for i, name in enumerate(SUBGRAPHS):
+        count = delegates if i in _DELEGATE_ROWS else own
+        lengths = counted.counts[row : row + count]
+        some = cupy.zeros(count + 1, np.uint64)
+        some[1:] = cupy.cumsum(lengths, dtype=np.uint64)
+        edges[name] = int(some[-1])
+        offsets[name], targets[name] = some, counted.targets[at : at + edges[name]]
+        row, at = row + count, at + edges[name]
+        maker.count(rank, name, some)
+    maker.begin()
+    for name in sorted(SUBGRAPHS, key=lambda name: name[1] == "n"):  # hubs first
+        if name == "dn":
+            targets[name] //= np.uint32(ranks)
+        maker.place(rank, name, 0, targets[name])
+        maker.end(rank, name)
+    return edges
+
+
+def _sum(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:
+    """Over all ranks; on each."""
+    told = communicator.exchange([[values.astype(np.int64)]] * communicator.size)
+    return np.sum([message[0] for message in told], axis=0)
