@@ -174,17 +174,17 @@ class Places(NamedTuple):
 
     first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
     are kept; -1 where one is not. rows: of all together. global_of_rank: uint32 on the device, None
-    where it is the identity. columns: of the grid, 0 where there is none. delegates: ranks below it
-    are delegates.
+    where it is the identity. delegates: ranks below it are delegates. columns: of the grid, 0 where
+    there is none.
     """
 
     first_row: np.ndarray
     rows: int
     directed: bool
     partitions: int = 1
-    columns: int = 1
     delegates: int = 0
     global_of_rank: Any = None
+    columns: int = 0
 
 
 def one_graph(vertices: int, directed: bool) -> Places:

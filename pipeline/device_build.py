@@ -237,9 +237,9 @@ def _sort(
             first_rows[-1],
             layout.directed,
             layout.partitions,
-            layout.placement.columns,
             layout.delegates,
             global_of_rank,
+            layout.placement.columns,
         )
         keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
         begins = np.array(first_rows, np.uint64) << np.uint64(32)
