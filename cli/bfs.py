@@ -77,9 +77,9 @@ def bfs(
     A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
     room for are read from host memory; a graph that fits neither is searched on the CPU.
 
-    An edge list is searched without preparing it where it fits; --partitions, --threshold,
-    --order and --scratch make it build a (temporary) store. On a store these and --directed,
-    --src and --dst are refused: they are the store's own.
+    An edge list is searched without preparing it where it fits; --partitions, --layout, --grid,
+    --threshold, --order and --scratch make it build a (temporary) store. On a store these and
+    --directed, --src and --dst are refused: they are the store's own.
     """
     from ..pipeline.api import bfs
     from ..pipeline.build import Resources

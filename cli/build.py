@@ -47,6 +47,7 @@ def build(
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
     delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
+    delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
 
     Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
     says beforehand what each step will hold. A build that was cut off goes on after its last

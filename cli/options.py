@@ -35,16 +35,25 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     return number
 
 
+def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    from ..partition.grid import Grid
+
+    if value is None:
+        return None
+    rows, _, columns = value.lower().partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise click.BadParameter(f"{value!r} is no grid: rows x columns, as 2x4")
+    return Grid(int(rows), int(columns))
+
+
 threshold = click.option(
     "--threshold",
     default="auto",
     show_default=True,
     callback=_threshold,
-    help="Vertices of higher degree are delegates (with several partitions): a number, or "
-    "chosen by the edges.",
+    help="Vertices of higher degree are delegates (of that layout, with several partitions): a "
+    "number, or chosen by the edges.",
 )
-
-
 timeout = click.option(
     "--timeout",
     default=60.0,
@@ -88,6 +97,20 @@ build_options = _together(
         "--partitions",
         type=click.IntRange(min=1),
         help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
+    ),
+    click.option(
+        "--layout",
+        type=click.Choice(["delegate", "2d", "1d"]),
+        default="delegate",
+        show_default=True,
+        help="Where several partitions store an edge: hubs copied to all, by a grid of "
+        "partitions, or with its source.",
+    ),
+    click.option(
+        "--grid",
+        metavar="RxC",
+        callback=_grid,
+        help="Rows and columns of --layout 2d.  [default: as square as the partitions allow]",
     ),
     threshold,
     click.option(

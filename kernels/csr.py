@@ -5,9 +5,9 @@ of highest degree): the delegates are then the ranks below ``delegates``, and ne
 sorted by rank are sorted hub first.
 
 Edges are placed by Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a
-GPU Cluster) and become keys, a row and the target's rank, grouped by bucket; a bucket is a
-range of rows of one subgraph of one partition. With one partition and no delegates, that is a
-plain CSR cut into ranges of rows.
+GPU Cluster), or in a grid of partitions (partition/grid.py), and become keys, a row and the
+target's rank, grouped by bucket; a bucket is a range of rows of one subgraph of one partition. With
+one partition and no delegates, that is a plain CSR cut into ranges of rows.
 """
 
 from typing import NamedTuple
@@ -35,6 +35,7 @@ class Placement(NamedTuple):
 
     partitions: int; number of partitions P. A vertex with global id v belongs to partition
         v mod P, where its local id is v div P.
+    columns: int; of the grid, which has no delegates; 0 where there is none.
     delegates: int; ranks below it are delegates.
     delegate_degree: uint32 or uint64 (delegates,); their degree, by rank.
     global_id: uint32 (n,) by rank, or (0,) when global ids are ranks.
@@ -44,6 +45,7 @@ class Placement(NamedTuple):
     """
 
     partitions: int
+    columns: int
     delegates: int
     delegate_degree: np.ndarray
     global_id: np.ndarray
@@ -180,10 +182,17 @@ def _global_id(global_id, rank):
 
 
 @njit(nogil=True, cache=True)
-def place(partitions, delegates, delegate_degree, global_id, u, v):
-    """Slot of the edge between ranks u -> v: its partition (Algorithm 1) and its subgraph."""
+def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
+    """Slot of the edge between ranks u -> v: its partition and its subgraph.
+
+    Of a grid: the row of v, the column of u, and nn; else by Algorithm 1.
+    """
     if partitions == 1:
         return 0
+    if columns:
+        row = _global_id(global_id, v) // np.uint32(columns) % np.uint32(partitions // columns)
+        column = _global_id(global_id, u) % np.uint32(columns)
+        return (np.int64(row) * columns + column) * SLOTS
     u_is_delegate = u < delegates
     v_is_delegate = v < delegates
     if not u_is_delegate:
@@ -199,12 +208,12 @@ def place(partitions, delegates, delegate_degree, global_id, u, v):
 
 
 @njit(nogil=True, cache=True)
-def _row(partitions, delegates, global_id, u):
-    """Row of the vertex of rank u: as a delegate, or by its local id."""
+def _row(partitions, columns, delegates, global_id, u):
+    """Row of the vertex of rank u: as a delegate, by its local id, or within its grid column."""
     if u < delegates:
         return u
     row = _global_id(global_id, u)
-    return row if partitions == 1 else row // np.uint32(partitions)
+    return row if partitions == 1 else row // np.uint32(columns or partitions)
 
 
 @njit(nogil=True, cache=True)
@@ -212,7 +221,8 @@ def scatter(u, v, placement, directed, offsets):
     """Turn edges between ranks u[i] and v[i] into keys grouped by bucket, without self-loops.
 
     A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
-    where the store keeps one, its entry in the transpose of the same subgraph.
+    where the store keeps one, its entry in the transpose of the same subgraph (of a grid, of that
+    which has the edge the other way).
 
     offsets: int64 (buckets + 1,), overwritten: bucket b's keys are offsets[b] .. offsets[b + 1].
     Returns, for each key, its row within the bucket's range (uint16) and its target's rank
@@ -221,6 +231,7 @@ def scatter(u, v, placement, directed, offsets):
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.
     (
         partitions,
+        columns,
         delegates,
         delegate_degree,
         global_id,
@@ -244,18 +255,20 @@ def scatter(u, v, placement, directed, offsets):
             b = v[i]
             if a == b:
                 continue
-            slot = place(partitions, delegates, delegate_degree, global_id, a, b)
-            if directed:
+            slot = place(partitions, columns, delegates, delegate_degree, global_id, a, b)
+            if directed and not columns:
                 back_slot = slot + len(SUBGRAPHS)
             else:
-                back_slot = place(partitions, delegates, delegate_degree, global_id, b, a)
+                back_slot = place(partitions, columns, delegates, delegate_degree, global_id, b, a)
+                if directed:
+                    back_slot += len(SUBGRAPHS)
             for way in range(2):
                 if way == 1:
                     slot = back_slot
                     a, b = b, a
                 if first_bucket[slot] < 0:
                     continue
-                row = np.int64(_row(partitions, delegates, global_id, a))
+                row = np.int64(_row(partitions, columns, delegates, global_id, a))
                 if a < delegates:
                     within = range_of(row, delegate_table, delegate_shift, delegate_starts)
                     start = delegate_starts[within]

@@ -163,7 +163,7 @@ def count_classes(
 _PLACING = np.dtype(
     [
         *((name, np.uint64) for name in ("rank", "global_of_rank", "delegate_degree", "first_row")),
-        *((name, np.uint32) for name in ("partitions", "delegates", "directed")),
+        *((name, np.uint32) for name in ("partitions", "columns", "delegates", "directed")),
     ],
     align=True,
 )
@@ -174,7 +174,8 @@ class Places(NamedTuple):
 
     first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
     are kept; -1 where one is not. rows: of all together. global_of_rank: uint32 on the device, None
-    where it is the identity. delegates: ranks below it are delegates.
+    where it is the identity. delegates: ranks below it are delegates. columns: of the grid, 0 where
+    there is none.
     """
 
     first_row: np.ndarray
@@ -183,6 +184,7 @@ class Places(NamedTuple):
     partitions: int = 1
     delegates: int = 0
     global_of_rank: Any = None
+    columns: int = 0
 
 
 def one_graph(vertices: int, directed: bool) -> Places:
@@ -215,6 +217,7 @@ def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places:
             _PLACING,
             **tables,
             partitions=places.partitions,
+            columns=places.columns,
             delegates=places.delegates,
             directed=int(places.directed),
         )

@@ -8,26 +8,29 @@ from numpy.typing import NDArray
 
 
 class Numbering(NamedTuple):
-    """Global id of each local one: an entry of a table, or ``local * multiplier + addend``.
+    """Global id of each local one: an entry of a table, or by a rule.
 
-    table: uint32, shape (locals,), or (0,) where the rule holds. Either way global ids rise
-    with local ones if ``table`` does or is not there.
+    table: uint32, shape (locals,), or (0,) where the rule holds: local ids come in blocks of
+    ``block``, the first one from global id ``addend`` on, the others every ``multiplier``. Either
+    way global ids rise with local ones if ``table`` does or is not there.
 
-    >>> NORMALS = Numbering(np.empty(0, np.uint32), 4, 3)  # of partition 3 of 4: 3, 7, 11, ...
+    >>> NORMALS = by_rule(4, 3)  # of partition 3 of 4: 3, 7, 11, ...
+    >>> GRID_ROW = by_rule(6, 3, 3)  # row 1 of a grid of 2 x 3: 3, 4, 5, 9, 10, 11, ...
     """
 
     table: NDArray[np.uint32]
     multiplier: int
     addend: int
+    block: int
 
 
-def by_rule(multiplier: int = 1, addend: int = 0) -> Numbering:
-    """The vertices of partition ``addend`` of ``multiplier``; without arguments, all vertices."""
-    return Numbering(np.empty(0, np.uint32), multiplier, addend)
+def by_rule(multiplier: int = 1, addend: int = 0, block: int = 1) -> Numbering:
+    """Without arguments, all vertices."""
+    return Numbering(np.empty(0, np.uint32), multiplier, addend, block)
 
 
 def by_table(table: NDArray[np.uint32]) -> Numbering:
-    return Numbering(table, 1, 0)
+    return Numbering(table, 1, 0, 1)
 
 
 @njit(nogil=True, cache=True)
@@ -35,13 +38,33 @@ def to_global(numbering, local):
     """Global id (uint32) of a local one (any integer)."""
     if numbering.table.shape[0]:
         return numbering.table[local]
-    return np.uint32(np.int64(local) * numbering.multiplier + numbering.addend)
+    place = np.int64(local)
+    if numbering.block == 1:
+        return np.uint32(place * numbering.multiplier + numbering.addend)
+    block = place // numbering.block
+    within = place - block * numbering.block
+    return np.uint32(block * numbering.multiplier + within + numbering.addend)
 
 
 @njit(nogil=True, cache=True)
 def past_word(numbering, local, v):
     """The first local id after ``local`` whose vertex may lie in another bitmap word than ``v``."""
-    if numbering.table.shape[0]:
+    if numbering.table.shape[0] or numbering.block > 1:
         return local + 1
     next_word = (np.int64(v) | 63) + 1
     return (next_word - numbering.addend + numbering.multiplier - 1) // numbering.multiplier
+
+
+def all_to_global(numbering: Numbering, local: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Global ids of local ones.
+
+    >>> all_to_global(by_rule(6, 3, 3), np.arange(5, dtype=np.uint32)).tolist()
+    [3, 4, 5, 9, 10]
+    """
+    if len(numbering.table):
+        return numbering.table[local]
+    multiplier, addend = np.uint32(numbering.multiplier), np.uint32(numbering.addend)
+    if numbering.block == 1:
+        return local * multiplier + addend
+    block, within = np.divmod(local, np.uint32(numbering.block))
+    return block * multiplier + within + addend

@@ -2,7 +2,8 @@
 
 The visits of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster, section V): along
 dd, dn and nd every target's state is at hand; along nn a target belongs to any partition and is
-sent to it. State is by the local ids of the subgraph's rows and targets; parents are global ids.
+sent to it. So it is in a grid of partitions, to one of the same grid row or column. State is by the
+local ids of the subgraph's rows and targets; parents are global ids.
 
 All run on several threads at once. A vertex belongs to the thread that sets its bit in ``found``.
 """
@@ -64,9 +65,9 @@ def pull_rows(offsets, targets, first, last, numbering, reached, visited, found,
 
 @njit(nogil=True, cache=True)
 def push_away(offsets, targets, queue, rows, sent, away, parents):
-    """Follow edges whose targets are global ids, each target once in a search.
+    """Follow edges whose targets others own, each target once in a search.
 
-    sent: bitmap over all vertices. away, parents: uint32, receive the targets and their parents;
+    sent: bitmap over all targets. away, parents: uint32, receive the targets and their parents;
     they hold as many as the rows of ``queue`` have edges. Returns (found, examined).
     """
     new = 0
@@ -82,6 +83,31 @@ def push_away(offsets, targets, queue, rows, sent, away, parents):
                 away[new] = v
                 parents[new] = to_global(rows, u)
                 new += 1
+    return new, examined
+
+
+@njit(nogil=True, cache=True)
+def pull_away(offsets, targets, first, last, numbering, reached, sent, away, parents):
+    """As pull_rows, of rows that others own: those in ``sent`` are left out.
+
+    reached: bitmap; of the frontier is enough, as a vertex with a neighbour of an earlier level is
+    visited. away, parents: as push_away's; they hold as many as there are rows.
+    """
+    new = 0
+    examined = 0
+    for row in range(first, last):
+        v = np.uint32(row)
+        if contains(sent, v):
+            continue
+        for e in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
+            examined += 1
+            u = targets[e]
+            if contains(reached, u):
+                if claim(sent, v):
+                    away[new] = v
+                    parents[new] = to_global(numbering, u)
+                    new += 1
+                break
     return new, examined
 
 

@@ -19,7 +19,8 @@ from ..kernels.sort import radix_sort
 from .blocks import HeldSource
 from .degrees import add_degrees, count_degrees, merge_histograms, rank_vertices
 from .files import ArrayWriter, FileRecord
-from .layout import Layout, Shard, Subgraph, plan_layout
+from .grid import ONE
+from .layout import Layout, Shard, Subgraph, ends_of, plan_layout
 from .runs import RankTable, Runs, Slice, scatter_block, with_global_ids
 from .scratch import MemoryScratch, Scratch, replacing
 from .store import targets_file
@@ -114,9 +115,9 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
 def target_ids(
     subgraph: Subgraph, layout: Layout
 ) -> Callable[[NDArray[np.uint32]], NDArray[np.uint32]]:
-    """From ranks to what the subgraph calls its targets (the table in layout.py)."""
+    """From ranks to what the subgraph calls its targets (the tables in layout.py and grid.py)."""
     name = subgraph.name
-    target = name[-2] if name.startswith("reverse-") else name[-1]
+    target = ends_of(name)[1]
     global_of_rank = layout.placement.global_id
 
     def ids(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -124,7 +125,9 @@ def target_ids(
             return ranks
         if not layout.numbered_by_rank:
             ranks = global_of_rank[ranks]
-        return ranks if name.endswith("nn") else ranks // np.uint32(layout.partitions)
+        if not name.endswith("nn"):
+            return ranks // np.uint32(layout.partitions)
+        return ranks if layout.grid is None else layout.grid.in_row(ranks)
 
     return ids
 
@@ -137,7 +140,7 @@ def warm_up(dtype: DTypeLike, directed: bool) -> None:
     add_degrees(0, ["0-0"], scratch, directed)
     order = merge_histograms(1, scratch, dtype)
     rank_vertices(0, scratch, order.distinct)
-    layout = plan_layout(order, 1, 0, directed)
+    layout = plan_layout(order, 1, ONE, 0, directed)
     segment = scatter_block(edge, RankTable(scratch, (range(2),)), layout)
     csr.mark_targets(segment.targets, bitmap.empty(2))
     _build_bucket([segment], 0, np.zeros(2, np.uint32), 2)

@@ -13,9 +13,9 @@ belongs to it, dn and dd one for every delegate; the targets are
 | dn | delegate | local id |
 | dd | delegate | delegate |
 
-With one partition there is nothing to separate for: no delegates, and nn is the whole graph
-in one CSR. A directed graph keeps transposes beside: of nn with one partition, of nd, dn and
-dd with several (nn only pushes then).
+A directed graph keeps transposes of nd, dn and dd beside; nn only pushes. The other layouts
+are grids (grid.py), whose only subgraph is nn, with ``reverse-nn`` of a directed graph. With one
+partition there is nothing to separate for: nn is the whole graph in one CSR, a grid of one.
 
 Every subgraph is built in ranges of rows, cut so that each holds at most so many edges, or one
 row; a shard is some ranges in a row whose targets stand in one file. Both come from the graph
@@ -31,6 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.csr import SLOTS, SUBGRAPHS, Placement, cut_rows
+from ..kernels.numbering import Numbering, by_rule
+from .grid import Grid
 from .order import VertexOrder
 
 ROWS_IN_ONE_PARTITION = 1 << 30
@@ -156,11 +158,12 @@ class Shard:
 
 @dataclass(frozen=True)
 class Layout:
-    """numbered_by_rank: whether global ids are ranks; if not, ``placement.global_id`` is left
-    empty for the tasks that need it to fill in.
+    """grid: None for the delegate layout. numbered_by_rank: whether global ids are ranks; if not,
+    ``placement.global_id`` is left empty for the tasks that need it to fill in.
     """
 
     partitions: int
+    grid: Grid | None
     delegates: int
     directed: bool
     numbered_by_rank: bool
@@ -178,31 +181,54 @@ def local_rows(vertices: int, partitions: int, partition: int) -> int:
     return (vertices - partition + partitions - 1) // partitions
 
 
-def kept_subgraphs(partitions: int, directed: bool) -> tuple[str, ...]:
-    """Names of what a partition stores, in order; ``reverse-`` marks a transpose."""
-    kept = SUBGRAPHS if partitions > 1 else ("nn",)
+def kept_subgraphs(grid: Grid | None, directed: bool) -> tuple[str, ...]:
+    """Names of what a partition stores, in order; ``reverse-`` marks a transpose.
+
+    >>> kept_subgraphs(None, False), kept_subgraphs(Grid(2, 2), True)
+    (('nn', 'nd', 'dn', 'dd'), ('nn', 'reverse-nn'))
+    """
+    kept = SUBGRAPHS if grid is None else ("nn",)
     if not directed:
         return kept
     return kept + tuple(f"reverse-{name}" for name in (kept[1:] or kept))
 
 
-def _has_delegate_rows(name: str) -> bool:
-    # A transpose has the targets of its subgraph as rows.
-    return (name[-1] if name.startswith("reverse-") else name[0]) == "d"
+def ends_of(name: str) -> str:
+    """Kind of the rows and of the targets of a subgraph or a transpose, "n" or "d" each.
+
+    >>> ends_of("nd"), ends_of("reverse-nd")
+    ('nd', 'dn')
+    """
+    return name[:-3:-1] if name.startswith("reverse-") else name
 
 
-def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: bool) -> Layout:
+def numberings(
+    partition: int, name: str, partitions: int, grid: Grid | None, delegates: Numbering
+) -> tuple[Numbering, Numbering]:
+    """Global ids of the rows of a partition's subgraph, and of its targets."""
+    if grid is not None:
+        return grid.of_column(grid.column(partition)), grid.of_row(grid.row(partition))
+    kinds = {"n": by_rule(partitions, partition), "d": delegates}
+    row, target = ends_of(name)
+    return kinds[row], by_rule() if name == "nn" else kinds[target]
+
+
+def plan_layout(
+    order: VertexOrder, partitions: int, grid: Grid | None, delegates: int, directed: bool
+) -> Layout:
+    """grid: None for the delegate layout; any other has no delegates."""
     n = order.vertices
-    # One cut serves all partitions: each local row counts as the longest of them.
+    # One cut serves all partitions: each row counts as the longest of them.
+    every = partitions if grid is None else grid.columns
     if order.global_of_rank is None:
-        ranks = order.first_ranks(partitions)
+        ranks = order.first_ranks(every)
         normal = cut_ranges(order.distinct, np.diff(ranks))
     else:
-        by_local = np.zeros(local_rows(n, partitions, 0), order.distinct.dtype)
+        by_local = np.zeros(local_rows(n, every, 0), order.distinct.dtype)
         for first in range(0, n, _WINDOW):
             some = order.global_of_rank[first : first + _WINDOW]
             degree = order.degree_between(first, first + len(some))
-            np.maximum.at(by_local, some // np.uint32(partitions), degree)
+            np.maximum.at(by_local, some // np.uint32(every), degree)
         normal = cut_ranges(by_local)
     delegate_degree = order.degree(delegates)
     delegate = cut_ranges((delegate_degree.astype(np.int64) + partitions - 1) // partitions)
@@ -211,16 +237,17 @@ def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: b
     subgraphs = []
     bucket = 0
     for p in range(partitions):
-        for name in kept_subgraphs(partitions, directed):
+        for name in kept_subgraphs(grid, directed):
             slot = SUBGRAPHS.index(name[-2:]) + len(SUBGRAPHS) * name.startswith("reverse-")
-            on_delegates = _has_delegate_rows(name)
+            on_delegates = ends_of(name)[0] == "d"
             ranges = delegate if on_delegates else normal
-            rows = delegates if on_delegates else local_rows(n, partitions, p)
+            rows = delegates if on_delegates else local_rows(n, every, p % every)
             first_bucket[p * SLOTS + slot] = bucket
             subgraphs.append(Subgraph(p, name, rows, _clip(ranges, rows), bucket))
             bucket += len(ranges)
     placement = Placement(
         partitions,
+        0 if grid is None else grid.columns,
         delegates,
         delegate_degree,
         np.empty(0, np.uint32),
@@ -233,7 +260,9 @@ def plan_layout(order: VertexOrder, partitions: int, delegates: int, directed: b
         delegate.starts,
     )
     by_rank = order.global_of_rank is None
-    return Layout(partitions, delegates, directed, by_rank, placement, tuple(subgraphs), bucket)
+    return Layout(
+        partitions, grid, delegates, directed, by_rank, placement, tuple(subgraphs), bucket
+    )
 
 
 def _clip(ranges: Ranges, rows: int) -> Ranges:

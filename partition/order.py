@@ -140,7 +140,7 @@ class Threshold:
     """Vertices of degree above ``value`` are delegates.
 
     chosen_by: "user", "nn" (the share of nn edges decided), "delegates" (their number did)
-    or "one partition" (nothing to separate for).
+    or "no delegates" (the layout has none).
     nn_share: rows between two normal vertices, as a share of all rows without self-loops.
     """
 

@@ -2,8 +2,8 @@
 
     manifest.json                     what the graph is, and every file with its checksums
     vertices.parquet                  vertex, global_id, degree (and out_degree), by rising id
-    delegates.npy                     global id of each delegate; with several partitions
-    partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py)
+    delegates.npy                     global id of each delegate; in the delegate layout
+    partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py, grid.py)
     partition-0000/nn.targets-0000.npy ...   its targets, in shards of whole rows
 
 The manifest is written last; a folder without one is no store. The same input and parameters
@@ -25,6 +25,7 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.graph import Graph
+from ..kernels.numbering import all_to_global, by_table
 from ..kernels.sort import radix_sort
 from ..kernels.team import Team
 from .arrow import as_numpy
@@ -39,10 +40,11 @@ from .files import (
     read_verified,
     record_of,
 )
-from .layout import kept_subgraphs, local_rows
+from .grid import Grid
+from .layout import kept_subgraphs, numberings
 from .outputs import MANIFEST, STORE_FORMAT, write_file
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _EDGE_BLOCK = 1 << 22
 _WINDOW = 1 << 18
@@ -55,6 +57,7 @@ class GraphInfo:
     fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it.
     edges: distinct edges, each once, without self-loops. rows: of the input, of which
     ``self_loops`` and ``duplicates`` were dropped (undirected, u-v and v-u are duplicates).
+    layout: "delegate", "2d", "1d", or "csr" of one partition. grid: None for delegates.
     degree_histogram: vertices of degree 0, 1, 2-3, 4-7, ...
     threshold, threshold_chosen_by, nn_row_share: how delegates were separated.
     subgraph_edges: entries of each kind of subgraph, over all partitions.
@@ -66,6 +69,8 @@ class GraphInfo:
     id_type: str
     directed: bool
     order: str
+    layout: str
+    grid: Grid | None
     partitions: int
     vertices: int
     edges: int
@@ -78,10 +83,6 @@ class GraphInfo:
     delegates: int
     nn_row_share: float
     subgraph_edges: dict[str, int]
-
-    @property
-    def layout(self) -> str:
-        return "csr" if self.partitions == 1 else "delegate"
 
 
 def stem_of(partition: int, name: str) -> str:
@@ -210,7 +211,7 @@ class Store:
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         """Global id of each delegate."""
-        if self.info.partitions == 1:
+        if self.info.grid is not None:
             return np.empty(0, np.uint32)
         return self.array("delegates.npy", team)
 
@@ -220,24 +221,19 @@ class Store:
         Undirected edges come in both directions, directed ones once. Holds the offsets of one
         subgraph and one block of targets at a time.
         """
-        delegates = self.delegates(team)
-        for p in range(self.info.partitions):
-            normals = np.arange(
-                p, self.info.vertices, self.info.partitions, dtype=np.uint32
-            )  # global id of each local id
-            assert len(normals) == local_rows(self.info.vertices, self.info.partitions, p)
-            for name in kept_subgraphs(self.info.partitions, directed=False):
+        info = self.info
+        table = by_table(self.delegates(team))
+        for p in range(info.partitions):
+            for name in kept_subgraphs(info.grid, directed=False):
+                rows, ends = numberings(p, name, info.partitions, info.grid, table)
                 offsets = self.offsets(p, name, team)
-                rows = normals if name[0] == "n" else delegates
                 at = 0
                 for file in self.shards(p, name):
                     record = self.files[file]
                     for first, targets in read_array_blocks(self.path / file, record, np.uint32):
                         start = at + first
-                        sources = rows[rows_of_edges(offsets, start, start + len(targets))]
-                        if name != "nn":
-                            targets = (normals if name[1] == "n" else delegates)[targets]
-                        yield sources, targets
+                        sources = rows_of_edges(offsets, start, start + len(targets))
+                        yield all_to_global(rows, sources), all_to_global(ends, targets)
                     at += record.length(np.uint32)
 
     def graph(self, team: Team) -> Graph:
@@ -338,6 +334,7 @@ def open_store(path: str | Path) -> Store:
                 "build the store again"
             )
     graph = manifest["graph"]
+    graph["grid"] = graph["grid"] and Grid(*graph["grid"])
     graph["degree_histogram"] = tuple(graph["degree_histogram"])
     total = sum(record.bytes for record in files.values()) + (path / MANIFEST).stat().st_size
     return Store(path, GraphInfo(**graph), files, total)

@@ -276,7 +276,7 @@ def inputs_of(edges: EdgeList) -> dict[str, str]:
 
 def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
     """What decides a store's bytes beside the input, in the user's words."""
-    partitions = options.partitions_for(rows)
+    partitions, grid = options.places_for(rows)
     chosen = {
         "--directed": "given" if options.directed else "not given",
         "--src": options.src,
@@ -285,7 +285,11 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
         "--partitions": str(partitions),
     }
     if partitions > 1:
-        chosen["--threshold"] = "auto" if options.threshold is None else str(options.threshold)
+        chosen["--layout"] = options.layout
+        if grid is None:
+            chosen["--threshold"] = "auto" if options.threshold is None else str(options.threshold)
+        elif options.layout == "2d":
+            chosen["--grid"] = str(grid)
     return chosen
 
 
@@ -299,6 +303,8 @@ def _built_with(info: GraphInfo) -> dict[str, str]:
         info.partitions,
         wanted,
         info.order,  # pyright: ignore
+        "delegate" if info.layout == "csr" else info.layout,  # pyright: ignore
+        info.grid if info.layout == "2d" else None,
     )
     return choices_of(options, info.rows)
 

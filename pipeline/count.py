@@ -34,9 +34,9 @@ def count(run: Preparation) -> Counted:
     spans, parts, loops = _degrees(run)
     order = _order(run, parts)
     table = RankTable(run.scratch, tuple(spans))
-    partitions = run.options.partitions_for(run.edges.rows)
-    threshold = _threshold(run, order, table, partitions)
-    layout = plan_layout(order, partitions, threshold.delegates, run.options.directed)
+    partitions, grid = run.options.places_for(run.edges.rows)
+    threshold = no_delegates(order) if grid else _threshold(run, order, table, partitions)
+    layout = plan_layout(order, partitions, grid, threshold.delegates, run.options.directed)
     return Counted(order, table, threshold, layout, loops)
 
 
@@ -116,9 +116,6 @@ def _order(run: Preparation, parts: list[list[str]]) -> VertexOrder:
 def _threshold(
     run: Preparation, order: VertexOrder, table: RankTable, partitions: int
 ) -> Threshold:
-    if partitions == 1:
-        return one_partition(order)
-
     def threshold() -> Step:
         classes = Ranges.at(order.first_ranks(), order.counts)
         count_one = partial(
@@ -136,6 +133,6 @@ def _threshold(
     return Threshold(**run.journal("threshold", threshold))
 
 
-def one_partition(order: VertexOrder) -> Threshold:
-    """Where there is nothing to separate for."""
-    return Threshold(int(order.distinct[0]), 0, 1.0, "one partition")
+def no_delegates(order: VertexOrder) -> Threshold:
+    """In a grid, one partition included."""
+    return Threshold(int(order.distinct[0]), 0, 1.0, "no delegates")

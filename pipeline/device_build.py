@@ -2,7 +2,7 @@
 
     degrees       blocks of edges, as they are read, to the device; counted there
     order         ranks, and by them what the vertex table needs, back to scratch
-    threshold     between normal vertices and delegates (several partitions)
+    threshold     between normal vertices and delegates (of that layout)
     sort          keys of all subgraphs; edges are let go of
     build         a shard a task: its targets copied back and written
     vertices      as ever
@@ -36,7 +36,7 @@ from ..partition.order import Threshold, VertexOrder, choose_threshold
 from ..partition.runs import RankTable, with_global_ids
 from ..partition.scratch import replacing
 from ..partition.store import stem_of, targets_file
-from .count import Counted, one_partition
+from .count import Counted, no_delegates
 from .plan import Plan
 from .prepare import Preparation
 from .write_store import finish_store
@@ -72,7 +72,8 @@ def plan_on_device(plan: Plan, domain: int) -> Plan:
     facts = plan.facts
     assert facts is not None
     both = 2 if facts.directed else 1
-    least_rows = both * domain * (1 if facts.partitions == 1 else 2)  # and those of delegates
+    copies = facts.grid.rows if facts.grid else 2  # and those of delegates
+    least_rows = both * domain * copies
     need = gpu_prepare.bytes_needed(facts.rows, domain, facts.directed, least_rows)
     names = {"scatter": "sort"}
     first = next(i for i, step in enumerate(plan.steps) if step.name == "degrees")
@@ -111,9 +112,12 @@ def _build(run: Preparation, device: Device) -> None:
         return _order(run, device, ranking, table), table, ranking, int(degrees.loops[0])
 
     found, table, ranking, loops = _one_task(run, "order", order)
-    threshold = _threshold(run, device, blocks, found, ranking)
-    partitions = run.options.partitions_for(rows)
-    layout = plan_layout(found, partitions, threshold.delegates, directed)
+    partitions, grid = run.options.places_for(rows)
+    if grid:
+        threshold = no_delegates(found)
+    else:
+        threshold = _threshold(run, device, blocks, found, ranking, partitions)
+    layout = plan_layout(found, partitions, grid, threshold.delegates, directed)
     _check_layout(run, device, layout)
     counted = Counted(found, table, threshold, layout, loops)
 
@@ -178,11 +182,8 @@ def _threshold(
     blocks: list[Columns],
     order: VertexOrder,
     ranking: Ranking,
+    partitions: int,
 ) -> Threshold:
-    partitions = run.options.partitions_for(run.edges.rows)
-    if partitions == 1:
-        return one_partition(order)
-
     def threshold() -> Threshold:
         rows = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
         return choose_threshold(order, rows, partitions, run.options.threshold)
@@ -238,6 +239,7 @@ def _sort(
             layout.partitions,
             layout.delegates,
             global_of_rank,
+            layout.placement.columns,
         )
         keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
         begins = np.array(first_rows, np.uint64) << np.uint64(32)

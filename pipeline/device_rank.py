@@ -70,7 +70,7 @@ def _target_bytes(store: Store, rank: int, ranks: int) -> tuple[int, int, int]:
     """Of a rank: of nn, of the other rows, and of their transposes."""
     info = store.info
     sums = [0, 0, 0]
-    for name in kept_subgraphs(info.partitions, info.directed):
+    for name in kept_subgraphs(info.grid, info.directed):
         kind = 0 if name == "nn" else 2 if name.startswith("reverse-") else 1
         for p in range(rank, info.partitions, ranks):
             sums[kind] += sum(store.files[file].bytes for file in store.shards(p, name))
@@ -93,7 +93,7 @@ def load(
     info, numbering = store.info, numbering_of(store, ranks)
     maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
     # Hubs first: a row's delegates come before its normal vertices.
-    names = sorted(kept_subgraphs(info.partitions, info.directed), key=_targets_are_normal)
+    names = sorted(kept_subgraphs(info.grid, info.directed), key=_targets_are_normal)
     parts = range(rank, info.partitions, ranks)
     places = [(p, name) for name in names for p in parts]
     for p, name in places:

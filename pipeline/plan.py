@@ -18,6 +18,7 @@ from ..partition.build import GATHER_EDGES
 from ..partition.dictionary import ENCODE_ROWS, RANGE_BYTES
 from ..partition.edges import BATCH_ROWS, EdgeList, is_string
 from ..partition.errors import InputError, LimitError
+from ..partition.grid import Grid
 from ..partition.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS
 from ..partition.memory import format_bytes
 
@@ -64,7 +65,7 @@ class Facts:
     """What is known of a graph before a step runs; bounds where it has not been counted.
 
     id_bytes: of one id in memory. encoded: whether ids go through a dictionary. exact: whether
-    ``domain`` and ``vertices`` were counted.
+    ``domain`` and ``vertices`` were counted. grid: None for the delegate layout.
     """
 
     rows: int
@@ -75,6 +76,7 @@ class Facts:
     directed: bool
     ordered_by_degree: bool
     partitions: int
+    grid: Grid | None
     exact: bool = False
 
     @property
@@ -164,7 +166,12 @@ class Plan:
 
 
 def facts_of(
-    edges: EdgeList, domain: int | None, directed: bool, by_degree: bool, partitions: int
+    edges: EdgeList,
+    domain: int | None,
+    directed: bool,
+    by_degree: bool,
+    partitions: int,
+    grid: Grid | None,
 ) -> Facts:
     """What the metadata say; domain: None if ids have to go through a dictionary."""
     string = is_string(edges.id_type)
@@ -180,6 +187,7 @@ def facts_of(
         directed=directed,
         ordered_by_degree=by_degree,
         partitions=partitions,
+        grid=grid,
     )
 
 
@@ -247,17 +255,19 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     # Tasks walk through the spans each at its own pace; one span alone is shared.
     table, own_table = (4 * span, 0) if spans == 1 else (0, 4 * span)
     delegates = 0
-    if facts.partitions > 1:
+    if facts.grid is None:
         delegates = 16 * min(facts.vertices, 4 * facts.vertices // facts.partitions)
     shared = table + numbers + delegates
     ranked = block + _PAIR * shape.block_rows + own_table
-    if facts.partitions > 1:
+    if facts.grid is None:
         yield StepPlan("threshold", tasks, ranked, held + shared)
     buckets = facts.partitions * (
         2 * facts.rows // RANGE_EDGES + 2 * facts.vertices // RANGE_ROWS + 8
     )
     runs = 2 * _KEY * facts.rows
     keep = kept if shape.in_memory else 0
+    # In a grid a vertex has a row in each partition of its column.
+    more_rows = 4 * both * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
     yield StepPlan(
         "scatter",
         tasks,
@@ -276,7 +286,8 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         + facts.vertices // 8
         + 16 * buckets
         + 2 * _WRITER,
-        (runs + keep if shape.in_memory else 0) + numbers + delegates,
+        (runs + keep + more_rows if shape.in_memory else 0) + numbers + delegates,
+        disk_bytes=0 if shape.in_memory else more_rows,
         final_bytes=4 * 2 * facts.rows,
     )
     yield StepPlan(
@@ -287,8 +298,8 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         + span * (4 + degree * both)
         + span // 8
         + 4 * min(SHARD_ROWS, facts.vertices),
-        (runs + keep if shape.in_memory else 0) + numbers,
-        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both) + 8 * facts.vertices,
+        (runs + keep + more_rows if shape.in_memory else 0) + numbers,
+        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both + 8) + more_rows,
     )
 
 

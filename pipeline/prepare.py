@@ -3,7 +3,7 @@
     encode, ids   a dictionary, where ids are no dense integers
     degrees       of all vertices
     order         ranks by falling degree
-    threshold     between normal vertices and delegates (several partitions)
+    threshold     between normal vertices and delegates (of that layout)
     scatter       edges into runs of keys grouped by bucket
     build         shards of the subgraphs
     vertices      the vertex table, offsets, manifest
@@ -31,6 +31,7 @@ from ..partition.arrow import as_arrow
 from ..partition.blocks import EdgeSource, HeldSource, ParquetSource, share_out
 from ..partition.edges import EdgeList
 from ..partition.errors import InputError, LimitError
+from ..partition.grid import Grid, LayoutName, grid_of
 from ..partition.ids import Ids
 from ..partition.layout import (
     MAX_PARTITIONS,
@@ -59,7 +60,8 @@ class BuildOptions:
     """What the user may choose about a store.
 
     partitions: None for the default, which depends on the number of rows. threshold: vertices
-    of higher degree are delegates; None for the automatic one.
+    of higher degree are delegates; None for the automatic one. layout, grid: partition/grid.py; of
+    2d, None for the squarest grid.
     """
 
     directed: bool = False
@@ -68,6 +70,8 @@ class BuildOptions:
     partitions: int | None = None
     threshold: int | None = None
     order: Order = "degree"
+    layout: LayoutName = "delegate"
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         for name in ("partitions", "threshold"):
@@ -78,17 +82,42 @@ class BuildOptions:
             raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
         if self.order not in get_args(Order):
             raise InputError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
+        if self.layout not in get_args(LayoutName):
+            names = ", ".join(get_args(LayoutName))
+            raise InputError(f"layout is one of {names}, not {self.layout!r}")
+        if self.layout != "delegate" and self.threshold is not None:
+            raise InputError(
+                f"layout {self.layout} has no delegates: leave out --threshold, or --layout"
+            )
+        self._check_grid()
         if self.src == self.dst:
             raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
+
+    def _check_grid(self) -> None:
+        grid = self.grid
+        if grid is None:
+            return
+        if self.layout != "2d":
+            raise InputError(f"a grid ({grid}) is for --layout 2d, not {self.layout}")
+        if min(grid) < 1 or grid.partitions > MAX_PARTITIONS:
+            raise InputError(f"a grid has 1 to {MAX_PARTITIONS:,} partitions, not {grid}")
+        if self.partitions not in (None, grid.partitions):
+            raise InputError(
+                f"a grid of {grid} has {grid.partitions} partitions, not {self.partitions}: leave "
+                "out --partitions, or --grid"
+            )
 
     @property
     def shapes_store(self) -> bool:
         """Whether anything but the reading of the input was asked for."""
-        return (self.partitions, self.threshold, self.order) != (None, None, "degree")
+        chosen = (self.partitions, self.threshold, self.order, self.layout)
+        return chosen != (None, None, "degree", "delegate")
 
-    def partitions_for(self, rows: int) -> int:
-        """The number of partitions of a graph of so many input rows."""
-        return self.partitions or default_partitions(rows)
+    def places_for(self, rows: int) -> tuple[int, Grid | None]:
+        """Of a graph of so many input rows: its partitions, and their grid; None for delegates."""
+        partitions = self.grid.partitions if self.grid else self.partitions
+        partitions = partitions or default_partitions(rows)
+        return partitions, grid_of(self.layout, partitions, self.grid)
 
 
 @dataclass
@@ -154,7 +183,7 @@ def plan_ahead(
         dense_domain(edges),
         options.directed,
         options.order == "degree",
-        options.partitions_for(edges.rows),
+        *options.places_for(edges.rows),
     )
     return _choose_plan(facts, budget, edges, through_files, shape)
 

@@ -7,7 +7,7 @@ however many partitions the rank holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -130,14 +130,14 @@ class RankGraph:
             normals = Vertices(
                 local_rows(info.vertices, info.partitions, p), by_rule(info.partitions, p)
             )
-            names = kept_subgraphs(info.partitions, info.directed)
+            names = kept_subgraphs(None, info.directed)
             rows = {}
             for name in names:
                 check()
                 rows[name] = Rows(*store.subgraph(p, name, team))
             kinds = {"n": normals, "d": delegates}
             flows = []
-            for name in kept_subgraphs(info.partitions, directed=False):
+            for name in kept_subgraphs(None, directed=False):
                 backward = rows[reverse_of(name, info.directed)] if name != "nn" else None
                 flows.append(
                     Flow(
@@ -146,7 +146,7 @@ class RankGraph:
                         backward,
                         kinds[name[0]],
                         kinds[name[1]] if name != "nn" else None,
-                        _pullable(backward),
+                        pullable(None if backward is None else np.diff(backward.offsets)),
                     )
                 )
             parts.append(Part(p, normals, flows))
@@ -160,7 +160,12 @@ class RankGraph:
     @property
     def kinds(self) -> list[Vertices]:
         """The state of the delegates and of each partition's normal vertices."""
-        return [self.delegates, *(part.normals for part in self.parts)]
+        return [self.delegates, *self.normals.values()]
+
+    @property
+    def normals(self) -> dict[int, Vertices]:
+        """The normal vertices of each partition."""
+        return {part.number: part.normals for part in self.parts}
 
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told."""
@@ -175,25 +180,36 @@ class RankGraph:
             flow.enter()
 
 
-def rank_bytes(store: Store, rank: int, ranks: int) -> int:
+def delegate_bytes(store: Store, rank: int, ranks: int) -> int:
     """Bytes that loading and searching a rank's share holds at most."""
     info = store.info
     parts = range(rank, info.partitions, ranks)
-    names = kept_subgraphs(info.partitions, info.directed)
-    prefixes = tuple(f"{stem_of(p, name)}." for p in parts for name in names)
-    graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
     held = info.delegates + sum(local_rows(info.vertices, info.partitions, p) for p in parts)
-    # Distance, parent, frontier and the next one, two bitmaps; the bitmap of what was sent.
-    state = held * (4 * 4) + held // 4 + info.vertices // 8 + 4 * info.delegates
+    # State of the delegates; their ids, and the bitmap of what was sent.
+    state = vertex_bytes(info.delegates) + 4 * info.delegates + info.vertices // 8
     # A target along nn stands, with its parent, in the list that is made, sorted, and kept; what
     # the others send, with its parents, until the end.
     own = sum(store.files[file].bytes for p in parts for file in store.shards(p, "nn"))
     others = 4 * info.subgraph_edges["nn"] - own
     came = 8 * min(others // 4, (ranks - 1) * held)
-    return graph + state + 6 * min(own, 4 * info.vertices) + came
+    return share_bytes(store, parts) + state + 6 * min(own, 4 * info.vertices) + came
 
 
-def _pullable(rows: Rows | None) -> Pullable:
-    if rows is None:
+def share_bytes(store: Store, parts: Sequence[int]) -> int:
+    """Of partitions: their subgraphs, and the state of the vertices that belong to them."""
+    info = store.info
+    prefixes = tuple(stem_of(p, "") for p in parts)
+    graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+    return graph + sum(vertex_bytes(local_rows(info.vertices, info.partitions, p)) for p in parts)
+
+
+def vertex_bytes(count: int) -> int:
+    """Of ``Vertices``: distance, parent, frontier and the next one, two bitmaps."""
+    return count * (4 * 4) + count // 4
+
+
+def pullable(degrees: NDArray[np.unsignedinteger] | None) -> Pullable:
+    """What a pull can find of rows of so many edges; of none that it could go along, nothing."""
+    if degrees is None:
         return Pullable(0, 0)
-    return Pullable(int(np.count_nonzero(np.diff(rows.offsets))), int(rows.offsets[-1]))
+    return Pullable(int(np.count_nonzero(degrees)), int(degrees.sum(dtype=np.int64)))

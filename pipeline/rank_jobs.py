@@ -16,9 +16,8 @@ from ..partition.store import Store, open_store
 from . import device_rank, device_search
 from .communicator import Communicator
 from .metrics import SuperstepRecord
-from .rank_graph import RankGraph, rank_bytes
 from .rank_result import save, save_whole
-from .rank_search import search_rank, warm_up
+from .rank_search import load_rank, rank_bytes, search_rank, warm_up
 from .search_memory import graph_bytes
 from .streamed_graph import subgraphs_of
 from .superstep import search as search_graph
@@ -104,9 +103,7 @@ class SearchJob:
             return self._run_alone(store, team)
         if self.device == "cuda":
             return self._run_on_device(store, communicator, team)
-        graph = RankGraph.load(
-            *(store, communicator.rank, communicator.size, team, communicator.check)
-        )
+        graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
         save(graph, self.place)
         return found.supersteps

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from ..kernels.graph import UNREACHED
 from ..kernels.team import Team
 from ..partition.store import Store
+from .grid_graph import GridGraph
 from .rank_graph import RankGraph
 
 _DELEGATES = "delegates"
 _ALL = "all"
 
 
-def save(graph: RankGraph, folder: Path) -> None:
-    for part in graph.parts:
-        save_part(folder, part.number, part.normals.distance, part.normals.parent)
+def save(graph: RankGraph | GridGraph, folder: Path) -> None:
+    for number, normals in graph.normals.items():
+        save_part(folder, number, normals.distance, normals.parent)
     if graph.rank == 0:
         save_delegates(folder, graph.delegates.distance, graph.delegates.parent)
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..partition.arrow import as_numpy
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
+from ..partition.grid import Grid
 from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
 from ..partition.memory import format_bytes
 from ..partition.outputs import is_store
@@ -156,9 +157,14 @@ def _edges_lines(document: Document) -> str:
 
 
 def _by_formula(document: Document) -> str:
-    if document["partitions"] == 1:
+    if document["layout"] != "delegate":
         return ""
     return f" and {document['table_1_bytes']:,} by Table I of the delegates' paper"
+
+
+def _layout(document: Document) -> str:
+    name, grid = document["layout"], document["grid"]
+    return f"{name}, a grid of {Grid(*grid)} partitions" if grid else name
 
 
 def _store_lines(document: Document) -> str:
@@ -179,6 +185,10 @@ def _store_lines(document: Document) -> str:
     else:
         rows += [
             ("partitions", f"{document['partitions']}; {_partitions(document)}"),
+            ("layout", _layout(document)),
+        ]
+    if document["layout"] == "delegate":
+        rows += [
             (
                 "threshold",
                 f"{document['threshold']:,} (chosen by: {document['threshold_chosen_by']}), "
@@ -194,7 +204,7 @@ def _store_lines(document: Document) -> str:
     rows += [
         (name, f"{count:,} edges ({document['subgraph_shares'][name]:.1%})")
         for name, count in document["subgraph_edges"].items()
-        if document["partitions"] > 1
+        if document["layout"] == "delegate"
     ]
     rows += [
         (

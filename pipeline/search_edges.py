@@ -18,6 +18,7 @@ from ..kernels.edge_search import EdgeSearch, warm_up_edge_search
 from ..kernels.gpu_search import GpuSearch
 from ..kernels.team import Team
 from ..partition.edges import EdgeList
+from ..partition.grid import ONE
 from .checkpoint import Checkpoint
 from .device_search import by_dense_id, search_on_device
 from .metrics import GraphRecord, SuperstepRecord
@@ -41,7 +42,7 @@ _WRITING = 64 << 20  # a task that writes a piece of the result
 
 def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
     """What reading and searching an edge list holds at most."""
-    facts = facts_of(edges, dense_domain(edges), directed, True, 1)
+    facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE)
     block = 8 * facts.rows
     state = facts.domain * (4 + 4 + 1 + 4) + facts.domain // 4
     # In rows: keys or targets of both directions beside the blocks, offsets and a queue.
@@ -88,7 +89,7 @@ def search_edges_on_device(
     edges: EdgeList, choices: BuildOptions, run: SearchRun, device: Device
 ) -> Searched | None:
     """Make rows of an edge list on a device and search them; None where there is no room."""
-    facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1)
+    facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE)
     ways = 2 if choices.directed else 1
     entries = 2 * edges.rows // ways
     preparing = gpu_prepare.bytes_needed(edges.rows, facts.domain, choices.directed)

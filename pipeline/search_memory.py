@@ -57,6 +57,6 @@ def _bitmap(vertices: int) -> int:
 def _offsets(store: Store) -> int:
     """Offsets of all subgraphs, and the delegates' table."""
     files = [f"{stem_of(*place)}.offsets.npy" for place in subgraphs_of(store)]
-    if store.info.partitions > 1:
+    if store.info.grid is None:
         files.append("delegates.npy")
     return sum(store.files[name].bytes for name in files)

@@ -34,6 +34,13 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
             f"workers: build it again with --partitions {asked} or more"
         )
     device = run.resources.device
+    if info.grid is not None and info.partitions > 1 and asked != 1:
+        if device == "cuda":
+            raise InputError(
+                f"{store.path} has layout {info.layout}, which several workers search on CPUs: say "
+                "--device cpu, or build it again with --layout delegate"
+            )
+        device = "cpu"
     devices = asked > 0 and has_device_each(device, asked)
     if asked and not devices:
         device = "cpu"

@@ -4,8 +4,8 @@ A *flow* is what carries a search from one kind of vertex to another: along nd, 
 delegates. It pushes along the rows of its own subgraph and pulls along the rows of its reverse:
 of the transpose in a directed graph; in an undirected one, where every edge is stored both ways,
 nd is the reverse of dn, and nn and dd of themselves. (The two places of an undirected edge may be
-different partitions; a flow is all partitions', so it has both.) A directed nn of several
-partitions has no reverse and only pushes.
+different partitions; a flow is all partitions', so it has both.) A directed nn has no reverse
+beside delegates and only pushes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.mark_pages import mark_pages
-from ..kernels.numbering import Numbering, by_rule, by_table
+from ..kernels.numbering import Numbering, by_table
 from ..kernels.team import Team
 from ..partition.edge_stream import EdgeStream
-from ..partition.layout import kept_subgraphs
+from ..partition.layout import kept_subgraphs, numberings
 from ..partition.store import Store
 
 _ROWS_A_TURN = 1 << 18
@@ -103,39 +103,21 @@ class StreamedGraph:
     def of(cls, store: Store, team: Team) -> StreamedGraph:
         """Reads and verifies the offsets; of the targets nothing yet."""
         info = store.info
-        names = kept_subgraphs(info.partitions, info.directed)
+        names = kept_subgraphs(info.grid, info.directed)
         delegates = by_table(store.delegates(team))
         subgraphs = []
         places: dict[str, list[int]] = {name: [] for name in names}
         for p in range(info.partitions):
-            normals = by_rule(info.partitions, p)
             for name in names:
-                row, target = ends_of(name)
                 places[name].append(len(subgraphs))
                 offsets = store.offsets(p, name, team)
-                targets = delegates if target == "d" else normals
-                subgraphs.append(
-                    StreamedRows(
-                        offsets,
-                        delegates if row == "d" else normals,
-                        by_rule() if name == "nn" else targets,
-                        EdgeStream(store, p, name),
-                    )
-                )
+                ends = numberings(p, name, info.partitions, info.grid, delegates)
+                subgraphs.append(StreamedRows(offsets, *ends, EdgeStream(store, p, name)))
         flows = tuple(
             Flow(name, tuple(places[name]), tuple(places.get(reverse_of(name, info.directed), ())))
-            for name in kept_subgraphs(info.partitions, directed=False)
+            for name in kept_subgraphs(info.grid, directed=False)
         )
         return cls(info.vertices, info.partitions, tuple(subgraphs), flows)
-
-
-def ends_of(name: str) -> str:
-    """Kind of the rows and of the targets of a subgraph or a transpose, "n" or "d" each.
-
-    >>> ends_of("nd"), ends_of("reverse-nd")
-    ('nd', 'dn')
-    """
-    return name[:-3:-1] if name.startswith("reverse-") else name
 
 
 def reverse_of(name: str, directed: bool) -> str:
@@ -150,5 +132,5 @@ def reverse_of(name: str, directed: bool) -> str:
 def subgraphs_of(store: Store) -> Iterator[tuple[int, str]]:
     """(partition, name) of every subgraph that a search uses."""
     for p in range(store.info.partitions):
-        for name in kept_subgraphs(store.info.partitions, store.info.directed):
+        for name in kept_subgraphs(store.info.grid, store.info.directed):
             yield p, name

@@ -140,7 +140,7 @@ def _write_rest(
         run.options,
     )
     writer.write_vertices(*_vertex_table(run, counted))
-    if layout.partitions > 1:
+    if layout.grid is None:
         global_of_rank = order.global_of_rank
         ranks = np.arange(layout.delegates, dtype=np.uint32)
         delegates = ranks if global_of_rank is None else global_of_rank[ranks]
@@ -165,6 +165,8 @@ def _write_rest(
             id_type=str(run.edges.id_type),
             directed=options.directed,
             order=options.order,
+            layout=options.layout if layout.partitions > 1 else "csr",
+            grid=layout.grid,
             partitions=layout.partitions,
             vertices=order.vertices,
             edges=edges_kept,

@@ -15,9 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import strategies as st
 
 from delegraph.cli.main import main
 from delegraph.kernels.device import Device, DeviceError, open_device
+from delegraph.partition.grid import Grid
+from delegraph.pipeline.prepare import BuildOptions
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
@@ -94,6 +97,21 @@ def real_graph():
         return path
 
     return find
+
+
+@st.composite
+def store_options(draw) -> BuildOptions:
+    """Any layout, of one partition and of more than a small graph has vertices."""
+    layout = draw(st.sampled_from(["delegate", "2d", "1d"]))
+    grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if layout == "2d" else None
+    return BuildOptions(
+        directed=draw(st.booleans()),
+        partitions=None if grid else draw(st.sampled_from([None, 1, 2, 3, 4, 5])),
+        threshold=draw(st.sampled_from([None, 1, 4, 1000])) if layout == "delegate" else None,
+        order=draw(st.sampled_from(["degree", "none", "random"])),
+        layout=layout,
+        grid=grid,
+    )
 
 
 def read_result(path) -> dict:

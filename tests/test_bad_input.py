@@ -180,6 +180,9 @@ def test_output_without_a_folder(refused, tmp_path):
         ("--partitions", 0),
         ("--partitions", -1),
         ("--order", "size"),
+        ("--layout", "3d"),
+        ("--grid", "2"),
+        ("--grid", "2x2x2"),
         ("--threads", 0),
         ("--no-such-option",),
     ],
@@ -188,6 +191,23 @@ def test_output_without_a_folder(refused, tmp_path):
 def test_options_out_of_range(refused, tmp_path, wrong):
     path = write(tmp_path / "e.parquet", [1], [2])
     refused("build", path, "-o", tmp_path / "out", *wrong, says=(wrong[0].lstrip("-"),))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("--layout 2d --partitions 4 --threshold 3", "no delegates: leave out --threshold"),
+        ("--layout 1d --partitions 4 --threshold 3", "no delegates: leave out --threshold"),
+        ("--layout 2d --partitions 4 --grid 2x3", "a grid of 2x3 has 6 partitions, not 4"),
+        ("--layout 2d --grid 0x3", "not 0x3"),
+        ("--layout 2d --grid 100x100", "9,999"),
+        ("--layout 1d --grid 1x4", "is for --layout 2d"),
+        ("--grid 2x2", "is for --layout 2d"),
+    ],
+)
+def test_layouts_that_are_none(refused, command, tmp_path, wrong, says):
+    path = write(tmp_path / "e.parquet", [1], [2])
+    refused(*command(path), *wrong.split(), says=(says,))
 
 
 def test_one_column_for_both_ends(refused, command, tmp_path):
@@ -205,6 +225,7 @@ def test_values_from_python(tmp_path):
 
     path = write(tmp_path / "e.parquet", [1], [2])
     wrongs: list[dict[str, Any]] = [{"order": "rank"}, {"threads": 0}, {"partitions": 0}]
+    wrongs += [{"layout": "csr"}, {"layout": "2d", "threshold": 3}]
     for wrong in wrongs:
         with pytest.raises(delegraph.InputError):
             delegraph.build(path, tmp_path / "out", **wrong)

@@ -41,6 +41,8 @@ def test_small_graph_on_every_path(ok, edge_list, tmp_path):
         ("--order", "random"),
         ("--partitions", 3),
         ("--partitions", 4, "--threshold", 5),
+        ("--layout", "2d", "--grid", "2x3"),
+        ("--layout", "1d", "--partitions", 2),
     ],
     ids=str,
 )

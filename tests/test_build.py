@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import random_edges
+from conftest import random_edges, store_options
 from delegraph.kernels import csr, reference
 from delegraph.kernels.team import Team
 from delegraph.partition import build as tasks
 from delegraph.partition import dictionary, layout
 from delegraph.partition.edges import open_edges
+from delegraph.partition.grid import Grid
 from delegraph.partition.order import VertexOrder, choose_threshold
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import plan, prepare
@@ -38,13 +39,7 @@ def inputs(draw):
     src, dst = (rng.random((2, edges)) ** 3 * vertices).astype(np.int64) * draw(
         st.sampled_from([1, 3])
     )
-    options = BuildOptions(
-        directed=draw(st.booleans()),
-        partitions=draw(st.sampled_from([None, 1, 2, 3, 5])),
-        threshold=draw(st.sampled_from([None, 1, 4, 1000])),
-        order=draw(st.sampled_from(["degree", "none", "random"])),
-    )
-    return src, dst, options
+    return src, dst, draw(store_options())
 
 
 def build(folder: Path, src, dst, options: BuildOptions, threads=2, scratch=False) -> Store:
@@ -94,32 +89,34 @@ def test_store_against_definition(folders, given_input, scratch):
 
     place = np.argsort(global_id)  # of each global id
     stored = [
-        (int(place[u]), int(place[v]))
+        (int(u), int(v))
         for sources, targets in store.edge_blocks(TEAM)
         for u, v in zip(sources, targets, strict=True)
     ]
     assert len(stored) == len(set(stored))
-    assert set(stored) == pairs
+    assert {(int(place[u]), int(place[v])) for u, v in stored} == pairs
     assert info.edges == (len(pairs) if options.directed else len(pairs) // 2)
     assert info.self_loops == np.count_nonzero(src == dst)
     assert info.rows == len(src) == info.edges + info.self_loops + info.duplicates
     assert sum(info.degree_histogram) == info.vertices == len(ids)
 
-    _check_places(store, degree[place], rank[place])
+    _check_places(store, degree[place], rank[place], set(stored))
     _check_graph(store, pairs, place, rank)
 
 
-def _check_places(store: Store, degree, rank):
-    """Algorithm 1, written out; degree and rank by global id."""
+def _check_places(store: Store, degree, rank, edges):
+    """Algorithm 1, or a grid's rule, written out; degree and rank by global id, edges by both."""
     parts = store.info.partitions
-    if parts == 1:
+    if store.info.grid is not None:
+        assert store.info.grid.partitions == parts
         assert store.info.delegates == 0
+        _check_grid(store, store.info.grid, rank, edges)
         return
     threshold = store.info.threshold
     delegates = store.delegates(TEAM)
     assert delegates.tolist() == np.argsort(rank)[: len(delegates)].tolist()
     assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
-    kept = layout.kept_subgraphs(parts, store.info.directed)
+    kept = layout.kept_subgraphs(None, store.info.directed)
     for p in range(parts):
         forward = {}
         for name in kept:
@@ -154,6 +151,26 @@ def _check_places(store: Store, degree, rank):
                 assert owner == p
 
 
+def _check_grid(store: Store, grid: Grid, rank, edges):
+    """An edge is in the column of its source and the row of its target; either counts from 0."""
+    n = store.info.vertices
+    of_partition = np.arange(n) % grid.partitions
+    row_of, column_of = of_partition // grid.columns, of_partition % grid.columns
+    for name in layout.kept_subgraphs(grid, store.info.directed):
+        found = []
+        for p in range(grid.partitions):
+            sources = np.flatnonzero(column_of == p % grid.columns)
+            targets = np.flatnonzero(row_of == p // grid.columns)
+            assert len(targets) == grid.row_vertices(n, p // grid.columns)
+            offsets, places = store.subgraph(p, name, TEAM)
+            for u, (first, last) in zip(sources, pairwise(offsets.tolist()), strict=True):
+                ends = targets[places[first:last]]
+                assert rank[ends].tolist() == sorted(rank[ends]), "hub first"
+                found += [(int(u), int(v)) for v in ends]
+        assert len(found) == len(edges)
+        assert set(found) == (edges if name == "nn" else {(v, u) for u, v in edges})
+
+
 def _check_graph(store: Store, pairs, place, rank):
     """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
     graph = store.graph(TEAM)
@@ -181,8 +198,10 @@ def digest(folder: Path) -> str:
         BuildOptions(),
         BuildOptions(partitions=3, threshold=20),
         BuildOptions(partitions=4, directed=True, order="random"),
+        BuildOptions(directed=True, layout="2d", grid=Grid(2, 3)),
+        BuildOptions(partitions=3, order="random", layout="1d"),
     ],
-    ids=["one", "three", "four-directed"],
+    ids=["one", "three", "four-directed", "2d-directed", "1d"],
 )
 @pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])
 def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):

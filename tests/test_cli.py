@@ -121,6 +121,14 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     for word in ("delegates", "threshold", "nn", "nd", "dn", "dd", "degrees", "16-byte"):
         assert word in told
 
+    ok("build", edges, "-o", tmp_path / "grid.dg", "--layout", "2d", "--partitions", 6)
+    document = ok("info", tmp_path / "grid.dg", "--json").json
+    assert (document["layout"], document["grid"], document["delegates"]) == ("2d", [2, 3], 0)
+    assert document["subgraph_edges"]["nn"] == 2 * document["edges"]
+    told = ok("info", tmp_path / "grid.dg").out
+    assert "2d, a grid of 2x3 partitions" in told
+    assert "threshold" not in told
+
     ok("bfs", edges, "--source", src[0], "-o", tmp_path / "out")
     document = ok("info", tmp_path / "out", "--json").json
     assert document["source"] == src[0]
@@ -228,7 +236,7 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
         "import os, signal, sys\n"
         "from delegraph.pipeline import count\n"
         "def end(*a): os.kill(os.getpid(), signal.SIGTERM); return 1, 0, [], {}\n"
-        "count._threshold = end\n"
+        "count._order = end\n"
         "from delegraph.cli.main import main\n"
         "main()"
     )

@@ -139,18 +139,23 @@ def test_a_search_killed_at_any_moment(tmp_path, ok, way):
 STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
 
 
-@pytest.mark.parametrize("last", range(len(STEPS) + 1))
-def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, last):
+CUTS = [("delegate", last) for last in range(len(STEPS) + 1)]
+
+
+@pytest.mark.parametrize(("layout", "last"), [*CUTS, ("2d", 4), ("2d", 6)])
+def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, last):
     """Cut off in the step after ``last`` steps; it and what follows is all that runs again."""
+    steps = [name for name in STEPS if layout == "delegate" or name != "threshold"]
     src, dst = random_edges(2, 500, 5000)
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": src * -(10**12), "dst": dst * -(10**12)}), path)
     (tmp_path / "scratch").mkdir()
-    args = (path, "-o", tmp_path / "graph.dg", "--scratch", tmp_path / "scratch")
+    args = (path, "-o", tmp_path / "graph.dg", "--layout", layout)
+    args = (*args, "--scratch", tmp_path / "scratch")
     step = Executor._run
 
     def cut_off(self, pool, name, *rest):
-        if name == [*STEPS, "vertices"][last]:
+        if name == [*steps, "vertices"][last]:
             raise KeyboardInterrupt
         return step(self, pool, name, *rest)
 
@@ -167,9 +172,9 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, las
         assert ran.code == 2
         assert "--partitions was 3, now 4" in ran.err
     ran = ok("build", *args, "--partitions", 3)
-    told = f"reusing: {', '.join(STEPS[:last])}\n"
+    told = f"reusing: {', '.join(steps[:last])}\n"
     assert (told in ran.err) == (last > 0)
-    ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3)
+    ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list((tmp_path / "scratch").iterdir())
 
@@ -316,6 +321,11 @@ def test_built_already(ok, delegraph, edges, tmp_path):
         assert ran.code == 2
         assert told in ran.err
         assert digest(tmp_path) == before
+    args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
+    ok("build", *args, "--grid", "2x2")
+    assert "already built" in ok("build", *args, "--partitions", 4).err
+    ran = delegraph("build", *args, "--grid", "1x4")
+    assert (ran.code, "--grid was 2x2, now 1x4" in ran.err) == (2, True)
 
 
 def test_searched_already(ok, delegraph, edges, tmp_path):

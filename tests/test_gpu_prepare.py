@@ -193,12 +193,15 @@ def device_of(output: Path) -> str:
 @pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])
 @pytest.mark.parametrize("directed", [(), ("--directed",)], ids=["undirected", "directed"])
 @pytest.mark.parametrize("order", ["degree", "none", "random"])
-@pytest.mark.parametrize("partitions", [1, 3, 4])
+@pytest.mark.parametrize(
+    ("partitions", "layout"),
+    [(1, "delegate"), (3, "delegate"), (4, "delegate"), (6, "2d"), (3, "1d")],
+)
 def test_a_store_has_the_bytes_of_the_cpus(
-    device, ok, edge_list, tmp_path, ids, directed, order, partitions
+    device, ok, edge_list, tmp_path, ids, directed, order, partitions, layout
 ):
     path = edge_list(*spelled(ids, *random_edges(partitions, 2000, 30_000)), row_group_size=4000)
-    options = (*directed, "--order", order, "--partitions", partitions)
+    options = (*directed, "--order", order, "--partitions", partitions, "--layout", layout)
     wanted = build(ok, path, tmp_path / "cpu.dg", *options)
     for name, more in (
         ("first", ()),
@@ -211,7 +214,11 @@ def test_a_store_has_the_bytes_of_the_cpus(
     assert device_of(tmp_path / "cpu.dg") == "cpu"
 
 
-@pytest.mark.parametrize("options", [(), ("--partitions", 3, "--threshold", 2)], ids=["one", "3"])
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--partitions", 3, "--threshold", 2), ("--layout", "2d", "--grid", "3x2")],
+    ids=["one", "3", "grid"],
+)
 @pytest.mark.parametrize("name", [name for name in graphs() if name != "large"])
 def test_stores_of_odd_graphs(device, ok, edge_list, tmp_path, name, options, again):
     path = edge_list(*graphs()[name])

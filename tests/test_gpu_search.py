@@ -196,7 +196,13 @@ def test_examined_edges_and_times(device):
 # By the command line
 
 
-STORES = [(), ("--directed",), ("--partitions", 3), ("--partitions", 2, "--directed")]
+STORES = [
+    (),
+    ("--directed",),
+    ("--partitions", 3),
+    ("--partitions", 2, "--directed"),
+    ("--layout", "2d", "--grid", "2x2"),
+]
 
 
 @pytest.fixture

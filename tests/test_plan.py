@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from conftest import distances_of, random_edges
 from delegraph.partition import memory
 from delegraph.partition.errors import InputError
+from delegraph.partition.grid import Grid
 from delegraph.partition.layout import default_partitions
 from delegraph.pipeline import plan
 
@@ -59,11 +60,15 @@ OPTIONS = {
     "plain": (),
     "partitions": ("--partitions", 3),
     "directed": ("--directed", "--order", "random", "--partitions", 2),
+    "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
 }
 
 
-@pytest.mark.parametrize("name", ["dense", "sparse", "strings"])
-@pytest.mark.parametrize("options", OPTIONS)
+IDS = ("dense", "sparse", "strings")
+BUILDS = [(options, name) for options in OPTIONS for name in IDS if options != "grid"]
+
+
+@pytest.mark.parametrize(("options", "name"), [*BUILDS, ("grid", "dense")])
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *OPTIONS[options])
     limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
@@ -177,6 +182,7 @@ def facts(**changes) -> plan.Facts:
         "directed": False,
         "ordered_by_degree": True,
         "partitions": default_partitions(10**9),
+        "grid": Grid(1, 1),
     }
     return plan.Facts(**{**values, **changes})
 

@@ -121,27 +121,40 @@ def pids(client: Any) -> dict[str, int]:
     return client.run(os.getpid)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_local_workers(ok, folder, tmp_path, workers):
+@pytest.mark.parametrize(
+    ("workers", "layout"), [(1, "delegate"), (2, "delegate"), (3, "delegate"), (3, "2d")]
+)
+def test_local_workers(ok, folder, tmp_path, workers, layout):
     before = set(psutil.Process().children(recursive=True))
-    args = ("bfs", folder / "random.dg", "--source", 0, "-o")
+    store = folder / "random.dg"
+    if layout != "delegate":
+        store = tmp_path / "graph.dg"
+        path = folder / "random.parquet"
+        delegraph.build(path, store, partitions=4, layout=layout, threads=1)
+    args = ("bfs", store, "--source", 0, "-o")
     ran = ok(*args, tmp_path / "out", "--workers", workers)
     ok(*args, tmp_path / "alone")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "alone")
-    ok("validate", folder / "random.dg", tmp_path / "out")
+    ok("validate", store, tmp_path / "out")
     record = json.loads((tmp_path / "out.run.json").read_text())
-    assert (record["ranks"], record["layout"]) == (workers, "delegate")
+    assert (record["ranks"], record["layout"]) == (workers, layout)
     assert record["search"]["reached"] == sum(step["found"] for step in record["supersteps"]) + 1
     assert "searched on cpu" in ran.err
     left = set(psutil.Process().children(recursive=True)) - before
     assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
 
 
-@pytest.mark.parametrize(("name", "directed"), [("cnr-2000", True), ("luxembourg-osm", False)])
-def test_real_graphs(ok, real_graph, tmp_path, name, directed):
-    way = ("--directed",) if directed else ()
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cnr-2000", ("--directed",)),
+        ("cnr-2000", ("--directed", "--layout", "2d")),
+        ("luxembourg-osm", ()),
+    ],
+)
+def test_real_graphs(ok, real_graph, tmp_path, name, options):
     store = tmp_path / "graph.dg"
-    ok("build", real_graph(name), "-o", store, "--partitions", 3, *way)
+    ok("build", real_graph(name), "-o", store, "--partitions", 4, *options)
     args = ("bfs", store, "--source", 0, "-o")
     ok(*args, tmp_path / "out", "--workers", 2)
     ok(*args, tmp_path / "alone")
@@ -154,6 +167,11 @@ def test_refusals(delegraph, folder, tmp_path):
     ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
     assert (ran.code, "has 4 partitions for 5 workers" in ran.err) == (2, True)
     assert "--partitions 5" in ran.err
+    grid = folder / "grid.dg"
+    delegraph("build", folder / "random.parquet", "-o", grid, "--layout", "2d", "--grid", "2x1")
+    on = ("--workers", 2, "--device", "cuda")
+    ran = delegraph("bfs", grid, "--source", 0, "-o", out, *on)
+    assert (ran.code, "has layout 2d" in ran.err) == (2, True)
     ran = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
     assert (ran.code, "source 99999 is not a vertex" in ran.err) == (2, True)
     ran = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)

@@ -14,8 +14,9 @@ from conftest import grid, random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.team import Team
 from delegraph.partition.errors import InputError
+from delegraph.partition.grid import Grid
 from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import rank_result, rank_search
+from delegraph.pipeline import rank_result
 from delegraph.pipeline import ranks as rank_tasks
 from delegraph.pipeline.communicator import (
     Failure,
@@ -23,8 +24,11 @@ from delegraph.pipeline.communicator import (
     failure_of,
     telling_others,
 )
-from delegraph.pipeline.rank_graph import RankGraph, rank_bytes
-from delegraph.pipeline.rank_search import RankFound, search_rank
+from delegraph.pipeline.delegate_supersteps import DelegateSupersteps
+from delegraph.pipeline.direction import choose
+from delegraph.pipeline.grid_graph import GridGraph
+from delegraph.pipeline.rank_search import RankFound, load_rank, rank_bytes, search_rank
+from delegraph.pipeline.rank_superstep import Choose
 from test_search import violations_of
 
 
@@ -36,11 +40,12 @@ def search_by_threads(
     max_depth: int | None = None,
     threads: int = 1,
     kind: str = "threads",
+    choose: Choose = choose,
 ) -> tuple[np.ndarray, np.ndarray, list[RankFound]]:
     def one(communicator) -> RankFound:
-        graph = RankGraph.load(store, communicator.rank, ranks, Team(1))
+        graph = load_rank(store, communicator.rank, ranks, Team(1))
         with telling_others(communicator.rank, communicator):
-            found = search_rank(graph, source, communicator, Team(threads), max_depth)
+            found = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
         rank_result.save(graph, folder)
         return found
 
@@ -59,7 +64,7 @@ def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
 SHAPES = {
     "one edge": ([3], [9]),
     "star": (np.zeros(2000, int), np.arange(1, 2001)),
-    "path": (np.arange(300), np.arange(1, 301)),
+    "path": (np.arange(150), np.arange(1, 151)),
     "two components": (np.r_[0:50, 100:150], np.r_[1:51, 101:151]),
     "grid": grid(40),
     "random": random_edges(1, 5000, 40_000),
@@ -67,20 +72,27 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("threshold", [None, 1, 4, 10**6])
+LAYOUTS = {
+    "auto": [{"partitions": p} for p in (2, 5)],
+    **{f"over {t}": [{"partitions": p, "threshold": t} for p in (2, 5)] for t in (1, 4, 10**6)},
+    "2d": [{"layout": "2d", "grid": grid} for grid in (Grid(2, 2), Grid(3, 2), Grid(3, 1))],
+    "1d": [{"layout": "1d", "partitions": p} for p in (2, 5)],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_against_the_definition(edge_list, tmp_path, shape, directed, threshold):
+def test_against_the_definition(edge_list, tmp_path, shape, directed, layout):
     path = edge_list(*SHAPES[shape])
-    for partitions in (2, 5):
-        place = tmp_path / f"{partitions}.dg"
-        delegraph.build(
-            path, place, partitions=partitions, threshold=threshold, directed=directed, threads=1
-        )
+    for i, options in enumerate(LAYOUTS[layout]):
+        place = tmp_path / f"{i}.dg"
+        delegraph.build(path, place, **options, directed=directed, threads=1)
         store = open_store(place)
         src, dst = edges_of(store)
-        n = store.info.vertices
-        for ranks in (1, 2, 3, 5):
+        n, partitions = store.info.vertices, store.info.partitions
+        # Of delegates, ranks of one partition, of several, and of some more than others.
+        for ranks in (1, 2, 3, 5) if store.info.grid is None else (1, 2, partitions):
             if ranks > partitions:
                 continue
             for source in {0, n // 2, n - 1}:
@@ -96,8 +108,10 @@ def test_against_the_definition(edge_list, tmp_path, shape, directed, threshold)
 
 @pytest.mark.parametrize("max_depth", [0, 1, 3])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_depth_limit(edge_list, tmp_path, max_depth, threads):
-    delegraph.build(edge_list(*SHAPES["random"]), tmp_path / "graph.dg", partitions=4)
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_depth_limit(edge_list, tmp_path, layout, max_depth, threads):
+    path = edge_list(*SHAPES["random"])
+    delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout)
     store = open_store(tmp_path / "graph.dg")
     src, dst = edges_of(store)
     n = store.info.vertices
@@ -109,9 +123,12 @@ def test_depth_limit(edge_list, tmp_path, max_depth, threads):
 
 
 @pytest.mark.parametrize("kind", ["tcp", "tcp in pieces"])
-@pytest.mark.parametrize("shape", ["path", "random"])
-def test_over_tcp(edge_list, tmp_path, shape, kind):
-    delegraph.build(edge_list(*SHAPES[shape]), tmp_path / "graph.dg", partitions=4)
+@pytest.mark.parametrize(
+    ("shape", "layout"), [("path", "delegate"), ("random", "delegate"), ("random", "2d")]
+)
+def test_over_tcp(edge_list, tmp_path, shape, layout, kind):
+    path = edge_list(*SHAPES[shape])
+    delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout)
     store = open_store(tmp_path / "graph.dg")
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 3, True)
@@ -122,17 +139,26 @@ def test_over_tcp(edge_list, tmp_path, shape, kind):
 
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize("directed", [False, True])
-def test_every_direction(monkeypatch, edge_list, tmp_path, way, directed):
-    monkeypatch.setattr(rank_search, "choose", lambda *work: way)
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_every_direction(edge_list, tmp_path, layout, way, directed):
     path = edge_list(*SHAPES["random"])
-    delegraph.build(path, tmp_path / "graph.dg", partitions=3, threshold=10, directed=directed)
+    threshold, partitions = (10, 3) if layout == "delegate" else (None, 4)
+    delegraph.build(
+        *(path, tmp_path / "graph.dg"),
+        layout=layout,
+        partitions=partitions,
+        threshold=threshold,
+        directed=directed,
+    )
     store = open_store(tmp_path / "graph.dg")
     src, dst = edges_of(store)
     wanted = reference.distances(src, dst, store.info.vertices, 5, True)
-    distance, parent, found = search_by_threads(store, 5, 3, tmp_path / "out")
+    distance, parent, found = search_by_threads(
+        store, 5, 3, tmp_path / "out", choose=lambda *work: way
+    )
     assert np.array_equal(distance, wanted)
     assert not violations_of(src, dst, True, distance, parent, 5)
-    for name in ("nd", "dn", "dd"):
+    for name in ("nd", "dn", "dd") if layout == "delegate" else ("all",):
         assert way in {step["direction"][name] for step in found[0].supersteps}
 
 
@@ -151,36 +177,67 @@ def test_messages_are_counted(edge_list, tmp_path):
     assert all(sum(step["bytes_sent"].values()) == 0 for step in alone[0].supersteps)
 
 
+@pytest.mark.parametrize("way", ["push", "pull"])
+@pytest.mark.parametrize("layout", ["2d", "1d"])
+def test_messages_of_a_grid_are_counted(edge_list, tmp_path, layout, way):
+    """What a push expands to its column and folds to its row, and a pull the other way round."""
+    path = edge_list(*SHAPES["random"])
+    delegraph.build(path, tmp_path / "graph.dg", partitions=6, layout=layout)
+    store = open_store(tmp_path / "graph.dg")
+    grid, n = store.info.grid or Grid(0, 0), store.info.vertices
+    assert grid == (Grid(2, 3) if layout == "2d" else Grid(1, 6))
+    distance, _, found = search_by_threads(store, 1, 6, tmp_path / "out", choose=lambda *_: way)
+    steps = found[0].supersteps
+    expanded, folded, _ = (
+        sum(step["bytes_sent"][kind] for step in steps) for kind in ("expand", "fold", "control")
+    )
+    across = grid.rows - 1 + (grid.columns - 1 if way == "pull" else 0)
+    reached = np.count_nonzero(distance >= 0)
+    assert expanded <= 4 * across * reached
+    assert (expanded > 0) == (across > 0)
+    others = (grid.columns if way == "push" else grid.rows) - 1
+    assert folded <= 4 * others * n
+    assert (folded > 0) == (others > 0)
+    words = 8 * (n // 64 + grid.partitions)  # bitmaps of all
+    assert max(step["bytes_sent"]["expand"] for step in steps) <= across * words
+    assert max(step["bytes_sent"]["fold"] for step in steps) <= others * words
+    assert all(step["bytes_sent"]["control"] > 0 for step in steps)
+
+
 def test_the_first_failure_is_everyones(edge_list, tmp_path, monkeypatch):
     delegraph.build(edge_list(*SHAPES["random"]), tmp_path / "graph.dg", partitions=4)
     store = open_store(tmp_path / "graph.dg")
 
-    def break_down(self):
-        if self._graph.rank == 2 and self.level == 1:
+    def break_down(self, level):
+        if self.graph.rank == 2 and level == 1:
             raise ValueError("a broken disk")
-        return original(self)
+        return original(self, level)
 
-    original = rank_search._RankSearch._superstep
-    monkeypatch.setattr(rank_search._RankSearch, "_superstep", break_down)
+    original = DelegateSupersteps.superstep
+    monkeypatch.setattr(DelegateSupersteps, "superstep", break_down)
     told = "rank 2 failed: ValueError: a broken disk in superstep 1"
     with pytest.raises(RankError, match=told):
         search_by_threads(store, 1, 4, tmp_path / "out")
 
 
-def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path):
-    delegraph.build(edge_list(*SHAPES["random"]), tmp_path / "graph.dg", partitions=4)
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
+    path = edge_list(*SHAPES["random"])
+    delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout)
     store = open_store(tmp_path / "graph.dg")
     for ranks in (1, 3):
         for rank in range(ranks):
-            graph = RankGraph.load(store, rank, ranks, Team(1))
-            both = [rows for flow in graph.flows for rows in (flow.forward, flow.backward) if rows]
-            arrays = {id(array): array for rows in both for array in rows}
-            held = sum(array.nbytes for array in arrays.values())
-            held += sum(
-                array.nbytes
-                for kind in graph.kinds
-                for array in (kind.visited, kind.found, kind.distance, kind.parent, kind._queue)
-            )
+            graph = load_rank(store, rank, ranks, Team(1))
+            if isinstance(graph, GridGraph):
+                rows = graph.blocks
+                state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
+            else:
+                rows, state = graph.flows, [graph.sent]
+            both = [rows for flow in rows for rows in (flow.forward, flow.backward) if rows]
+            state += [array for rows in both for array in rows]
+            for kind in (graph.delegates, *graph.normals.values()):
+                state += [kind.visited, kind.found, kind.distance, kind.parent, kind._queue]
+            held = sum(array.nbytes for array in {id(array): array for array in state}.values())
             assert held <= rank_bytes(store, rank, ranks) < 4 * held
 
 

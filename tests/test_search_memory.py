@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.partition.edges import open_edges
+from delegraph.partition.grid import Grid
 from delegraph.partition.store import Store
 from delegraph.pipeline.build import Resources, build_store
 from delegraph.pipeline.execute import Executor
@@ -93,6 +94,7 @@ OPTIONS = {
     "directed": {"directed": True},
     "three": {"partitions": 3},
     "three-directed": {"partitions": 3, "directed": True},
+    "grid-directed": {"layout": "2d", "grid": Grid(2, 2), "directed": True},
     "strings": {"strings": True},
 }
 

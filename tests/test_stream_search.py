@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import random_edges
+from conftest import random_edges, store_options
 from delegraph.kernels import reference
 from delegraph.kernels.block_pull import pull_block
 from delegraph.kernels.block_push import push_block
@@ -86,13 +86,7 @@ def inputs(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     skew = draw(st.sampled_from([1, 3]))
     src, dst = (rng.random((2, edges)) ** skew * vertices).astype(np.int64)
-    options = BuildOptions(
-        directed=draw(st.booleans()),
-        partitions=draw(st.sampled_from([1, 2, 3, 5])),
-        threshold=draw(st.sampled_from([None, 1, 4, 1000])),
-        order=draw(st.sampled_from(["degree", "none", "random"])),
-    )
-    return src, dst, options
+    return src, dst, draw(store_options())
 
 
 @pytest.mark.usefixtures("small_blocks")

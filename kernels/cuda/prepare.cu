@@ -3,7 +3,8 @@
 // Degrees are counted, vertices ranked by falling degree, and an edge becomes a key: the row that it
 // belongs to over its target's rank. Sorted keys are the rows of all subgraphs one after the other,
 // neighbours hub first. Which row that is follows from Algorithm 1 of Pan, Pearce, Owens (Scalable
-// Breadth-First Search on a GPU Cluster); the definition is kernels/csr.py, ``place``.
+// Breadth-First Search on a GPU Cluster), or from a grid of partitions (partition/grid.py); the
+// definition is kernels/csr.py, ``place``.
 #include "work.cuh"
 
 // Each row counts at both its ends; a self-loop marks its vertex in ``looped`` (bytes) and counts
@@ -77,13 +78,14 @@ __global__ void count_classes(const u32 *__restrict__ src, const u32 *__restrict
 }
 
 // What decides an edge's row. rank: by id. global_of_rank: null where it is the identity.
-// delegate_degree: by rank. first_row: of each slot (csr.py), NONE where it is not kept.
+// delegate_degree: by rank. first_row: of each slot (csr.py), NONE where it is not kept. columns: of
+// the grid, 0 where there is none.
 struct Placing {
   const u32 *rank;
   const u32 *global_of_rank;
   const u64 *delegate_degree;
   const u32 *first_row;
-  u32 partitions, delegates, directed;
+  u32 partitions, columns, delegates, directed;
 };
 
 __device__ inline u32 global_id(const Placing &to, u32 rank) {
@@ -93,6 +95,11 @@ __device__ inline u32 global_id(const Placing &to, u32 rank) {
 // Slot of the edge between ranks u -> v: its partition times 8, and its subgraph.
 __device__ inline u32 slot_of(const Placing &to, u32 u, u32 v) {
   if (to.partitions == 1) return 0;
+  if (to.columns) {
+    const u32 rows = to.partitions / to.columns;
+    const u32 row = global_id(to, v) / to.columns % rows, column = global_id(to, u) % to.columns;
+    return (row * to.columns + column) * 8;
+  }
   const bool u_delegate = u < to.delegates, v_delegate = v < to.delegates;
   u32 owned;
   if (!u_delegate) {
@@ -111,19 +118,21 @@ __device__ inline u32 slot_of(const Placing &to, u32 u, u32 v) {
 __device__ inline u64 key_of(const Placing &to, u32 slot, u32 u, u32 v) {
   const u32 first = to.first_row[slot];
   if (first == NONE) return NO_KEY;
-  const u32 row = u < to.delegates ? u : global_id(to, u) / to.partitions;
+  const u32 every = to.columns ? to.columns : to.partitions;
+  const u32 row = u < to.delegates ? u : global_id(to, u) / every;
   return (u64)(first + row) << 32 | v;
 }
 
-// Two keys a row, both ways (directed: the edge, and its entry in the transpose); NO_KEY for
-// self-loops. back: where the second ones go.
+// Two keys a row, both ways (directed: the edge, and its entry in the transpose, which in a grid is
+// placed as the edge the other way); NO_KEY for self-loops. back: where the second ones go.
 __global__ void make_keys(const u32 *__restrict__ src, const u32 *__restrict__ dst, u64 rows, Placing to,
                           u64 *__restrict__ keys, u64 *__restrict__ back) {
   FOR_ITEMS(i, rows) {
     const u32 u = to.rank[src[i]], v = to.rank[dst[i]];
     const bool loop = u == v;
     const u32 slot = slot_of(to, u, v);
-    const u32 back_slot = to.directed ? slot + 4 : slot_of(to, v, u);
+    const bool same_place = to.directed && !to.columns;
+    const u32 back_slot = same_place ? slot + 4 : slot_of(to, v, u) + 4 * to.directed;
     keys[i] = loop ? NO_KEY : key_of(to, slot, u, v);
     back[i] = loop ? NO_KEY : key_of(to, back_slot, v, u);
   }

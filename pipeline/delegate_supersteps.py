@@ -1,0 +1,132 @@
+"""Supersteps in the delegate layout: visits along the subgraphs, then one message to every rank.
+
+Of a superstep a message says which delegates its sender found, and which normal vertices of the
+receiver's partitions it found along nn. So all ranks know all delegates again, and whether
+anything was found at all. Directions are each rank's own choice, a subgraph of a partition at a
+time: pushing along the one and pulling along the reverse of another finds the same vertices (Pan,
+Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster, sections IV and V).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.csr import SUBGRAPHS
+from ..kernels.team import Team
+from ..kernels.visit import add_all, admit, pull_rows, push_rows
+from .communicator import Communicator, Message
+from .direction import Direction
+from .packing import as_list, packed, unpacked
+from .rank_graph import Flow, RankGraph, Vertices
+from .rank_superstep import Choose, Superstep
+from .remote_vertices import (
+    ROWS_A_TURN,
+    Away,
+    RemoteVertices,
+    by_partition,
+    pieces,
+    push_remote,
+)
+
+
+@dataclass
+class DelegateSupersteps:
+    graph: RankGraph
+    communicator: Communicator
+    team: Team
+    choose: Choose
+
+    def __post_init__(self) -> None:
+        graph = self.graph
+        self.remote = RemoteVertices(graph.normals, graph.vertices, graph.partitions, graph.ranks)
+
+    def superstep(self, level: int) -> Superstep:
+        graph, size = self.graph, self.communicator.size
+        found = examined = 0
+        directions: dict[str, Direction] = dict.fromkeys(SUBGRAPHS, "push")
+        for part in graph.parts:
+            for flow in part.flows:
+                self.communicator.check()
+                if not len(flow.rows.frontier):
+                    continue
+                if flow.targets is None:
+                    new, looked = self._push_away(flow)
+                else:
+                    directions[flow.name], new, looked = self._visit(flow, flow.targets)
+                found += new
+                examined += looked
+        delegates = as_list(graph.delegates.found)
+        messages = [self._message(rank, found, delegates) for rank in range(size)]
+        sent = {"delegates": 0, "normals": 0, "control": 0}
+        for rank, (head, told, *normals) in enumerate(messages):
+            if rank != graph.rank:
+                sent["control"] += head.nbytes
+                sent["delegates"] += told.nbytes
+                sent["normals"] += sum(part.nbytes for part in normals)
+        anything = 0
+        for rank, message in enumerate(self.communicator.exchange(messages)):
+            anything += self._receive(rank, level, message)
+        for vertices in graph.kinds:
+            vertices.advance(level)
+        for part in graph.parts:  # nothing is sent away that is known to be found
+            add_all(part.normals.frontier, part.normals.numbering, graph.sent)
+        for flow in graph.flows:
+            flow.enter()
+        entered = sum(len(part.normals.frontier) for part in graph.parts)
+        if graph.rank == 0:  # all ranks have them; they count once
+            entered += len(graph.delegates.frontier)
+        return Superstep(entered, examined, directions, sent, more=anything > 0)
+
+    def _visit(self, flow: Flow, targets: Vertices) -> tuple[Direction, int, int]:
+        """Direction, vertices found here, edges examined."""
+        forward, leaving = flow.forward, flow.leaving
+        if not leaving:
+            return "push", 0, 0
+        direction = self.choose(leaving, *flow.pullable)
+        if direction == "pull":
+            assert flow.backward is not None
+            rows = flow.backward
+            done = self.team.map(
+                lambda first: pull_rows(
+                    *(rows.offsets, rows.targets, first, min(first + ROWS_A_TURN, targets.count)),
+                    *(flow.rows.numbering, flow.rows.visited),
+                    *(targets.visited, targets.found, targets.parent),
+                ),
+                range(0, targets.count, ROWS_A_TURN),
+            )
+        else:
+            done = self.team.map(
+                lambda queue: push_rows(
+                    *(forward.offsets, forward.targets, queue, flow.rows.numbering),
+                    *(targets.visited, targets.found, targets.parent),
+                ),
+                list(pieces(flow.rows.frontier)),
+            )
+        return direction, sum(new for new, _ in done), sum(looked for _, looked in done)
+
+    def _push_away(self, flow: Flow) -> tuple[int, int]:
+        """Vertices found along nn, edges examined."""
+        rows = flow.rows
+        away, parents, looked = push_remote(
+            self.team, flow.forward, rows.frontier, rows.numbering, self.graph.sent
+        )
+        found = by_partition(away, parents, self.graph.partitions)
+        return sum(self.remote.add(Away(*some)) for some in found), looked
+
+    def _message(self, rank: int, found: int, delegates: NDArray[np.uint32]) -> Message:
+        """For a rank. Head: vertices found, delegates, and partition and vertices of each part."""
+        places, parts = self.remote.pack(rank)
+        told, _ = packed(delegates, delegates, self.graph.delegates.count)
+        return [np.array([found, len(delegates), *places], np.int64), told, *parts]
+
+    def _receive(self, rank: int, level: int, message: Message) -> int:
+        """Enter what a rank sent; how much it found."""
+        head, delegates, *parts = message
+        found, count, *places = head.tolist()
+        told = unpacked(delegates, count, self.graph.delegates.count)
+        admit(told, self.graph.delegates.visited, self.graph.delegates.found)
+        self.remote.unpack(rank, level, places, parts)
+        return found
