@@ -36,7 +36,8 @@ class Exchanged(NamedTuple):
 
     delegate_bytes, normal_bytes: sent a search, on average. supersteps: the same. device_bytes: all
     that the rank holds that holds most. table_bytes: of all ranks' graphs by Table I of Pan,
-    Pearce, Owens; graph_bytes: as they stand on the devices.
+    Pearce, Owens; graph_bytes: as they stand on the devices. levels: what rank 0 did in the search
+    of median time.
     """
 
     delegate_bytes: float
@@ -46,6 +47,7 @@ class Exchanged(NamedTuple):
     device_bytes: int
     graph_bytes: int
     table_bytes: int
+    levels: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,10 @@ class BenchJob:
             searcher = _RankSearcher(device, prepared, search, communicator)
             searcher.warm_up(chosen[0])
             compiled = time.perf_counter()
-            runs, sent = _run_all(searcher, chosen, ids, communicator)
+            runs, sent, levels = _run_all(searcher, chosen, ids, communicator)
         finally:
             search.close()
-        exchanged = _exchanged(device, prepared, search, communicator, sent)
+        exchanged = _exchanged(device, prepared, search, communicator, sent, levels)
         vertices = prepared.rows.numbering.vertices
         facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
         threshold = prepared.threshold
@@ -170,9 +172,11 @@ class _RankSearcher:
 
 def _run_all(
     searcher: _RankSearcher, sources: Sequence[int], ids: Sequence[Any], communicator: Communicator
-) -> tuple[Runs, list[tuple[int, int, int]]]:
-    """The runs, and what this rank sent in each: delegates, normal vertices, supersteps."""
-    runs, sent = Runs([], [], []), []
+) -> tuple[Runs, list[tuple[int, int, int]], list[dict[str, Any]]]:
+    """The runs; what this rank sent in each: delegates, normal vertices, supersteps; and what it
+    did in that of median time.
+    """
+    runs, sent, every = Runs([], [], []), [], []
     for i, source in enumerate(sources):
         runs.seconds.append(searcher.search(source))
         violations, rows = searcher.check(source)
@@ -180,6 +184,7 @@ def _run_all(
             broken = {rule: count for rule, count in violations.count.items() if count}
             raise DelegraphError(f"the search from vertex {ids[i]} breaks rules {broken}")
         levels = searcher.gpu.levels()
+        every.append(levels)
         found = [level.normals + level.delegates for level in levels]
         together = np.sum([m[0] for m in _tell(communicator, *found)], axis=0)
         runs.rows.append(rows)
@@ -191,7 +196,11 @@ def _run_all(
                 len(levels),
             )
         )
-    return runs, sent
+    median = int(np.argsort(runs.seconds)[len(sources) // 2])
+    clocks = sum(level.clocks for level in every[median])
+    scale = runs.seconds[median] / max(1, clocks)
+    levels = [{**level._asdict(), "seconds": level.clocks * scale} for level in every[median]]
+    return runs, sent, levels
 
 
 def _exchanged(
@@ -200,6 +209,7 @@ def _exchanged(
     search: GpuRankSearch,
     communicator: Communicator,
     sent: list[tuple[int, int, int]],
+    levels: list[dict[str, Any]],
 ) -> Exchanged:
     delegates, normals, supersteps = np.mean(sent, axis=0).tolist()
     own = graph_bytes(prepared.rows)
@@ -221,6 +231,7 @@ def _exchanged(
         device_bytes=int(max(some[3] for some in told)),
         graph_bytes=int(sums[2]),
         table_bytes=table_bytes(n, d, ranks, int(sums[5]), int(sums[4])),
+        levels=levels,
     )
 
 

@@ -170,7 +170,7 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
     assert ran.json["ranks"] == 2
     assert ran.json["device"].startswith("2 x ")
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
-    ok("validate", tmp_path / "gpu", tmp_path / "graph.dg")
+    ok("validate", tmp_path / "graph.dg", tmp_path / "gpu")
 
 
 @pytest.mark.multi_gpu

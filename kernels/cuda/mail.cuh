@@ -11,10 +11,9 @@ __device__ inline u32 far_load(const u32 *address) { return *(const volatile u32
 // whole if `count` is at most `words`. The warps of the grid share the words.
 __device__ inline void write_mail(const u32 *visited, u32 *kept, bool keep, u32 words, u32 *bitmap,
                                   u32 *list, u32 *count) {
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = warp * CHUNK; base < words; base += warps * CHUNK) {
-    const u32 first = base + lane_id() * EACH_LANE;
+  const Sharing sharing = Sharing::of_grid();
+  for (u32 turn = 0; sharing.any(turn, words); turn++) {
+    const u32 first = sharing.first(turn);
     u32 fresh[EACH_LANE], was[EACH_LANE], own = 0;
     load_words(fresh, visited, first, words);
     load_words(was, kept, first, words);

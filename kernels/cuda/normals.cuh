@@ -16,11 +16,26 @@ struct PushNormals {
   u32 count;
   u32 examined;
 
-  __device__ void add(bool mine, u32 vertex) {
-    u32 adding = __ballot_sync(ALL, mine);
-    if (count + __popc(adding) > BUFFER) flush();
-    if (mine) buffer[count + __popc(adding & lanes_before())] = vertex - rank.name.normals;
-    count += __popc(adding);
+  // Each lane's vertices: those of its words of a bitmap, from word `first` on.
+  __device__ void add(u32 (&word)[EACH_LANE], u32 first) {
+    u32 own = 0;
+#pragma unroll
+    for (int i = 0; i < EACH_LANE; i++) own += __popc(word[i]);
+    const u32 through = warp_scan(own);
+    u32 place = count + through - own, left = __shfl_sync(ALL, through, 31);
+    while (left) {
+      const u32 taking = min(left, BUFFER - count);
+#pragma unroll
+      for (int i = 0; i < EACH_LANE; i++) {
+        for (; word[i] && place < BUFFER; word[i] &= word[i] - 1)
+          buffer[place++] = (first + i) * 32 + __ffs(word[i]) - 1 - rank.name.normals;
+      }
+      count += taking;
+      left -= taking;
+      if (count < BUFFER) break;
+      flush();
+      place -= BUFFER;  // of lanes whose turn has not come; the others have nothing left
+    }
   }
 
   __device__ void flush() {
@@ -73,22 +88,15 @@ template <class Offset, class Distance>
 __device__ __noinline__ u32 push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
                                          u32 *scratch) {
   PushNormals<Offset, Distance> push = {rank, visited, scratch, scratch + BUFFER, 0, 0};
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = rank.delegate_words + warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
-    const u32 first = base + lane_id() * EACH_LANE;
+  const Sharing sharing = Sharing::of_grid();
+  for (u32 turn = 0; sharing.any(turn, rank.own_words - rank.delegate_words); turn++) {
+    const u32 first = rank.delegate_words + sharing.first(turn);
     u32 own[EACH_LANE], with_nn[EACH_LANE];
     load_words(own, rank.frontier, first, rank.own_words);
     load_words(with_nn, rank.with_nn, first, rank.own_words);
 #pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) {
-      own[i] &= with_nn[i];
-      for (u32 open = __ballot_sync(ALL, own[i] != 0); open; open &= open - 1) {
-        int lane = __ffs(open) - 1;
-        u32 word = __shfl_sync(ALL, own[i], lane);
-        push.add(word >> lane_id() & 1, (base + lane * EACH_LANE + i) * 32 + lane_id());
-      }
-    }
+    for (int i = 0; i < EACH_LANE; i++) own[i] &= with_nn[i];
+    push.add(own, first);
   }
   if (push.count) push.flush();
   return push.examined;

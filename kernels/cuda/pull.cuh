@@ -65,7 +65,7 @@ struct Pull {
   }
 
   __device__ void reach(u32 place, u32 parent) {
-    search.distance[vertex_at(place)] = (Distance)level;
+    if (!Name::noted) search.distance[vertex_at(place)] = (Distance)level;
     search.parent[vertex_at(place)] = name(parent);
     atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
     tally.found++;
@@ -283,7 +283,7 @@ __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
       if (!has(before, target)) {
         tally.wasted++;
       } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
-        search.distance[vertex] = (Distance)level;
+        if (!Name::noted) search.distance[vertex] = (Distance)level;
         search.parent[vertex] = name(target);
         tally.found++;
       }

@@ -211,14 +211,13 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
   }
 }
 
-// Queue the vertices of a word of the frontier for each lane: words base, base + EACH_LANE, ...
-// Called by whole warps.
+// Queue the vertices of a word of the frontier for each lane. Called by whole warps.
 template <class Offset>
-__device__ inline void enqueue(const Graph<Offset> &graph, u32 base, u32 fresh,
+__device__ inline void enqueue(const Graph<Offset> &graph, u32 w, u32 fresh,
                                Enqueue<Offset> &queue) {
   for (u32 open = __ballot_sync(ALL, fresh != 0); open; open &= open - 1) {
     int lane = __ffs(open) - 1;
-    u32 vertex[1] = {(base + lane * EACH_LANE) * 32 + lane_id()};
+    u32 vertex[1] = {__shfl_sync(ALL, w, lane) * 32 + lane_id()};
     bool mine[1] = {__shfl_sync(ALL, fresh, lane) >> lane_id() & 1 && vertex[0] < graph.vertices};
     queue.add(mine, vertex);
   }
@@ -229,13 +228,13 @@ template <class Offset, class Distance>
 __device__ __noinline__ void gather_frontier(const Graph<Offset> &graph,
                                              const Rank<Offset, Distance> &rank,
                                              Enqueue<Offset> queue) {
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
+  const Sharing sharing = Sharing::of_grid();
+  for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
+    const u32 first = sharing.first(turn);
     u32 fresh[EACH_LANE];
-    load_words(fresh, rank.frontier, base + lane_id() * EACH_LANE, rank.own_words);
+    load_words(fresh, rank.frontier, first, rank.own_words);
 #pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) enqueue(graph, base + i, fresh[i], queue);
+    for (int i = 0; i < EACH_LANE; i++) enqueue(graph, first + i, fresh[i], queue);
   }
   if (queue.count) queue.flush();
 }
@@ -248,10 +247,9 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
                                        bool enqueueing, Enqueue<Offset> queue) {
   const Search<Offset, Distance> &search = rank.search;
   Tally tally = {};
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  for (u32 base = warp * CHUNK; base < rank.own_words; base += warps * CHUNK) {
-    const u32 first = base + lane_id() * EACH_LANE;
+  const Sharing sharing = Sharing::of_grid();
+  for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
+    const u32 first = sharing.first(turn);
     u32 now[EACH_LANE], fresh[EACH_LANE];
     load_words(now, search.visited[0], first, rank.own_words);
     load_words(fresh, search.visited[1], first, rank.own_words);
@@ -274,12 +272,13 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
     for (int i = 0; i < EACH_LANE; i++) {
       for (u32 open = __ballot_sync(ALL, fresh[i] != 0); open; open &= open - 1) {
         int lane = __ffs(open) - 1;
+        u32 w = __shfl_sync(ALL, first + i, lane);
         if (__shfl_sync(ALL, fresh[i], lane) >> lane_id() & 1)
-          search.distance[(base + lane * EACH_LANE + i) * 32 + lane_id()] = (Distance)level;
+          search.distance[w * 32 + lane_id()] = (Distance)level;
       }
       if (enqueueing &&
           __shfl_sync(ALL, QUEUED_VERTICES(__ldcg(queue.queued)), 0) <= search.enqueue_edges)
-        enqueue(graph, base + i, fresh[i], queue);
+        enqueue(graph, first + i, fresh[i], queue);
     }
   }
   if (queue.count) queue.flush();

@@ -105,8 +105,10 @@ struct Search {
   float push_cost;    // of an edge, where looking at an entry in a pull costs 1
 };
 
-// What a vertex is called as a parent: by default what the graph's rows call it.
+// What a vertex is called as a parent: by default what the graph's rows call it. noted: whether
+// distances are left to a pass after the level.
 struct Unchanged {
+  static const bool noted = false;
   __device__ u32 operator()(u32 vertex) const { return vertex; }
 };
 
