@@ -17,6 +17,7 @@ from ..kernels.gpu_rank_check import RankChecker
 from ..kernels.rank_rows import RankRows
 from ..kernels.team import Team
 from ..partition.errors import DelegraphError, InputError
+from ..partition.layout import table_1_bytes
 from .bench import BenchReport, Runs
 from .cluster import ClusterOptions, open_cluster
 from .communicator import Communicator
@@ -230,18 +231,9 @@ def _exchanged(
         direct=search.direct,
         device_bytes=int(max(some[3] for some in told)),
         graph_bytes=int(sums[2]),
-        table_bytes=table_bytes(n, d, ranks, int(sums[5]), int(sums[4])),
+        table_bytes=table_1_bytes(n, d, ranks, int(sums[5]), int(sums[4])),
         levels=levels,
     )
-
-
-def table_bytes(vertices: int, delegates: int, partitions: int, entries: int, nn: int) -> int:
-    """Of a graph in the delegate layout, all partitions together: 8n + 8dP + 4m + 4|Enn|.
-
-    entries: m, edges in both directions. Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU
-    Cluster, Table I.
-    """
-    return 8 * vertices + 8 * delegates * partitions + 4 * entries + 4 * nn
 
 
 def graph_bytes(rows: RankRows) -> int:

@@ -13,22 +13,32 @@ from ..partition.arrow import as_numpy
 from ..partition.edges import EdgeList, open_edges
 from ..partition.errors import InputError
 from ..partition.grid import Grid
-from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions
+from ..partition.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ..partition.memory import format_bytes
 from ..partition.outputs import is_store
 from ..partition.store import Store, open_store
 from .metrics import SuperstepRecord
 from .plan import Plan
 from .rank_bench import ScalingRow
+from .rank_projection import project
 from .result import Result, open_result
 
 Document = dict[str, Any]
 
 
-def describe(path: str | Path, src: str = "src", dst: str = "dst") -> Document:
-    """What there is to know about an edge list, a store or a result, without searching it."""
+def describe(
+    path: str | Path, src: str = "src", dst: str = "dst", ranks: int | None = None
+) -> Document:
+    """What there is to know about an edge list, a store or a result, without searching it.
+
+    ranks: of a store also what so many would hold and send (rank_projection.py).
+    """
     if is_store(path):
-        return store_document(open_store(path))
+        store = open_store(path)
+        projected = {"projection": project(store, ranks)} if ranks else {}
+        return {**store_document(store), **projected}
+    if ranks:
+        raise InputError(f"{path} is no store: only of a store is it known what ranks would hold")
     try:
         return result_document(open_result(path))
     except InputError:  # no result: an edge list, or the reason why it is none of the three
@@ -65,10 +75,9 @@ def store_document(store: Store) -> Document:
         "subgraph_bytes": sum(
             record.bytes for name, record in store.files.items() if name.startswith("partition-")
         ),
-        "table_1_bytes": 8 * info.vertices
-        + 8 * info.delegates * info.partitions
-        + 4 * entries
-        + 4 * info.subgraph_edges["nn"],
+        "table_1_bytes": table_1_bytes(
+            info.vertices, info.delegates, info.partitions, entries, info.subgraph_edges["nn"]
+        ),
         "edge_list_bytes": 16 * entries,
     }
 
@@ -219,7 +228,30 @@ def _store_lines(document: Document) -> str:
         low, high = (0, 0) if bucket == 0 else (1 << (bucket - 1), (1 << bucket) - 1)
         name = f"{low:,}" if low == high else f"{low:,}-{high:,}"
         rows.append((f"  {name}", f"{count:,}"))
-    return _table(rows)
+    told = _table(rows)
+    return told + _projection_lines(document["projection"]) if "projection" in document else told
+
+
+def _projection_lines(projection: Document) -> str:
+    """Tables of what ranks would hold and send."""
+    names = list(projection["ranks"][0]["edges"])
+    head = "".join(f"{name:>16}" for name in names)
+    lines = ["", "", f"{'rank':<6}{'vertices':>14}{head}{'bytes':>16}{'by Table I':>16}"]
+    for rank, held in enumerate(projection["ranks"]):
+        edges = "".join(f"{held['edges'][name]:>16,}" for name in names)
+        of_table = f"{held['table_1_bytes']:>16,}" if "dd" in names else ""
+        lines.append(f"{rank:<6}{held['vertices']:>14,}{edges}{held['bytes']:>16,}{of_table}")
+    lines += [
+        "",
+        f"{'bytes sent':<12}{'at most a superstep':>20}{'(a pull)':>16}{'papers: a superstep':>22}"
+        f"{'a search':>18}",
+    ]
+    for layout, sent in projection["bytes_sent"].items():
+        line = f"{layout:<12}{sent['push_superstep']:>20,.0f}{sent['pull_superstep']:>16,.0f}"
+        superstep = sent["paper_superstep"]
+        line += f"{'-' if superstep is None else f'{superstep:,.0f}':>22}"
+        lines.append(f"{line}{sent['paper_search']:>18,.0f}")
+    return "\n".join(lines)
 
 
 def _result_lines(document: Document) -> str:

@@ -97,6 +97,31 @@ def test_record_schema_is_documented():
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
 
 
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
+    """What a search by as many workers sent keeps within it."""
+    store = tmp_path / "graph.dg"
+    src, dst = random_edges(1, 3000, 20_000)
+    ok("build", edge_list(src, dst), "-o", store, "--partitions", 4, "--layout", layout)
+    document = ok("info", store, "--ranks", 3, "--json").json
+    ranks, sent = document["projection"]["ranks"], document["projection"]["bytes_sent"]
+    assert [rank["partitions"] for rank in ranks] == [[0, 3], [1], [2]]
+    assert sum(rank["vertices"] for rank in ranks) == document["vertices"]
+    for name, count in document["subgraph_edges"].items():
+        assert sum(rank["edges"].get(name, 0) for rank in ranks) == count
+    assert set(sent) == {"delegate", "2d", "1d"} - ({"delegate"} if layout != "delegate" else set())
+    assert layout in ok("info", store, "--ranks", 3).out
+
+    ran = ok("bfs", store, "--source", src[0], "-o", tmp_path / "out", "--workers", 3, "--json")
+    most = max(sent[layout]["push_superstep"], sent[layout]["pull_superstep"])
+    for step in ran.json["supersteps"]:
+        told = {kind: count for kind, count in step["bytes_sent"].items() if kind != "control"}
+        assert sum(told.values()) <= most + 8 * 4 * 4 * len(told)  # bitmaps are of whole words
+
+    assert delegraph("info", store, "--ranks", 5).code == 2
+    assert delegraph("info", edge_list(src, dst), "--ranks", 2).code == 2
+
+
 def test_info_of_everything(ok, edge_list, tmp_path):
     src, dst = random_edges(1, 300, 4000)
     edges = edge_list(src, dst)
