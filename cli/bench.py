@@ -75,8 +75,10 @@ def bench(
 
     cluster = ClusterOptions(workers, scheduler, scheduler_file)
     if cluster.any:
-        if device == "cpu":
-            raise InputError("a graph is generated and searched at once on GPUs only")
+        if device not in ("auto", "cuda"):
+            raise InputError(
+                f"workers generate and search a graph on a GPU each: leave out --device {device}"
+            )
         with options.ProgressLine(quiet) as progress:
             rows = bench_across(
                 graph,

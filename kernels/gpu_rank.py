@@ -91,6 +91,7 @@ BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
 _LEAST_QUEUED = 1 << 16
 _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
+_NOT_READY = 600  # cudaErrorNotReady
 _SPIN_SECONDS = 0.002
 _LOOK_SECONDS = 1e-4
 
@@ -159,7 +160,9 @@ class GpuRankSearch:
             kind = graph.forward.offsets.dtype
             self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
-            self._control = cupy.zeros(CONTROL.itemsize, np.uint8)
+            control = np.zeros(1, CONTROL)
+            control["superstep"] = 1  # what nobody has told yet
+            self._control = cupy.asarray(control.view(np.uint8))
             self._levels = cupy.zeros(LEVELS * LEVEL.itemsize, np.uint8)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
             self._stop = self.device.pinned(1, np.uint32)
@@ -337,8 +340,8 @@ class GpuRankSearch:
         return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
 
     @property
-    def shared_bytes(self) -> int:
-        """On the device, beside what its pool holds."""
+    def peer_bytes(self) -> int:
+        """What others read, on the device beside what its pool holds."""
         return self._memory.size
 
     def levels(self) -> list[RankLevel]:
@@ -361,14 +364,20 @@ class GpuRankSearch:
         self._ended.record()
         spinning = time.monotonic() + _SPIN_SECONDS
         try:
-            while not self._ended.done:
+            # (The event's ``done`` would take a kernel that failed for one that runs.)
+            runtime = self.device.cupy.cuda.runtime
+            while (status := runtime.eventQuery(self._ended.ptr)) == _NOT_READY:
                 if time.monotonic() > spinning:
                     self.check()
                     time.sleep(_LOOK_SECONDS)
+            if status:
+                self._ended.synchronize()  # raises what went wrong
         except BaseException:
             self._stop[0] = 1
-            self._ended.synchronize()
-            self._stop[0] = 0
+            try:
+                self._ended.synchronize()
+            finally:
+                self._stop[0] = 0
             raise
 
     def _start(self) -> None:

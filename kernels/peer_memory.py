@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .device import Device
+from .device import Device, DeviceMemoryError
 from .device_graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
 """What a communicator's ``exchange`` does: a message for each rank, and what each sent."""
 
 _COPY = 4  # cudaMemcpyDefault
+_ENABLED_ALREADY = 704  # cudaErrorPeerAccessAlreadyEnabled
 _MACHINE = 36  # bytes that name it, before those that name the device
 
 
@@ -28,6 +28,14 @@ class PeerMemory:
         self._maps: list[int] = []
         self.size = max(size, 256)
         with device.use() as cupy:
+            pool = cupy.get_default_memory_pool()
+            pool.free_all_blocks()  # what it keeps for later is no use to others
+            limit = pool.get_limit()
+            if limit and pool.total_bytes() + self.size > limit:
+                raise DeviceMemoryError(
+                    f"{self.size:,} bytes that other ranks read do not fit beside "
+                    f"{pool.total_bytes():,} on {device}, where {limit:,} may be held"
+                )
             self._start = cupy.cuda.MemoryPointer(cupy.cuda.Memory(self.size), 0)
             cupy.cuda.runtime.memset(self.address, 0, self.size)
 
@@ -47,18 +55,29 @@ class PeerMemory:
         with self._device.use() as cupy:
             facts = np.array([os.getpid(), self._device.number, self.address], np.int64)
             place = np.frombuffer(_place(cupy), np.uint8)
-            handle = np.frombuffer(cupy.cuda.runtime.ipcGetMemHandle(self.address), np.uint8)
-            told = exchange([[facts, place, handle]] * ranks)
+            told = exchange([[facts, place, self._handle()]] * ranks)
             places = [message[1].tobytes() for message in told]
             machines = {some[:_MACHINE] for some in places}
             bases = None
-            if len(set(places)) == ranks and len(machines) == 1:
-                bases = self._map(told, rank)
-            answers = exchange([[np.array([bases is not None])]] * ranks)
+            try:
+                if len(set(places)) == ranks and len(machines) == 1:
+                    bases = self._map(told, rank)
+                answers = exchange([[np.array([bases is not None])]] * ranks)
+            except BaseException:
+                self.close()
+                raise
             if all(bool(answer[0][0]) for answer in answers):
                 return bases
             self.close()
             return None
+
+    def _handle(self) -> NDArray[np.uint8]:
+        """For other processes; nothing, where the system has no such handles."""
+        runtime = self._device.cupy.cuda.runtime
+        try:
+            return np.frombuffer(runtime.ipcGetMemHandle(self.address), np.uint8)
+        except runtime.CUDARuntimeError:
+            return np.empty(0, np.uint8)
 
     def close(self) -> None:
         """Forget the others' memory. They may have been faster: nothing may read ours any more."""
@@ -75,9 +94,10 @@ class PeerMemory:
                 if peer != rank and process == os.getpid():
                     if not runtime.deviceCanAccessPeer(self._device.number, device):
                         return None
-                    with contextlib.suppress(runtime.CUDARuntimeError):  # enabled already
-                        runtime.deviceEnablePeerAccess(device)
+                    _enable_access(runtime, device)
                 elif peer != rank:
+                    if not len(handle):
+                        return None
                     address = runtime.ipcOpenMemHandle(handle.tobytes())
                     self._maps.append(address)
             except runtime.CUDARuntimeError:
@@ -116,15 +136,25 @@ def all_to_all(
                 came[at : at + len(message[0])].set(message[0])
                 at += len(message[0])
             return came
-        at = came.data.ptr
-        for peer, count in enumerate(counts):
-            from_there = bases[peer] + theirs[peer][rank] * size
-            cupy.cuda.runtime.memcpy(at, from_there, count * size, _COPY)
-            at += count * size
-        cupy.cuda.Device().synchronize()
-        memory.close()
+        try:
+            at = came.data.ptr
+            for peer, count in enumerate(counts):
+                from_there = bases[peer] + theirs[peer][rank] * size
+                cupy.cuda.runtime.memcpy(at, from_there, count * size, _COPY)
+                at += count * size
+            cupy.cuda.Device().synchronize()
+        finally:
+            memory.close()
         exchange([[] for _ in range(ranks)])  # nobody lets go of what another one still reads
     return came
+
+
+def _enable_access(runtime: Any, device: int) -> None:
+    try:
+        runtime.deviceEnablePeerAccess(device)
+    except runtime.CUDARuntimeError as error:
+        if error.status != _ENABLED_ALREADY:
+            raise
 
 
 def _place(cupy: Any) -> bytes:

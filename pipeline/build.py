@@ -70,6 +70,8 @@ class Resources:
             if limit is not None and limit < 1:
                 raise InputError(f"the memory limit must be positive, not {limit}")
         check_choice(self.device)
+        if self.device == "cpu" and self.device_memory_limit is not None:
+            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
         if self.device.startswith("cuda:") and self.cluster.any:
             raise InputError(
                 f"workers have a device each: say --device cuda, not {self.device}, or leave out "

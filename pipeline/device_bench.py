@@ -108,11 +108,11 @@ def report_of(measured: Measured, device: Device | str, threads: int, seed: int)
     )
 
 
-def make_edges(recipe: Recipe, device: Device) -> list[Columns]:
-    """All rows of a graph, made on the device, piece by piece."""
-    starts = range(0, recipe.candidates, _PIECE)
-    ends = [min(first + _PIECE, recipe.candidates) for first in starts]
-    return [recipe.rows_on(device, *piece) for piece in zip(starts, ends, strict=True)]
+def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) -> list[Columns]:
+    """All rows of a graph, or a rank's share of them, made on the device piece by piece."""
+    begin, end = (recipe.candidates * at // ranks for at in (rank, rank + 1))
+    starts = range(begin, end, _PIECE)
+    return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
 
 
 def draw_ranks(

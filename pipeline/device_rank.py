@@ -9,15 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.device import Device, DeviceMemoryError
-from ..kernels.device_graph import NEXT
+from ..kernels.device_graph import MOST_SHORT, NEXT
 from ..kernels.gpu_rank import ARRIVAL, GpuRankSearch, RankLevel
 from ..kernels.gpu_rank import LEVEL as LEVEL_RECORD
 from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
 from ..kernels.graph import UNREACHED
-from ..kernels.rank_rows import ALIGNED, RankNumbering, RankRows, RankRowsMaker, aligned
+from ..kernels.rank_rows import (
+    ALIGNED,
+    MOST_NUMBERS,
+    RankNumbering,
+    RankRows,
+    RankRowsMaker,
+    aligned,
+)
 from ..kernels.team import Team
 from ..partition.files import read_array_into
-from ..partition.layout import kept_subgraphs
+from ..partition.layout import ends_of, kept_subgraphs
 from ..partition.memory import format_bytes
 from ..partition.store import Store
 from .communicator import Communicator, Message
@@ -45,7 +52,14 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
     own = numbering.first_normal + aligned(normals)
     ghosts = min(nn // 4, info.vertices - normals) + ranks * ALIGNED
     offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)
-    stored_offsets = 8 * (4 * info.delegates + 3 * normals)
+    kinds = 4 if info.directed else 2  # of subgraphs with a row for each delegate
+    parts = numbering.parts(rank)
+    stored_offsets = 8 * (kinds * info.delegates * parts + 3 * (normals + info.delegates + parts))
+    if nn // 4 >= MOST_SHORT or own + ghosts > MOST_NUMBERS:
+        raise DeviceMemoryError(
+            f"rank {rank} of {ranks} has {nn // 4:,} edges between normal vertices and would know "
+            f"up to {own + ghosts:,} vertices: too many for a device"
+        )
     columns = 4 * (1 + NEXT) * own
     state = own * (1 + 4) + 4 * (own + ghosts) + (own + ghosts) // 2 + own // 8
     # A ghost's number stands with its owner, too; a bitmap of all vertices while they are numbered.
@@ -93,7 +107,9 @@ def load(
     info, numbering = store.info, numbering_of(store, ranks)
     maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
     # Hubs first: a row's delegates come before its normal vertices.
-    names = sorted(kept_subgraphs(info.grid, info.directed), key=_targets_are_normal)
+    names = sorted(
+        kept_subgraphs(info.grid, info.directed), key=lambda name: ends_of(name)[1] == "n"
+    )
     parts = range(rank, info.partitions, ranks)
     places = [(p, name) for name in names for p in parts]
     for p, name in places:
@@ -112,10 +128,6 @@ def load(
             begin += len(shard)
         maker.end(p, name)
     return maker.finish(None if numbering.hubs_first else store.delegates(team))
-
-
-def _targets_are_normal(name: str) -> bool:
-    return (name[-2] if name.startswith("reverse-") else name[-1]) == "n"
 
 
 def number_of(rows: RankRows, source: int, delegates: NDArray[np.uint32]) -> int | None:
@@ -138,7 +150,8 @@ def finish(
     """
     rows, numbering = search.rows, search.rows.numbering
     ranks, rank = communicator.size, communicator.rank
-    distance, parent = search.distance.get(), search.parent[: rows.own_numbers].get()
+    with search.device.use():
+        distance, parent = search.distance.get(), search.parent[: rows.own_numbers].get()
     if distance.dtype == np.uint8:
         unreached = distance == 255
         distance = distance.astype(np.int32)
@@ -162,7 +175,6 @@ def finish(
         together[:, 1] = counts[:, 1]  # delegates: all ranks have them
         save_delegates(folder, distance[: numbering.delegates], parents)
         records = list(_records(levels, together, search.seconds(), ranks))
-    communicator.exchange([nothing] * ranks)  # nobody leaves before all have what was sent to them
     return records
 
 

@@ -21,11 +21,11 @@ from ..partition.layout import table_1_bytes
 from .bench import BenchReport, Runs
 from .cluster import ClusterOptions, open_cluster
 from .communicator import Communicator
-from .device_bench import Measured, draw_ranks, facts_of, measure, report_of
+from .device_bench import Measured, draw_ranks, facts_of, make_edges, measure, report_of
 from .devices import has_device_each
 from .execute import Progress
 from .generate import Recipe
-from .rank_prepare import Prepared, make_slice, prepare
+from .rank_prepare import Prepared, prepare
 from .ranks import lease, run_on_workers, stop, workers_of
 from .search_run import TIMEOUT_SECONDS
 
@@ -78,27 +78,28 @@ class BenchJob:
     def get_ready(self, rank: int, size: int) -> int:
         device = open_device(0, self.device_limit)
         gpu_prepare.warm_up(device, self.recipe.candidates, False)
-        return 4 * 9 * self.recipe.domain // size
+        return 0  # what is generated stands on the devices
 
     def run(
         self, communicator: Communicator, team: Team
     ) -> tuple[Measured, Exchanged | None] | None:
         device = open_device(0, self.device_limit)
-        if communicator.size == 1:
+        if communicator.size == 1:  # nothing to separate for: no threshold
             return measure(self.recipe, self.sources, self.seed, device), None
         rank = communicator.rank
         with device.use() as cupy:
-            blocks = make_slice(self.recipe, device, rank, communicator.size)
+            blocks = make_edges(self.recipe, device, rank, communicator.size)
             cupy.cuda.Device().synchronize()
             communicator.exchange([[] for _ in range(communicator.size)])
             began = time.perf_counter()
             prepared = prepare(device, blocks, self.recipe.domain, communicator, self.threshold)
             cupy.get_default_memory_pool().free_all_blocks()
             search = GpuRankSearch(device, prepared.rows, communicator.check)
-            search.connect(communicator.exchange)
-            cupy.cuda.Device().synchronize()
-            done = time.perf_counter()
         try:
+            search.connect(communicator.exchange)
+            with device.use() as cupy:
+                cupy.cuda.Device().synchronize()
+            done = time.perf_counter()
             with_edges = _with_edges(prepared)
             used = sum(m[0].tolist()[0] for m in _tell(communicator, with_edges))
             chosen, ids = draw_ranks(prepared.id_of_rank, used, self.sources, self.seed, device)
@@ -108,6 +109,7 @@ class BenchJob:
             runs, sent, levels = _run_all(searcher, chosen, ids, communicator)
         finally:
             search.close()
+        communicator.exchange([[] for _ in range(communicator.size)])  # all have closed
         exchanged = _exchanged(device, prepared, search, communicator, sent, levels)
         vertices = prepared.rows.numbering.vertices
         facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
@@ -215,7 +217,7 @@ def _exchanged(
     delegates, normals, supersteps = np.mean(sent, axis=0).tolist()
     own = graph_bytes(prepared.rows)
     pool = device.cupy.get_default_memory_pool()
-    held = pool.used_bytes() + search.shared_bytes
+    held = pool.used_bytes() + search.peer_bytes
     nn, entries = prepared.entries["nn"], sum(prepared.entries.values())
     told = [m[0].tolist() for m in _tell(communicator, delegates, normals, own, held, nn, entries)]
     sums = np.sum(told, axis=0).tolist()
@@ -303,6 +305,8 @@ def bench_on_workers(
             except BaseException:
                 stop(cluster.client, workers[:ranks])
                 raise
+            if len(ended.results) != ranks:  # done again on those that were left
+                raise DelegraphError(ended.notes[-1])
             measured, exchanged = ended.results[0]
             report = report_of(measured, str(ended.devices), threads, seed)
             rate = report["gteps"]["median"] / ranks
@@ -333,4 +337,4 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
 
 
 def _enough(ranks: int, baseline: int, need: int) -> None:
-    """What is generated stands on the devices."""
+    """Of the hosts nothing is asked."""

@@ -52,7 +52,10 @@ class RankJob(Protocol):
         ...
 
     def get_ready(self, rank: int, size: int) -> int:
-        """Compile; bytes that the rank takes on its host. DeviceMemoryError: no room for it."""
+        """Bytes that the rank takes on its host; compiles what others should not wait for.
+
+        DeviceMemoryError: no room for it.
+        """
         ...
 
     def run(self, communicator: Communicator, team: Team) -> Any: ...
@@ -129,13 +132,15 @@ class SearchJob:
         rows = device_rank.load(store, device, *place, team, room, communicator.check)
         gpu = GpuRankSearch(device, rows, communicator.check)
         gpu.warm_up()
-        gpu.connect(communicator.exchange)
         try:
+            gpu.connect(communicator.exchange)
             number = device_rank.number_of(rows, self.source, store.delegates(team))
             gpu.run(number, self.max_depth)
-            return device_rank.finish(gpu, communicator, self.place)
+            supersteps = device_rank.finish(gpu, communicator, self.place)
         finally:
             gpu.close()
+        communicator.exchange([[] for _ in range(communicator.size)])  # all have closed
+        return supersteps
 
     def _open_device(self) -> Device:
         return open_device(0, self.device_limit)

@@ -7,6 +7,7 @@ partition a rank, delegates as in a store.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +23,9 @@ from ..kernels.rank_rows import RankNumbering, RankRows, RankRowsMaker
 from ..partition.layout import local_rows
 from ..partition.order import Threshold, VertexOrder, choose_threshold
 from .communicator import Communicator
-from .generate import Recipe
 
 NN_SHARE = 0.001
 """Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
-
-_PIECE = 1 << 28  # rows generated at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 
 
@@ -46,13 +44,6 @@ class Prepared(NamedTuple):
     edges: int
     input_rows: int
     entries: dict[str, int]
-
-
-def make_slice(recipe: Recipe, device: Device, rank: int, ranks: int) -> list[Columns]:
-    """This rank's share of the rows, made piece by piece."""
-    begin, end = (recipe.candidates * at // ranks for at in (rank, rank + 1))
-    starts = range(begin, end, _PIECE)
-    return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
 
 
 def prepare(
@@ -102,21 +93,22 @@ def _rank_vertices(
     """The same on every rank."""
     cupy = device.cupy
     found = gpu_prepare.count_degrees(device, blocks, domain, rows, directed=False)
-    degree = _add_up(device, found.degree, communicator)
-    looped = _add_up(device, found.looped, communicator)
-    cupy.minimum(looped, 1, out=looped)
+    degree = _combine(device, found.degree, communicator, cupy.sum)
+    looped = _combine(device, found.looped, communicator, cupy.max)
     return gpu_prepare.rank_vertices(device, Degrees(degree, None, looped, found.loops))
 
 
-def _add_up(device: Device, values: Array, communicator: Communicator) -> Array:
-    """The sum of all ranks' arrays: a rank adds its part of all of them, then all gather these."""
+def _combine(
+    device: Device, values: Array, communicator: Communicator, how: Callable[..., Array]
+) -> Array:
+    """The sum, or so, of all ranks' arrays: a rank makes its part of it, then all gather these."""
     ranks, rank = communicator.size, communicator.rank
     starts = [len(values) * r // ranks for r in range(ranks + 1)]
     memory = PeerMemory(device, values.nbytes)
     memory.array(0, len(values), values.dtype)[:] = values
     parts = all_to_all(device, memory, starts, values.dtype, communicator.exchange, rank)
     length = starts[rank + 1] - starts[rank]
-    summed = parts.reshape(ranks, length).sum(axis=0, dtype=values.dtype)
+    summed = how(parts.reshape(ranks, length), axis=0).astype(values.dtype)
     del parts
     memory = PeerMemory(device, ranks * summed.nbytes)
     every = memory.array(0, ranks * length, values.dtype).reshape(ranks, length)
