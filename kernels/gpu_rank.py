@@ -21,7 +21,6 @@ from .gpu_search import _LEVELS as LEVELS
 from .gpu_search import (
     _MOST_QUEUED,
     _WIDE,
-    COUNTERS,
     DONE,
     GRAPH,
     MORE,
@@ -33,58 +32,7 @@ from .gpu_search import (
 from .graph import UNREACHED
 from .peer_memory import Exchange, PeerMemory
 from .rank_rows import RankRows
-
-NAME = np.dtype(
-    [
-        ("delegates", "u8"),
-        *((name, "u4") for name in ("normals", "skipped", "parts", "partitions", "ranks", "rank")),
-    ],
-    align=True,
-)
-ARRIVAL = np.dtype(
-    [("superstep", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "unused"))],
-    align=True,
-)
-PEER = np.dtype(
-    [
-        ("mail", "u8", 2),
-        *((name, "u8") for name in ("parent", "vertex", "wanted", "arrivals")),
-        *((name, "u4") for name in ("ghosts_at", "ghost_words", "all_ghost_words")),
-        *((name, "u4") for name in ("own_ghosts_at", "own_ghost_words")),
-    ],
-    align=True,
-)
-CONTROL = np.dtype(
-    [
-        ("arrived", "u8"),
-        ("visits", COUNTERS, 2),
-        ("noted", COUNTERS, 2),
-        *((name, "u8") for name in ("superstep", "forward", "unvisited_edges", "pull_bound")),
-        *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
-        *((name, "u4") for name in ("queued", "step", "enqueueing", "going", "unused")),
-    ],
-    align=True,
-)
-LEVEL = np.dtype(
-    [
-        *((name, "u8") for name in ("examined", "clocks", "delegate_bytes", "normal_bytes")),
-        *((name, "u4") for name in ("normals", "delegates", "pulled", "unused")),
-    ],
-    align=True,
-)
-RANK = np.dtype(
-    [
-        ("search", SEARCH),
-        ("name", NAME),
-        *((name, "u8") for name in ("nn_offsets", "nn_targets", "with_nn", "frontier")),
-        *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
-        ("mail", "u8", 2),
-        *((name, "u8") for name in ("sent", "stop")),
-        *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
-        *((name, "u4") for name in ("ghost_words", "stage", "hosted")),
-    ],
-    align=True,
-)
+from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
 BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage

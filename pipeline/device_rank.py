@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.device_graph import MOST_SHORT, NEXT
-from ..kernels.gpu_rank import ARRIVAL, GpuRankSearch, RankLevel
-from ..kernels.gpu_rank import LEVEL as LEVEL_RECORD
 from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
+from ..kernels.gpu_rank import GpuRankSearch, RankLevel
 from ..kernels.graph import UNREACHED
 from ..kernels.rank_rows import (
     ALIGNED,
@@ -22,6 +21,8 @@ from ..kernels.rank_rows import (
     RankRowsMaker,
     aligned,
 )
+from ..kernels.rank_structures import ARRIVAL
+from ..kernels.rank_structures import LEVEL as LEVEL_RECORD
 from ..kernels.team import Team
 from ..partition.files import read_array_into
 from ..partition.layout import ends_of, kept_subgraphs

@@ -18,6 +18,7 @@ from delegraph.kernels import (
     gpu_rank_check,
     gpu_search,
     rank_rows,
+    rank_structures,
 )
 
 OFFSETS = ("u32", "u64")
@@ -41,7 +42,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "rank_search.cu": [
             f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
-            for offset, distance, tiered in itertools.product(OFFSETS, DISTANCES, BOOLS)
+            for offset, distance, tiered in (
+                itertools.product(OFFSETS, DISTANCES, BOOLS)
+                if architecture >= 90
+                else zip(OFFSETS, DISTANCES, BOOLS, strict=True)
+            )
         ],
         "rank_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
@@ -114,12 +119,12 @@ STRUCTURES = [
     ("wide_search.cu", "LevelRecord", gpu_search.LEVEL),
     ("wide_search.cu", "Targets", device_graph.TARGETS),
     ("narrow_search.cu", "Padded", gpu_search.PADDED),
-    ("rank_search.cu", "Rank<u64, int>", gpu_rank.RANK),
-    ("rank_search.cu", "GlobalName", gpu_rank.NAME),
-    ("rank_search.cu", "Peer", gpu_rank.PEER),
-    ("rank_search.cu", "Arrival", gpu_rank.ARRIVAL),
-    ("rank_search.cu", "RankControl", gpu_rank.CONTROL),
-    ("rank_search.cu", "RankLevel", gpu_rank.LEVEL),
+    ("rank_search.cu", "Rank<u64, int>", rank_structures.RANK),
+    ("rank_search.cu", "GlobalName", rank_structures.NAME),
+    ("rank_search.cu", "Peer", rank_structures.PEER),
+    ("rank_search.cu", "Arrival", rank_structures.ARRIVAL),
+    ("rank_search.cu", "RankControl", rank_structures.CONTROL),
+    ("rank_search.cu", "RankLevel", rank_structures.LEVEL),
     ("rank_rows.cu", "Owner", rank_rows._OWNER),
     ("rank_rows.cu", "Ranks", rank_rows._RANKS),
     ("check.cu", "Claim<int>", gpu_check._CLAIM),

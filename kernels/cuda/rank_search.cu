@@ -7,10 +7,10 @@
 // it from each other's memory. Then every rank notes what is new, its own finds and the others'.
 // Where memory cannot be read so, the launch ends with the mail, and the host carries it.
 #include "direction.cuh"
-#include "mail.cuh"
 #include "normals.cuh"
 #include "passes.cuh"
 #include "push.cuh"
+#include "rank_passes.cuh"
 
 #define STOP_LOOKS 64  // at the others between two at `stop`
 #define FEW_EDGES 65536  // that a push follows and queues what it finds
@@ -98,27 +98,6 @@ struct Standing {
   }
 };
 
-// A search that begins: nothing but its source is visited, where this rank has it.
-template <class Offset, class Distance>
-__device__ void begin_rank(const Rank<Offset, Distance> &rank) {
-  const Search<Offset, Distance> &search = rank.search;
-  u32 words = rank.own_words + rank.ghost_words;
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) {
-    search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
-    search.visited[1][i] = 0;
-  }
-  // Of a delegate that others find, nobody else knows the parent.
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words * 8;
-       i += gridDim.x * blockDim.x)
-    ((uint4 *)search.parent)[i] = uint4{NONE, NONE, NONE, NONE};
-  if (blockIdx.x) return;
-  for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
-  if (threadIdx.x == 0) {
-    if (search.source != NONE) search.parent[search.source] = NONE;
-    for (int i = 0; i < 2; i++) rank.control->visits[i] = rank.control->noted[i] = Counters{};
-  }
-}
-
 // Tell the others that the mail is written, and wait for theirs. Called by block 0.
 template <class Offset, class Distance>
 __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here) {
@@ -158,131 +137,6 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here) {
     here.normal_bytes = bytes;
     rank.control->going = stopped ? STOP : anything ? GO : LAST;
   }
-}
-
-// Enter what the others have found.
-template <class Offset, class Distance>
-__device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 parity) {
-  u32 *parent = rank.search.parent;
-  u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
-  for (u32 i = 1; i < rank.ranks; i++) {
-    const u32 sender = (rank.rank + i) % rank.ranks;  // not all read from one
-    const Peer &peer = rank.peers[sender];
-    const Arrival &arrival = rank.arrivals[2 * sender + parity];
-    const u32 delegates = far_load(&arrival.delegates), ghosts = far_load(&arrival.ghosts);
-    const u32 *mail = peer.mail[parity];
-    if (delegates > rank.delegate_words) {
-      for (u32 w = thread; w < rank.delegate_words; w += threads) {
-        u32 theirs = far_load(mail + w);
-        if (theirs) atomicOr(&visited[w], theirs);
-      }
-    } else {
-      for (u32 k = thread; k < delegates; k += threads) {
-        u32 vertex = far_load(mail + rank.delegate_words + k);
-        if (!has(visited, vertex)) atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
-      }
-    }
-    if (!ghosts) continue;
-    mail += 2 * rank.delegate_words + peer.ghosts_at;
-    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE]) {
-      u32 vertex[AT_ONCE], found[AT_ONCE];
-      bool fresh[AT_ONCE];
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++)
-        fresh[k] = mine[k] && !bit_of(word_of(visited, vertex[k]), vertex[k]);
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) {
-        u32 bit = 1u << (vertex[k] & 31);
-        if (fresh[k]) fresh[k] = !(atomicOr(&visited[vertex[k] >> 5], bit) & bit);
-      }
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++)
-        found[k] = fresh[k] && peer.parent ? far_load(peer.parent + ghost[k]) : NONE;
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) {
-        if (!fresh[k]) continue;
-        parent[vertex[k]] = found[k];
-        if (!peer.parent) atomicOr(&peer.wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
-      }
-    };
-    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, take);
-  }
-}
-
-// Queue the vertices of a word of the frontier for each lane. Called by whole warps.
-template <class Offset>
-__device__ inline void enqueue(const Graph<Offset> &graph, u32 w, u32 fresh,
-                               Enqueue<Offset> &queue) {
-  for (u32 open = __ballot_sync(ALL, fresh != 0); open; open &= open - 1) {
-    int lane = __ffs(open) - 1;
-    u32 vertex[1] = {__shfl_sync(ALL, w, lane) * 32 + lane_id()};
-    bool mine[1] = {__shfl_sync(ALL, fresh, lane) >> lane_id() & 1 && vertex[0] < graph.vertices};
-    queue.add(mine, vertex);
-  }
-}
-
-// Queue the frontier, after a superstep that did not.
-template <class Offset, class Distance>
-__device__ __noinline__ void gather_frontier(const Graph<Offset> &graph,
-                                             const Rank<Offset, Distance> &rank,
-                                             Enqueue<Offset> queue) {
-  const Sharing sharing = Sharing::of_grid();
-  for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
-    const u32 first = sharing.first(turn);
-    u32 fresh[EACH_LANE];
-    load_words(fresh, rank.frontier, first, rank.own_words);
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) enqueue(graph, first + i, fresh[i], queue);
-  }
-  if (queue.count) queue.flush();
-}
-
-// Give what is new its distance, count it, make it the frontier; `enqueueing`: unless there is too
-// much of it, queue it.
-template <class Offset, class Distance>
-__device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
-                                       const Rank<Offset, Distance> &rank, u32 level,
-                                       bool enqueueing, Enqueue<Offset> queue) {
-  const Search<Offset, Distance> &search = rank.search;
-  Tally tally = {};
-  const Sharing sharing = Sharing::of_grid();
-  for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
-    const u32 first = sharing.first(turn);
-    u32 now[EACH_LANE], fresh[EACH_LANE];
-    load_words(now, search.visited[0], first, rank.own_words);
-    load_words(fresh, search.visited[1], first, rank.own_words);
-    u32 any = 0;
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) {
-      fresh[i] = now[i] & ~fresh[i];
-      any |= fresh[i];
-      const u32 w = first + i, last = graph.vertices >> 5;
-      const u32 below = w < last ? ALL : w == last ? (1u << (graph.vertices & 31)) - 1 : 0;
-      tally.wasted += __popc(fresh[i] & below);
-      (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh[i]);
-    }
-    if (first < rank.own_words) {
-      *(uint4 *)(rank.frontier + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
-      if (any) *(uint4 *)(search.visited[1] + first) = uint4{now[0], now[1], now[2], now[3]};
-    }
-    if (!__any_sync(ALL, any)) continue;
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) {
-      for (u32 open = __ballot_sync(ALL, fresh[i] != 0); open; open &= open - 1) {
-        int lane = __ffs(open) - 1;
-        u32 w = __shfl_sync(ALL, first + i, lane);
-        if (__shfl_sync(ALL, fresh[i], lane) >> lane_id() & 1)
-          search.distance[w * 32 + lane_id()] = (Distance)level;
-      }
-      if (enqueueing &&
-          __shfl_sync(ALL, QUEUED_VERTICES(__ldcg(queue.queued)), 0) <= search.enqueue_edges)
-        enqueue(graph, first + i, fresh[i], queue);
-    }
-  }
-  if (queue.count) queue.flush();
-  return tally;
 }
 
 template <class Offset, class Distance, bool TIERED, int THREADS, int BLOCKS>
