@@ -22,11 +22,11 @@ from .gpu_search import (
     _MOST_QUEUED,
     _WIDE,
     DONE,
-    GRAPH,
     MORE,
     PUSH_COST,
     SEARCH,
     WIDEN,
+    pack_graph,
     shared_bytes,
 )
 from .graph import UNREACHED
@@ -115,18 +115,7 @@ class GpuRankSearch:
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
             self._stop = self.device.pinned(1, np.uint32)
             self._stop[0] = 0
-        self._graph = pack(
-            GRAPH,
-            offsets=graph.forward.offsets,
-            reverse_offsets=graph.reverse.offsets,
-            targets=graph.forward.targets()[0],
-            reverse_targets=graph.reverse.targets()[0],
-            first=graph.first,
-            next=graph.next,
-            edges=graph.edges,
-            vertices=graph.used,
-            looks=graph.looks,
-        )
+        self._graph = pack_graph(graph)
         search = pack(
             SEARCH,
             parent=self.parent,

@@ -115,6 +115,22 @@ def _enqueue_edges(used: int) -> int:
     return min(max(1 << 16, used // 4), _MOST_QUEUED)
 
 
+def pack_graph(graph: DeviceGraph) -> np.ndarray:
+    """The structure ``Graph`` of cuda/search.cuh."""
+    return pack(
+        GRAPH,
+        offsets=graph.forward.offsets,
+        reverse_offsets=graph.reverse.offsets,
+        targets=graph.forward.targets()[0],
+        reverse_targets=graph.reverse.targets()[0],
+        first=graph.first,
+        next=graph.next,
+        edges=graph.edges,
+        vertices=graph.used,
+        looks=graph.looks,
+    )
+
+
 @dataclass
 class GpuSearch:
     """Searches of one graph, one at a time, in arrays that are made once.
@@ -151,18 +167,7 @@ class GpuSearch:
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             self._state = cupy.zeros(CONTROL.itemsize + _LEVELS * LEVEL.itemsize, np.uint8)
             self._spill = cupy.empty(2 * spill, np.uint64) if self.narrow else None
-        self._graph = pack(
-            GRAPH,
-            offsets=graph.forward.offsets,
-            reverse_offsets=graph.reverse.offsets,
-            targets=graph.forward.targets()[0],
-            reverse_targets=graph.reverse.targets()[0],
-            first=graph.first,
-            next=graph.next,
-            edges=graph.edges,
-            vertices=graph.used,
-            looks=graph.looks,
-        )
+        self._graph = pack_graph(graph)
         self._search = pack(
             SEARCH,
             parent=self.parent,

@@ -16,18 +16,3 @@ __device__ inline void tell(const Report &report, int rule, u64 where) {
   atomicAdd(&report.count[rule], 1ull);
   atomicMin(&report.first[rule], where);
 }
-
-// The last row from ``low`` on, and before ``high``, that begins at ``edge`` or before.
-template <class Offset>
-__device__ inline u32 row_of(const Offset *offsets, u32 low, u32 high, u64 edge) {
-  while (high - low > 1) {
-    const u32 middle = low + (high - low) / 2;
-    if (offsets[middle] <= edge)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-#define TILE 1024  // edges of a warp at a time

@@ -42,16 +42,9 @@ __global__ void place_targets(const u32 *__restrict__ shard, u64 begin, u64 coun
                               u32 *__restrict__ near, u64 near_end, u32 *far) {
   FOR_ITEMS(i, count) {
     const u64 edge = begin + i;
-    u32 low = 0, high = rows;  // the last row that begins at or before it
-    while (high - low > 1) {
-      const u32 middle = low + (high - low) / 2;
-      if (offsets[middle] <= edge)
-        low = middle;
-      else
-        high = middle;
-    }
-    const u64 row = (u64)((long long)low * step + first);
-    const u64 at = (u64)fill[row] + (edge - offsets[low]);
+    const u32 own = row_of(offsets, 0, rows, edge);
+    const u64 row = (u64)((long long)own * step + first);
+    const u64 at = (u64)fill[row] + (edge - offsets[own]);
     const u32 target = shard[i] * times + plus;
     if (at < near_end)
       near[at] = target;
