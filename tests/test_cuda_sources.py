@@ -27,14 +27,19 @@ BOOLS = ("false", "true")
 
 
 def instances(architecture: int) -> dict[str, list[str]]:
-    """Of each source the functions that the package asks for."""
+    """Of each source the functions that the package asks for; of large ones, for older devices,
+    each choice once.
+    """
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search._WIDE))
     narrow = gpu_search._NARROW_THREADS
+    searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
+    if architecture < 90:
+        searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
     return {
         "wide_search.cu": [
             f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
-            for offset, distance, tiered in itertools.product(OFFSETS, DISTANCES, BOOLS)
+            for offset, distance, tiered in searches
         ],
         "narrow_search.cu": [
             f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
@@ -42,11 +47,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "rank_search.cu": [
             f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
-            for offset, distance, tiered in (
-                itertools.product(OFFSETS, DISTANCES, BOOLS)
-                if architecture >= 90
-                else zip(OFFSETS, DISTANCES, BOOLS, strict=True)
-            )
+            for offset, distance, tiered in searches
         ],
         "rank_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
