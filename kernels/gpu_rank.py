@@ -31,7 +31,7 @@ from .gpu_search import (
 )
 from .graph import UNREACHED
 from .peer_memory import Exchange, PeerMemory
-from .rank_rows import RankRows
+from .rank_rows import RankRows, aligned
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
@@ -219,7 +219,7 @@ class GpuRankSearch:
     def _ghosts_of(self, peer: int) -> tuple[int, int, int]:
         """Of our ghosts that it owns: words before them in mail, their words, the first of them."""
         first = self.rows.ghost_first[peer]
-        words = -(-len(self.rows.ghosts[peer]) // 1024) * 32
+        words = aligned(len(self.rows.ghosts[peer])) // 32
         return (first - self._own) // 32, words, first
 
     def warm_up(self) -> None:

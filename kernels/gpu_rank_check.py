@@ -13,8 +13,9 @@ import numpy as np
 from .check import RULES, Violations
 from .device import Device, pack
 from .device_graph import Array, Rows
-from .gpu_check import _LANES, _NOWHERE, _REPORT, _TILE
+from .gpu_check import _LANES, _NOWHERE, _REPORT, _TILE, reached
 from .gpu_rank import GpuRankSearch
+from .gpu_search import widened
 from .graph import UNREACHED
 from .peer_memory import Exchange
 from .rank_rows import RankRows
@@ -66,23 +67,21 @@ class RankChecker:
                 known = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
                 violations.add(rule, counts[rule], *known)
             has_parent = parent != np.uint32(UNREACHED)
-            reached = distance[:own] >= 0
+            found = distance[:own] >= 0
             root = self._global_id[:own] == np.uint32(source)
             _add(cupy, violations, 5, has_parent & ~joined.astype(bool))
-            _add(cupy, violations, 2, (distance[:own] == 0) != (root & reached))
+            _add(cupy, violations, 2, (distance[:own] == 0) != (root & found))
             # Somebody has to know each parent: the owner, or of a delegate any rank.
             told = cupy.packbits(has_parent[:delegates]).get()
             known = np.bitwise_or.reduce([some[0] for some in self._exchange(self._to_all(told))])
             known = cupy.unpackbits(cupy.asarray(known))[:delegates].astype(bool)
             has_parent[:delegates] = known
-            _add(cupy, violations, 1, has_parent != (reached & ~root))
+            _add(cupy, violations, 1, has_parent != (found & ~root))
         return violations
 
     def rows_reached(self, rows_from: Array) -> int:
         """The sum of ``rows_from``, by own number, over what this rank reached."""
-        distance = self._search.distance
-        reached = distance < 255 if distance.dtype == np.uint8 else distance >= 0
-        return int((rows_from * reached).sum())
+        return reached(self._device, self._search.distance, rows_from)[1]
 
     def _distances(self) -> Array:
         """int32, by all numbers: of ghosts from their owners."""
@@ -90,9 +89,7 @@ class RankChecker:
         cupy = self._device.cupy
         distance = cupy.full(rows.numbers, -1, np.int32)
         own = distance[: rows.own_numbers]
-        own[:] = search.distance
-        if search.distance.dtype == np.uint8:
-            own[own == 255] = -1
+        own[:] = widened(search.distance)
         messages = [[own[vertices].get()] for vertices in search.ghost_vertices]
         for peer, (theirs,) in enumerate(self._exchange(messages)):
             first = rows.ghost_first[peer]

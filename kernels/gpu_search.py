@@ -115,6 +115,15 @@ def _enqueue_edges(used: int) -> int:
     return min(max(1 << 16, used // 4), _MOST_QUEUED)
 
 
+def widened(distance: Array) -> Array:
+    """Distances as int32, -1 where unreached; uint8 has 255 there. On the device or not."""
+    if distance.dtype != np.uint8:
+        return distance
+    wide = distance.astype(np.int32)
+    wide[distance == 255] = -1
+    return wide
+
+
 def pack_graph(graph: DeviceGraph) -> np.ndarray:
     """The structure ``Graph`` of cuda/search.cuh."""
     return pack(
@@ -318,12 +327,7 @@ class GpuSearch:
     def result(self) -> tuple[np.ndarray, np.ndarray]:
         """Distance (int32, -1 where unreached) and parent of the last search, in host memory."""
         with self.device.use():
-            distance = self.distance.get()
-            if distance.dtype == np.uint8:  # crosses the bus as it is
-                unreached = distance == 255
-                distance = distance.astype(np.int32)
-                distance[unreached] = -1
-            return distance, self.parent.get()
+            return widened(self.distance.get()), self.parent.get()  # crosses the bus as it is
 
     def _outcome(self) -> tuple[int, int]:
         """Status and level of a launch that has ended; keeps its records."""

@@ -80,7 +80,12 @@ class RankNumbering:
         return self.parts(rank), partition // self.ranks - self.skipped(rank)
 
     def number(self, rank: int, vertex: int) -> int | None:
-        """What a rank calls a normal vertex by its global id; None if another rank owns it."""
+        """What a rank calls a vertex by its global id; None if it does not have it.
+
+        Delegates are among them only where hubs are first.
+        """
+        if self.hubs_first and vertex < self.delegates:
+            return vertex
         partition = vertex % self.partitions
         if partition % self.ranks != rank:
             return None
@@ -110,6 +115,14 @@ class RankRows:
     ghosts: list[Array]
     ghost_first: list[int]
     delegates: Array | None
+
+    def number(self, vertex: int) -> int | None:
+        """What the rank calls a vertex by its global id; None if it does not have it."""
+        if self.delegates is not None:
+            place = np.flatnonzero(self.delegates.get() == vertex)
+            if len(place):
+                return int(place[0])
+        return self.numbering.number(self.rank, vertex)
 
     @property
     def own_numbers(self) -> int:

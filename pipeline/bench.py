@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import harmonic_mean
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,8 +173,19 @@ def draw(able: int, sources: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).choice(able, min(sources, able), replace=False)
 
 
+class Searcher(Protocol):
+    """Searches of one graph.
+
+    check: of the last one the rules broken, rows (by their ends) that were reached, its depth.
+    """
+
+    def search(self, source: int) -> float: ...
+
+    def check(self, source: int) -> tuple[Violations, int, int]: ...
+
+
 def run_all(
-    searcher: CpuSearcher | DeviceSearcher,
+    searcher: Searcher,
     sources: Sequence[int],
     names: Sequence[int | str],
     progress: Progress | None,

@@ -73,6 +73,11 @@ class Communicator(Protocol):
     def close(self) -> None: ...
 
 
+def barrier(communicator: Communicator) -> None:
+    """Wait until all ranks have come so far. Raises RankError."""
+    communicator.exchange([[] for _ in range(communicator.size)])
+
+
 class SingleCommunicator:
     """One rank."""
 

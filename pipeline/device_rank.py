@@ -12,6 +12,7 @@ from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.device_graph import MOST_SHORT, NEXT
 from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
 from ..kernels.gpu_rank import GpuRankSearch, RankLevel
+from ..kernels.gpu_search import widened
 from ..kernels.graph import UNREACHED
 from ..kernels.rank_rows import (
     ALIGNED,
@@ -131,17 +132,6 @@ def load(
     return maker.finish(None if numbering.hubs_first else store.delegates(team))
 
 
-def number_of(rows: RankRows, source: int, delegates: NDArray[np.uint32]) -> int | None:
-    """What a rank calls a vertex by its global id; None if it does not have it.
-
-    delegates: their global ids, rising with their numbers or not.
-    """
-    place = np.flatnonzero(delegates == source)
-    if len(place):
-        return int(place[0])
-    return rows.numbering.number(rows.rank, source)
-
-
 def finish(
     search: GpuRankSearch, communicator: Communicator, folder: Path
 ) -> list[SuperstepRecord]:
@@ -152,11 +142,8 @@ def finish(
     rows, numbering = search.rows, search.rows.numbering
     ranks, rank = communicator.size, communicator.rank
     with search.device.use():
-        distance, parent = search.distance.get(), search.parent[: rows.own_numbers].get()
-    if distance.dtype == np.uint8:
-        unreached = distance == 255
-        distance = distance.astype(np.int32)
-        distance[unreached] = -1
+        distance = widened(search.distance.get())
+        parent = search.parent[: rows.own_numbers].get()
     for p in range(rank, numbering.partitions, ranks):
         save_part(folder, p, *(_part(rows, p, some) for some in (distance, parent)))
     parents = parent[: numbering.delegates]

@@ -49,6 +49,7 @@ def has_device_each(device: str, workers: int) -> bool:
         count = count_devices()
         if count < workers:
             raise DeviceError(f"this machine has {count} GPUs for {workers} workers")
+        # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
         import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
     except (DeviceError, ImportError) as error:
         if device == "auto":

@@ -12,21 +12,21 @@ import numpy as np
 from ..kernels import gpu_prepare
 from ..kernels.check import Violations
 from ..kernels.device import Device, open_device
-from ..kernels.gpu_rank import GpuRankSearch
+from ..kernels.gpu_rank import GpuRankSearch, RankLevel
 from ..kernels.gpu_rank_check import RankChecker
 from ..kernels.rank_rows import RankRows
 from ..kernels.team import Team
 from ..partition.errors import DelegraphError, InputError
 from ..partition.layout import table_1_bytes
-from .bench import BenchReport, Runs
+from .bench import BenchReport, Runs, run_all
 from .cluster import ClusterOptions, open_cluster
-from .communicator import Communicator
+from .communicator import Communicator, barrier
 from .device_bench import Measured, draw_ranks, facts_of, make_edges, measure, report_of
 from .devices import has_device_each
 from .execute import Progress
 from .generate import Recipe
 from .rank_prepare import Prepared, prepare
-from .ranks import lease, run_on_workers, stop, workers_of
+from .ranks import lease, run_on_workers, workers_of
 from .search_run import TIMEOUT_SECONDS
 
 _BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
@@ -90,7 +90,7 @@ class BenchJob:
         with device.use() as cupy:
             blocks = make_edges(self.recipe, device, rank, communicator.size)
             cupy.cuda.Device().synchronize()
-            communicator.exchange([[] for _ in range(communicator.size)])
+            barrier(communicator)
             began = time.perf_counter()
             prepared = prepare(device, blocks, self.recipe.domain, communicator, self.threshold)
             cupy.get_default_memory_pool().free_all_blocks()
@@ -106,11 +106,11 @@ class BenchJob:
             searcher = _RankSearcher(device, prepared, search, communicator)
             searcher.warm_up(chosen[0])
             compiled = time.perf_counter()
-            runs, sent, levels = _run_all(searcher, chosen, ids, communicator)
+            runs = run_all(searcher, chosen, ids, None)
         finally:
             search.close()
-        communicator.exchange([[] for _ in range(communicator.size)])  # all have closed
-        exchanged = _exchanged(device, prepared, search, communicator, sent, levels)
+        barrier(communicator)  # all have closed
+        exchanged = _exchanged(device, prepared, search, communicator, searcher.levels, runs)
         vertices = prepared.rows.numbering.vertices
         facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
         threshold = prepared.threshold
@@ -126,7 +126,10 @@ class BenchJob:
 
 
 class _RankSearcher:
-    """Searches of a graph by all ranks, timed and checked (see device_search.DeviceSearcher)."""
+    """Searches of a graph by all ranks, timed and checked (see device_search.DeviceSearcher).
+
+    levels: of each search that was checked, what this rank did.
+    """
 
     def __init__(
         self, device: Device, prepared: Prepared, search: GpuRankSearch, communicator: Communicator
@@ -136,21 +139,22 @@ class _RankSearcher:
         self._rows_from = prepared.rows_from
         self.gpu = search
         self._communicator = communicator
+        self.levels: list[list[RankLevel]] = []
         self._checker = RankChecker(device, search, communicator.exchange)
         with device.use() as cupy:
             self._busy = cupy.zeros(_BUSY, np.uint32)
 
     def warm_up(self, source: int) -> None:
         self.gpu.warm_up()
-        self.gpu.run(self._number(source))
+        self.gpu.run(self._rows.number(source))
 
     def search(self, source: int) -> float:
         """Seconds from the moment at which the last rank begins.
 
         Those that began before it wait for it, and count that; they all end together.
         """
-        number = self._number(source)
-        _tell(self._communicator, 0)
+        number = self._rows.number(source)
+        barrier(self._communicator)
         with self._device.use():
             for _ in range(4):  # meanwhile all launches get in line, on every rank
                 self._busy += np.uint32(1)
@@ -160,50 +164,26 @@ class _RankSearcher:
             message[0].tolist()[0] for message in _tell(self._communicator, self.gpu.seconds())
         )
 
-    def check(self, source: int) -> tuple[Violations, int]:
-        """Rules that are broken as far as this rank knows; rows, by their ends, reached by all."""
+    def check(self, source: int) -> tuple[Violations, int, int]:
+        """Rules that are broken as far as this rank knows; of all ranks, rows, by their ends, that
+        were reached, and the depth.
+        """
         violations = self._checker.check(source)
         rows = self._checker.rows_reached(self._rows_from)
-        return violations, sum(m[0].tolist()[0] for m in _tell(self._communicator, rows))
-
-    def _number(self, source: int) -> int | None:
-        numbering = self._rows.numbering
-        if source < numbering.delegates:
-            return source
-        return numbering.number(self._rows.rank, source)
-
-
-def _run_all(
-    searcher: _RankSearcher, sources: Sequence[int], ids: Sequence[Any], communicator: Communicator
-) -> tuple[Runs, list[tuple[int, int, int]], list[dict[str, Any]]]:
-    """The runs; what this rank sent in each: delegates, normal vertices, supersteps; and what it
-    did in that of median time.
-    """
-    runs, sent, every = Runs([], [], []), [], []
-    for i, source in enumerate(sources):
-        runs.seconds.append(searcher.search(source))
-        violations, rows = searcher.check(source)
-        if violations:
-            broken = {rule: count for rule, count in violations.count.items() if count}
-            raise DelegraphError(f"the search from vertex {ids[i]} breaks rules {broken}")
-        levels = searcher.gpu.levels()
-        every.append(levels)
+        levels = self.gpu.levels()
+        self.levels.append(levels)
         found = [level.normals + level.delegates for level in levels]
-        together = np.sum([m[0] for m in _tell(communicator, *found)], axis=0)
-        runs.rows.append(rows)
-        runs.depths.append(int(np.count_nonzero(together)))
-        sent.append(
-            (
-                sum(level.delegate_bytes for level in levels),
-                sum(level.normal_bytes for level in levels),
-                len(levels),
-            )
-        )
-    median = int(np.argsort(runs.seconds)[len(sources) // 2])
+        told = [m[0].tolist() for m in _tell(self._communicator, rows, *found)]
+        rows, *together = np.sum(told, axis=0).tolist()
+        return violations, int(rows), int(np.count_nonzero(together))
+
+
+def _of_median(runs: Runs, every: list[list[RankLevel]]) -> list[dict[str, Any]]:
+    """What this rank did in the search of median time."""
+    median = int(np.argsort(runs.seconds)[len(runs.seconds) // 2])
     clocks = sum(level.clocks for level in every[median])
     scale = runs.seconds[median] / max(1, clocks)
-    levels = [{**level._asdict(), "seconds": level.clocks * scale} for level in every[median]]
-    return runs, sent, levels
+    return [{**level._asdict(), "seconds": level.clocks * scale} for level in every[median]]
 
 
 def _exchanged(
@@ -211,10 +191,13 @@ def _exchanged(
     prepared: Prepared,
     search: GpuRankSearch,
     communicator: Communicator,
-    sent: list[tuple[int, int, int]],
-    levels: list[dict[str, Any]],
+    every: list[list[RankLevel]],
+    runs: Runs,
 ) -> Exchanged:
-    delegates, normals, supersteps = np.mean(sent, axis=0).tolist()
+    sent = [
+        (sum(s.delegate_bytes for s in some), sum(s.normal_bytes for s in some)) for some in every
+    ]
+    delegates, normals = np.mean(sent, axis=0).tolist()
     own = graph_bytes(prepared.rows)
     pool = device.cupy.get_default_memory_pool()
     held = pool.used_bytes() + search.peer_bytes
@@ -229,12 +212,12 @@ def _exchanged(
     return Exchanged(
         delegate_bytes=sums[0],
         normal_bytes=sums[1],
-        supersteps=supersteps,
+        supersteps=float(np.mean([len(some) for some in every])),
         direct=search.direct,
         device_bytes=int(max(some[3] for some in told)),
         graph_bytes=int(sums[2]),
         table_bytes=table_1_bytes(n, d, ranks, int(sums[5]), int(sums[4])),
-        levels=levels,
+        levels=_of_median(runs, every),
     )
 
 
@@ -300,11 +283,7 @@ def bench_on_workers(
             if ranks > len(workers):
                 raise InputError(f"{ranks} ranks need as many workers; there are {len(workers)}")
             job = BenchJob(recipe, sources, seed, threshold, timeout, device_limit=device_limit)
-            try:
-                ended = run_on_workers(cluster.client, workers[:ranks], job, _enough)
-            except BaseException:
-                stop(cluster.client, workers[:ranks])
-                raise
+            ended = run_on_workers(cluster.client, workers[:ranks], job, _enough)
             if len(ended.results) != ranks:  # done again on those that were left
                 raise DelegraphError(ended.notes[-1])
             measured, exchanged = ended.results[0]

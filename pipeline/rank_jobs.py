@@ -14,7 +14,7 @@ from ..kernels.gpu_search import GpuSearch
 from ..kernels.team import Team
 from ..partition.store import Store, open_store
 from . import device_rank, device_search
-from .communicator import Communicator
+from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
 from .rank_result import save, save_whole
 from .rank_search import load_rank, rank_bytes, search_rank, warm_up
@@ -134,12 +134,11 @@ class SearchJob:
         gpu.warm_up()
         try:
             gpu.connect(communicator.exchange)
-            number = device_rank.number_of(rows, self.source, store.delegates(team))
-            gpu.run(number, self.max_depth)
+            gpu.run(rows.number(self.source), self.max_depth)
             supersteps = device_rank.finish(gpu, communicator, self.place)
         finally:
             gpu.close()
-        communicator.exchange([[] for _ in range(communicator.size)])  # all have closed
+        barrier(communicator)  # all have closed
         return supersteps
 
     def _open_device(self) -> Device:

@@ -30,7 +30,7 @@ from ..kernels.visit import (
     to_bitmap,
 )
 from ..partition.store import Store
-from .communicator import Communicator, Message, RankError, failure_of
+from .communicator import Communicator, Message, RankError, barrier, failure_of
 from .delegate_supersteps import DelegateSupersteps
 from .direction import choose
 from .grid_graph import GridGraph, grid_bytes
@@ -134,8 +134,7 @@ class _RankSearch:
                 places, parents, theirs = message[1:]
                 graph.delegates.parent[places] = parents
                 sums += theirs.reshape(sums.shape)
-        # Nobody leaves before all have what was sent to them.
-        self._communicator.exchange([[] for _ in range(size)])
+        barrier(self._communicator)  # nobody leaves before all have what was sent to them
         return RankFound(graph, list(self._records(sums)) if graph.rank == 0 else [])
 
     def _records(self, sums: NDArray[np.int64]) -> Iterator[SuperstepRecord]:
