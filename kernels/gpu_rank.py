@@ -37,6 +37,8 @@ from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
 BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
+MANY_DELEGATES = 1 << 20  # a second round costs some 20 us
+
 _LEAST_QUEUED = 1 << 16
 _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
 _NOT_READY = 600  # cudaErrorNotReady
@@ -71,15 +73,17 @@ class GpuRankSearch:
 
     Every rank makes one, then all call ``connect``, ``run`` and ``close`` in the same order.
     distance: uint8 with 255, or int32 with -1, where unreached; parent: uint32, global ids,
-    UNREACHED where there is none or another rank knows it. Both by the rank's numbers
-    (RankRows), of the last search.
+    UNREACHED where there is none; of delegates that other ranks found it says nothing (``knows``).
+    Both by the rank's numbers (RankRows), of the last search.
     check: raises if another rank is known to have failed.
+    many_delegates: unvisited, from which on a pull takes two rounds.
     """
 
     device: Device
     rows: RankRows
     check: Callable[[], None] = lambda: None
     push_cost: float = PUSH_COST
+    many_delegates: int = MANY_DELEGATES
 
     def __post_init__(self) -> None:
         rows, graph = self.rows, self.rows.graph
@@ -101,15 +105,17 @@ class GpuRankSearch:
             self.distance: Array = self._bytes
             self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
-            self._with_nn = _rows_with_entries(cupy, rows)
+            self._nn_rows, self._nn_offsets = _without_empty_rows(cupy, rows)
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), _MOST_QUEUED)
             warps = self.device.multiprocessors * _WIDE[1] * (_WIDE[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
             kind = graph.forward.offsets.dtype
             self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
+            self._elsewhere = _owned_elsewhere(cupy, rows)
+            self._found_here, self._late = cupy.zeros((2, self._delegate_words), np.uint32)
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             control = np.zeros(1, CONTROL)
-            control["superstep"] = 1  # what nobody has told yet
+            control["round"] = 1  # what nobody has told yet
             self._control = cupy.asarray(control.view(np.uint8))
             self._levels = cupy.zeros(LEVELS * LEVEL.itemsize, np.uint8)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
@@ -140,10 +146,15 @@ class GpuRankSearch:
                 ranks=ranks,
                 rank=rows.rank,
             )[0],
-            nn_offsets=rows.nn_offsets,
+            nn_rows=self._nn_rows,
+            nn_offsets=self._nn_offsets,
             nn_targets=rows.nn_targets,
-            with_nn=self._with_nn,
+            nn_row_count=len(self._nn_rows),
             frontier=self._frontier,
+            elsewhere=self._elsewhere,
+            found_here=self._found_here,
+            late=self._late,
+            many_delegates=self.many_delegates,
             control=self._control,
             levels=self._levels,
             arrivals=self._memory.address,
@@ -254,7 +265,7 @@ class GpuRankSearch:
                 control = self._control.get().view(CONTROL)[0]
                 status, level = int(control["status"]), int(control["level"])
                 if status == EXCHANGE:
-                    self._carry(int(control["superstep"]), int(control["found"]))
+                    self._carry(int(control["round"]), int(control["found"]))
                     self._rank["stage"] = RECEIVE
                     continue
                 self._keep_records(level)
@@ -291,6 +302,14 @@ class GpuRankSearch:
             for records in self._records
             for record in records
         ]
+
+    def knows(self) -> Array:
+        """bool, by own number: vertices that this rank has a parent for."""
+        cupy = self.device.cupy
+        known = self.parent[: self._own] != np.uint32(UNREACHED)
+        found = cupy.unpackbits(self._found_here.view(np.uint8), bitorder="little")
+        known[: len(found)] &= found.astype(bool)
+        return known
 
     def close(self) -> None:
         self._memory.close()
@@ -343,10 +362,10 @@ class GpuRankSearch:
         count = level - int(self._rank["search"]["first_level"][0])
         self._records.append(self._levels[: count * LEVEL.itemsize].get().view(LEVEL))
 
-    def _carry(self, superstep: int, frontier: int) -> None:
-        """Send the mail of a superstep, and put that of the others where the kernel reads it."""
+    def _carry(self, number: int, frontier: int) -> None:
+        """Send the mail of a round, and put that of the others where the kernel reads it."""
         ranks, words = self.rows.numbering.ranks, self._delegate_words
-        parity = superstep & 1
+        parity = number & 1
         sent = self._sent.get().reshape(2, ranks + 1)[parity].tolist()
         mail = self._view(1 + parity, 2 * (words + self._ghost_words))
         delegates = _packed(mail[:words], mail[words : 2 * words], sent[ranks])
@@ -366,7 +385,7 @@ class GpuRankSearch:
             (frontier, found, found_ghosts), delegates, theirs = message
             _put(inbox.delegates, found, delegates)
             _put(inbox.ghosts, found_ghosts, theirs)
-            arrivals[peer, parity] = superstep, frontier, found, found_ghosts, 0
+            arrivals[peer, parity] = number, frontier, found, found_ghosts, 0
         here = self._view(0, arrivals.nbytes // 4)
         here.set(arrivals.view(np.uint32).ravel())
 
@@ -393,16 +412,26 @@ class GpuRankSearch:
                 self.parent[self.ghost_vertices[peer][places]] = cupy.asarray(parents)
 
     def _view(self, part: int, length: int) -> Array:
-        """uint32 of what this rank shares: arrivals, mail of even and odd supersteps, parents."""
+        """uint32 of what this rank shares: arrivals, mail of even and odd rounds, parents."""
         return self._memory.array(int(self._starts[part]), length, np.uint32)
 
 
-def _rows_with_entries(cupy: Any, rows: RankRows) -> Array:
-    """Bitmap, by own number, of the vertices that have edges along nn."""
-    bits = cupy.zeros(rows.own_numbers, np.uint8)
-    first = rows.numbering.first_normal
-    lengths = rows.nn_offsets[1:] - rows.nn_offsets[:-1]
-    bits[first : first + len(lengths)] = lengths > 0
+def _without_empty_rows(cupy: Any, rows: RankRows) -> tuple[Array, Array]:
+    """The rank's numbers of the vertices that have edges along nn, and where their edges begin."""
+    offsets = rows.nn_offsets
+    some = cupy.flatnonzero(offsets[1:] > offsets[:-1])
+    begins = cupy.append(offsets[some], offsets[-1:])
+    return (some + rows.numbering.first_normal).astype(np.uint32), begins
+
+
+def _owned_elsewhere(cupy: Any, rows: RankRows) -> Array:
+    """Bitmap of the delegates that other ranks own."""
+    numbering = rows.numbering
+    ids = rows.delegates
+    if ids is None:
+        ids = cupy.arange(numbering.delegates, dtype=np.uint32)
+    bits = cupy.zeros(numbering.first_normal, np.uint8)
+    bits[: len(ids)] = ids % numbering.partitions % numbering.ranks != rows.rank
     return cupy.packbits(bits, bitorder="little").view(np.uint32)
 
 

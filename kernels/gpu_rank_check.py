@@ -42,7 +42,6 @@ class RankChecker:
         search, rows = self._search, self._search.rows
         numbering = rows.numbering
         own, delegates = rows.own_numbers, numbering.delegates
-        parent = search.parent[:own]
         with self._device.use() as cupy:
             distance = self._distances()
             joined = cupy.zeros(own, np.uint8)
@@ -66,7 +65,7 @@ class RankChecker:
             for rule in (3, 4):
                 known = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
                 violations.add(rule, counts[rule], *known)
-            has_parent = parent != np.uint32(UNREACHED)
+            has_parent = search.knows()
             found = distance[:own] >= 0
             root = self._global_id[:own] == np.uint32(source)
             _add(cupy, violations, 5, has_parent & ~joined.astype(bool))

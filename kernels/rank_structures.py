@@ -12,7 +12,7 @@ NAME = np.dtype(
     align=True,
 )
 ARRIVAL = np.dtype(
-    [("superstep", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "unused"))],
+    [("round", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "again"))],
     align=True,
 )
 PEER = np.dtype(
@@ -29,9 +29,12 @@ CONTROL = np.dtype(
         ("arrived", "u8"),
         ("visits", COUNTERS, 2),
         ("noted", COUNTERS, 2),
-        *((name, "u8") for name in ("superstep", "forward", "unvisited_edges", "pull_bound")),
+        *((name, "u8") for name in ("round", "forward", "unvisited_edges", "pull_bound")),
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
-        *((name, "u4") for name in ("queued", "step", "enqueueing", "going", "unused")),
+        *(
+            (name, "u4")
+            for name in ("queued", "step", "enqueueing", "delegates", "normals", "going")
+        ),
     ],
     align=True,
 )
@@ -46,12 +49,16 @@ RANK = np.dtype(
     [
         ("search", SEARCH),
         ("name", NAME),
-        *((name, "u8") for name in ("nn_offsets", "nn_targets", "with_nn", "frontier")),
+        *((name, "u8") for name in ("nn_rows", "nn_offsets", "nn_targets", "frontier")),
+        *((name, "u8") for name in ("elsewhere", "found_here", "late")),
         *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
         ("mail", "u8", 2),
         *((name, "u8") for name in ("sent", "stop")),
         *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
-        *((name, "u4") for name in ("ghost_words", "stage", "hosted")),
+        *(
+            (name, "u4")
+            for name in ("ghost_words", "stage", "hosted", "many_delegates", "nn_row_count")
+        ),
     ],
     align=True,
 )

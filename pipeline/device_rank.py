@@ -63,7 +63,9 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
             f"up to {own + ghosts:,} vertices: too many for a device"
         )
     columns = 4 * (1 + NEXT) * own
-    state = own * (1 + 4) + 4 * (own + ghosts) + (own + ghosts) // 2 + own // 8
+    bitmaps = (own + ghosts) // 2 + numbering.first_normal * 3 // 8
+    rows_along_nn = 8 * min(normals, nn // 4)
+    state = own * (1 + 4) + 4 * (own + ghosts) + bitmaps + rows_along_nn
     # A ghost's number stands with its owner, too; a bitmap of all vertices while they are numbered.
     known = 4 * 2 * ghosts + info.vertices // 4
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
@@ -144,10 +146,11 @@ def finish(
     with search.device.use():
         distance = widened(search.distance.get())
         parent = search.parent[: rows.own_numbers].get()
+        known = search.knows()[: numbering.delegates].get()
     for p in range(rank, numbering.partitions, ranks):
         save_part(folder, p, *(_part(rows, p, some) for some in (distance, parent)))
-    parents = parent[: numbering.delegates]
-    known = np.flatnonzero(parents != UNREACHED).astype(np.uint32)
+    parents = np.where(known, parent[: numbering.delegates], UNREACHED)
+    known = np.flatnonzero(known).astype(np.uint32)
     levels = search.levels()
     counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 5)
     nothing: Message = []

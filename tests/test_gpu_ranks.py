@@ -21,7 +21,7 @@ import delegraph
 from conftest import distances_of
 from delegraph.kernels import reference
 from delegraph.kernels.device import Device, DeviceError, open_device
-from delegraph.kernels.gpu_rank import GpuRankSearch
+from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
 from delegraph.partition.store import Store, open_store
@@ -54,6 +54,7 @@ def check(
     push_cost: float = PUSH_COST,
     kind: str = "threads",
     near: int | None = None,
+    many_delegates: int = MANY_DELEGATES,
 ) -> list:
     """Search from each of the sources, with the same ranks, and compare; the last one's records."""
     src, dst = edges_of(store)
@@ -67,7 +68,7 @@ def check(
             if near is not None:
                 room = replace(room, near=near)
             rows = device_rank.load(store, device, rank, ranks, Team(1), room)
-            search = GpuRankSearch(device, rows, communicator.check, push_cost)
+            search = GpuRankSearch(device, rows, communicator.check, push_cost, many_delegates)
             search.connect(communicator.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
@@ -155,6 +156,23 @@ def test_mail_in_each_others_memory(edge_list, tmp_path, two_devices, shape, thr
     n = store.info.vertices
     sources = [0, n // 2, n - 1, 0, 0, n // 3]
     check(store, 2, sources, tmp_path / "out", two_devices, direct=True)
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("push_cost", [PUSH_COST, PULL])
+@pytest.mark.parametrize("threshold", [None, 1, 6])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_two_rounds(edge_list, tmp_path, two_devices, shape, threshold, push_cost, directed):
+    options = {"partitions": 3, "threshold": threshold, "directed": directed}
+    store = build(edge_list, tmp_path, shape, **options)
+    n = store.info.vertices
+    check(
+        *(store, 2, [0, n // 2, n - 1, n // 3], tmp_path / "out", two_devices),
+        direct=True,
+        push_cost=push_cost,
+        many_delegates=0,
+    )
 
 
 @pytest.mark.multi_gpu

@@ -7,31 +7,44 @@
 // Memory that another device may have written, or has.
 __device__ inline u32 far_load(const u32 *address) { return *(const volatile u32 *)address; }
 
-// Write what is new in some words of a bitmap; `keep`: it is not new any more then. The list is
-// whole if `count` is at most `words`. The warps of the grid share the words.
-__device__ inline void write_mail(const u32 *visited, u32 *kept, bool keep, u32 words, u32 *bitmap,
-                                  u32 *list, u32 *count) {
+// What a rank writes for one of the others, or for all. The list is whole if `count` is at most
+// `words`; without `listing` there is none, and `count` is more than that.
+struct Outgoing {
+  u32 words;
+  u32 *bitmap;
+  u32 *list;
+  u32 *count;
+  bool listing;
+};
+
+// Write what is in `now` and not in `before`, some words each; enter it in `entered` and `finds`,
+// where these are given. The warps of the grid share the words.
+__device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entered, u32 *finds,
+                                  const Outgoing &mail) {
+  const u32 words = mail.words;
+  if (!mail.listing && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(mail.count, words + 1);
   const Sharing sharing = Sharing::of_grid();
   for (u32 turn = 0; sharing.any(turn, words); turn++) {
     const u32 first = sharing.first(turn);
     u32 fresh[EACH_LANE], was[EACH_LANE], own = 0;
-    load_words(fresh, visited, first, words);
-    load_words(was, kept, first, words);
+    load_words(fresh, now, first, words);
+    load_words(was, before, first, words);
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
       fresh[i] &= ~was[i];
       own += __popc(fresh[i]);
     }
-    if (first < words) *(uint4 *)(bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
+    if (first < words) *(uint4 *)(mail.bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
     if (!__any_sync(ALL, own)) continue;
-    u32 through = warp_scan(own), before = 0;
-    if (lane_id() == 31) before = atomicAdd(count, through);
-    u32 at = __shfl_sync(ALL, before, 31) + through - own;
+    u32 through = mail.listing ? warp_scan(own) : 0, base = 0;
+    if (mail.listing && lane_id() == 31) base = atomicAdd(mail.count, through);
+    u32 at = __shfl_sync(ALL, base, 31) + through - own;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
-      if (keep && fresh[i]) kept[first + i] |= fresh[i];
-      for (u32 open = fresh[i]; open && at < words; open &= open - 1)
-        list[at++] = (first + i) * 32 + __ffs(open) - 1;
+      if (entered && fresh[i]) entered[first + i] |= fresh[i];
+      if (finds && fresh[i]) finds[first + i] |= fresh[i];
+      for (u32 open = mail.listing ? fresh[i] : 0; open && at < words; open &= open - 1)
+        mail.list[at++] = (first + i) * 32 + __ffs(open) - 1;
     }
   }
 }

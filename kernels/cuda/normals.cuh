@@ -1,7 +1,7 @@
 // Push along nn: from the frontier's normal vertices, whose rows are short, to vertices of any rank.
 //
-// A warp collects vertices in shared memory and follows the edges of many together. A ghost is
-// marked once in a search, and so sent once.
+// A warp looks which of some rows begin in the frontier, collects them in shared memory and follows
+// the edges of many together. A ghost is marked once in a search, and so sent once.
 #include "enqueue.cuh"
 #include "rank.cuh"
 
@@ -11,30 +11,33 @@ template <class Offset, class Distance>
 struct PushNormals {
   const Rank<Offset, Distance> &rank;
   u32 *visited;
-  u32 *buffer;  // BUFFER vertices of this warp, in shared memory,
+  u32 level;
+  u32 *buffer;  // BUFFER rows of this warp, in shared memory,
   u32 *before;  // and the edges before each
   u32 count;
   u32 examined;
 
-  // Each lane's vertices: those of its words of a bitmap, from word `first` on.
-  __device__ void add(u32 (&word)[EACH_LANE], u32 first) {
-    u32 own = 0;
+  // Take those of BUFFER rows from ``first`` on whose vertices are in the frontier.
+  __device__ void take(u32 first) {
+    u32 vertex[BUFFER / 32], word[BUFFER / 32], taking[BUFFER / 32], all = 0;
 #pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) own += __popc(word[i]);
-    const u32 through = warp_scan(own);
-    u32 place = count + through - own, left = __shfl_sync(ALL, through, 31);
-    while (left) {
-      const u32 taking = min(left, BUFFER - count);
+    for (int i = 0; i < BUFFER / 32; i++) {
+      const u32 row = first + i * 32 + lane_id();
+      vertex[i] = row < rank.nn_row_count ? __ldg(rank.nn_rows + row) : NONE;
+    }
 #pragma unroll
-      for (int i = 0; i < EACH_LANE; i++) {
-        for (; word[i] && place < BUFFER; word[i] &= word[i] - 1)
-          buffer[place++] = (first + i) * 32 + __ffs(word[i]) - 1 - rank.name.normals;
-      }
-      count += taking;
-      left -= taking;
-      if (count < BUFFER) break;
-      flush();
-      place -= BUFFER;  // of lanes whose turn has not come; the others have nothing left
+    for (int i = 0; i < BUFFER / 32; i++) word[i] = word_of(rank.frontier, vertex[i]);
+#pragma unroll
+    for (int i = 0; i < BUFFER / 32; i++) {
+      taking[i] = __ballot_sync(ALL, bit_of(word[i], vertex[i]));
+      all += __popc(taking[i]);
+    }
+    if (count + all > BUFFER) flush();
+#pragma unroll
+    for (int i = 0; i < BUFFER / 32; i++) {
+      if (taking[i] >> lane_id() & 1)
+        buffer[count + __popc(taking[i] & lanes_before())] = first + i * 32 + lane_id();
+      count += __popc(taking[i]);
     }
   }
 
@@ -56,17 +59,17 @@ struct PushNormals {
     }
     __syncwarp();
     for (u32 at = 0; at < edges; at += 32 * NN_UNROLL) {
-      u32 source[NN_UNROLL], target[NN_UNROLL], seen[NN_UNROLL];
+      u32 row[NN_UNROLL], target[NN_UNROLL], seen[NN_UNROLL];
 #pragma unroll
       for (int i = 0; i < NN_UNROLL; i++) {
         u32 edge = at + i * 32 + lane_id(), place = 0;
         // The last place of those whose edges begin at or before this one.
         for (u32 step = BUFFER / 2; step; step >>= 1)
           if (before[place + step] <= edge) place += step;
-        source[i] = buffer[min(place, count - 1)];
+        row[i] = buffer[min(place, count - 1)];
         target[i] = NONE;
         if (edge < edges)
-          target[i] = __ldg(rank.nn_targets + rank.nn_offsets[source[i]] + (edge - before[place]));
+          target[i] = __ldg(rank.nn_targets + rank.nn_offsets[row[i]] + (edge - before[place]));
       }
 #pragma unroll
       for (int i = 0; i < NN_UNROLL; i++) seen[i] = word_of(visited, target[i]);
@@ -74,7 +77,8 @@ struct PushNormals {
       for (int i = 0; i < NN_UNROLL; i++) {
         if (target[i] == NONE || bit_of(seen[i], target[i])) continue;
         atomicOr(&visited[target[i] >> 5], 1u << (target[i] & 31));
-        rank.search.parent[target[i]] = rank.name(source[i] + rank.name.normals);
+        rank.search.parent[target[i]] = rank.name(rank.nn_rows[row[i]]);
+        if (target[i] < rank.own_words * 32) rank.search.distance[target[i]] = (Distance)level;
       }
     }
     if (lane_id() == 0) examined += edges;
@@ -86,18 +90,12 @@ struct PushNormals {
 // Returns the edges that a thread's share examined. scratch: 2 * BUFFER numbers for each warp.
 template <class Offset, class Distance>
 __device__ __noinline__ u32 push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
-                                         u32 *scratch) {
-  PushNormals<Offset, Distance> push = {rank, visited, scratch, scratch + BUFFER, 0, 0};
-  const Sharing sharing = Sharing::of_grid();
-  for (u32 turn = 0; sharing.any(turn, rank.own_words - rank.delegate_words); turn++) {
-    const u32 first = rank.delegate_words + sharing.first(turn);
-    u32 own[EACH_LANE], with_nn[EACH_LANE];
-    load_words(own, rank.frontier, first, rank.own_words);
-    load_words(with_nn, rank.with_nn, first, rank.own_words);
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) own[i] &= with_nn[i];
-    push.add(own, first);
-  }
+                                         u32 level, u32 *scratch) {
+  PushNormals<Offset, Distance> push = {rank, visited, level, scratch, scratch + BUFFER, 0, 0};
+  const u32 warps = gridDim.x * (blockDim.x / 32);
+  const u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  for (u64 first = (u64)warp * BUFFER; first < rank.nn_row_count; first += (u64)warps * BUFFER)
+    push.take((u32)first);
   if (push.count) push.flush();
   return push.examined;
 }

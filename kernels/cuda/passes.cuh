@@ -62,13 +62,12 @@ __device__ __noinline__ u32 note(const Graph<Offset> &graph,
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   for (u32 base = warp * 32; base < words; base += warps * 32) {
-    u32 own = base + lane_id() < words ? visited[base + lane_id()] & ~kept[base + lane_id()] : 0;
+    const u32 w = base + lane_id();
+    if (w >= words) break;
+    const u32 old = kept[w], own = visited[w] & ~old;
     found += __popc(own);
-    for (u32 open = __ballot_sync(ALL, own != 0); open; open &= open - 1) {
-      int lane = __ffs(open) - 1;
-      if (__shfl_sync(ALL, own, lane) >> lane_id() & 1)
-        search.distance[(base + lane) * 32 + lane_id()] = (Distance)level;
-    }
+    // Beyond the last vertex are those without edges.
+    set_distances(search.distance, w, own, w + 1 < words ? old : ~own, level);
   }
   return found;
 }

@@ -17,6 +17,12 @@
 #define LANE_ENTRIES 16     // that a lane looks at alone
 #define WARP_ENTRIES 4096   // that a warp looks at alone
 
+// What a pull looks for of a tile: vertices whose bits this leaves clear. By default all that are
+// unvisited.
+struct Everyone {
+  __device__ uint4 passed_over(u32 tile, uint4 visited) const { return visited; }
+};
+
 // A warp's share of shared memory. Places count the vertices of the warp's tiles.
 union alignas(16) Scratch {
   u32 buffer[BUFFER];
@@ -47,7 +53,7 @@ __device__ inline void drop_batch(u16 *list, u32 &count) {
   __syncwarp();
 }
 
-template <class Offset, class Distance, bool TIERED, class Name>
+template <class Offset, class Distance, bool TIERED, class Name, class Sought>
 struct Pull {
   const Graph<Offset> &graph;
   const Search<Offset, Distance> &search;
@@ -58,6 +64,7 @@ struct Pull {
   u32 first;  // tile
   u32 apart;  // one tile and the next
   Name name;
+  Sought sought;
   Tally tally;
 
   __device__ u32 vertex_at(u32 place) {
@@ -65,7 +72,7 @@ struct Pull {
   }
 
   __device__ void reach(u32 place, u32 parent) {
-    if (!Name::noted) search.distance[vertex_at(place)] = (Distance)level;
+    if (!name.noted(vertex_at(place))) search.distance[vertex_at(place)] = (Distance)level;
     search.parent[vertex_at(place)] = name(parent);
     atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
     tally.found++;
@@ -203,13 +210,16 @@ struct Pull {
     if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
   }
 
-  // `tiles` tiles of the warp.
-  __device__ void run(u32 tiles, u32 *after) {
+  // `tiles` tiles of the warp. `now`: what is visited before, and what need not be looked for.
+  __device__ void run(u32 tiles, const u32 *now, u32 *after) {
     bool mine = lane_id() < tiles;
     u32 tile = first + lane_id() * apart;
     uint4 full = {ALL, ALL, ALL, ALL};
-    uint4 own = mine ? ((const uint4 *)before)[tile] : full;
-    if (mine) ((uint4 *)scratch.words)[lane_id()] = own;
+    uint4 own = mine ? ((const uint4 *)now)[tile] : full;
+    if (mine) {
+      ((uint4 *)scratch.words)[lane_id()] = own;
+      own = sought.passed_over(tile, own);
+    }
     u32 unvisited = 0, missed = 0, left = 0;
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
     for (u32 place = lane_id() * 32; place < tiles * TILE; place += 32 * 32)
@@ -246,20 +256,23 @@ struct Pull {
   }
 };
 
-template <class Offset, class Distance, bool TIERED, class Name = Unchanged>
+// before: bitmap in which neighbours are looked for. now: bitmap of the vertices not to look for;
+// after: what it becomes with those found. vertices: the leading ones, that are looked for.
+template <class Offset, class Distance, bool TIERED, class Name = Unchanged, class Sought = Everyone>
 __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
-                                   u32 *after, Scratch &scratch, Counters &counters, u32 level,
-                                   Name name = {}) {
-  u32 tiles = (graph.vertices + TILE - 1) / TILE;
+                                   const u32 *now, u32 *after, u32 vertices, Scratch &scratch,
+                                   Counters &counters, u32 level, Name name = {},
+                                   Sought sought = {}) {
+  u32 tiles = (min(vertices, graph.vertices) + TILE - 1) / TILE;
   u32 warps = gridDim.x * (blockDim.x / 32);
   // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-  Pull<Offset, Distance, TIERED, Name> pull = {graph, search, before, scratch, counters,
-                                               level, 0,      warps,  name,    {}};
+  Pull<Offset, Distance, TIERED, Name, Sought> pull = {graph, search, before, scratch, counters,
+                                                       level, 0,      warps,  name,    sought, {}};
   for (pull.first = warp; pull.first < tiles; pull.first += MOST_TILES * warps)
-    pull.run(min((u32)MOST_TILES, (tiles - pull.first + warps - 1) / warps), after);
+    pull.run(min((u32)MOST_TILES, (tiles - pull.first + warps - 1) / warps), now, after);
   return pull.tally;
 }
 
@@ -283,7 +296,7 @@ __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
       if (!has(before, target)) {
         tally.wasted++;
       } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
-        if (!Name::noted) search.distance[vertex] = (Distance)level;
+        if (!name.noted(vertex)) search.distance[vertex] = (Distance)level;
         search.parent[vertex] = name(target);
         tally.found++;
       }

@@ -41,7 +41,6 @@ __device__ inline void load_words(u32 (&word)[EACH_LANE], const u32 *bitmap, u32
 
 // The global id of a delegate or a normal vertex: what others know it by.
 struct GlobalName {
-  static const bool noted = true;
   const u32 *delegates;  // global id of each; null where they are numbered by it
   u32 normals;           // the first of them; smaller numbers are delegates
   u32 skipped;           // leading vertices of this rank that are delegates
@@ -49,6 +48,8 @@ struct GlobalName {
   u32 partitions;
   u32 ranks;
   u32 rank;
+
+  __device__ bool noted(u32 vertex) const { return vertex < normals; }  // others find them, too
 
   __device__ u32 operator()(u32 vertex) const {
     if (vertex < normals) return delegates ? delegates[vertex] : vertex;
@@ -58,18 +59,18 @@ struct GlobalName {
   }
 };
 
-// What a peer tells at the end of a superstep, in this rank's memory.
+// What a peer tells at the end of a round, in this rank's memory.
 struct Arrival {
-  u64 superstep;  // written last
+  u64 round;      // written last
   u32 frontier;   // vertices that it went out from
   u32 delegates;  // that it found
   u32 ghosts;     // that it found and that this rank owns
-  u32 unused;
+  u32 again;      // whether the superstep has a second round
 };
 
 // Another rank. Its mail stands in its own memory where that can be read, else in a copy here.
 struct Peer {
-  const u32 *mail[2];   // of even and odd supersteps: its delegates, then all of its ghosts
+  const u32 *mail[2];   // of even and odd rounds: its delegates, then all of its ghosts
   const u32 *parent;    // by its ghosts that this rank owns; null where they are not at hand
   const u32 *vertex;    // by the same: their numbers here
   u32 *wanted;          // bitmap, by the same: those whose parent is still to come
@@ -86,7 +87,7 @@ struct RankControl {
   Counters visits[2];  // of a superstep and the next: what visits did
   Counters noted[2];   // what was new: found counts normal vertices, examined delegates,
                        // wasted those that have rows
-  u64 superstep;       // counts on from search to search
+  u64 round;           // counts on from search to search; a superstep has one or two
   u64 forward;
   u64 unvisited_edges;
   u64 pull_bound;
@@ -98,8 +99,9 @@ struct RankControl {
   u32 queued;
   u32 step;
   u32 enqueueing;
-  u32 going;  // what block 0 learned from the others
-  u32 unused;
+  u32 delegates;  // visited
+  u32 normals;    // in the frontier
+  u32 going;      // what block 0 learned from the others
 };
 
 struct RankLevel {
@@ -118,16 +120,19 @@ template <class Offset, class Distance>
 struct Rank {
   Search<Offset, Distance> search;  // without control and levels
   GlobalName name;
-  const u32 *nn_offsets;  // by normal vertex
+  const u32 *nn_rows;     // normal vertices that have edges along nn
+  const u32 *nn_offsets;  // by the same, with the end
   const u32 *nn_targets;
-  const u32 *with_nn;     // bitmap, of delegates and normal vertices: those that have rows along nn
   u32 *frontier;  // bitmap, of delegates and normal vertices
+  const u32 *elsewhere;   // bitmap: delegates that other ranks own
+  u32 *found_here;  // bitmap of delegates: those whose parents this rank knows
+  u32 *late;      // bitmap of delegates: what is visited after a second round's pull
   RankControl *control;
   RankLevel *levels;
   const Peer *peers;   // by rank; of this one nothing
-  Arrival *arrivals;   // of even and odd supersteps, by rank
+  Arrival *arrivals;   // of even and odd rounds, by rank
   u32 *mail[2];        // delegates: bitmap, list; ghosts: bitmap, list; each of as many words
-  u32 *sent;           // of even and odd supersteps: found of each rank's, and delegates
+  u32 *sent;           // of even and odd rounds: found of each rank's, and delegates
   const u32 *stop;     // in host memory: not 0 if the search is to end
   u32 rank;
   u32 ranks;
@@ -136,4 +141,6 @@ struct Rank {
   u32 ghost_words;
   u32 stage;
   u32 hosted;          // the host carries the mail: the launch ends when it is written
+  u32 many_delegates;  // unvisited, from which on a pull takes two rounds
+  u32 nn_row_count;
 };

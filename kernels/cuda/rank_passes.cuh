@@ -11,10 +11,9 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
     search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
     search.visited[1][i] = 0;
   }
-  // Of a delegate that others find, nobody else knows the parent.
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words * 8;
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
-    ((uint4 *)search.parent)[i] = uint4{NONE, NONE, NONE, NONE};
+    rank.found_here[i] = 0;
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -25,7 +24,8 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
 
 // Enter what the others have found.
 template <class Offset, class Distance>
-__device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 parity) {
+__device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
+                                     u32 parity) {
   u32 *parent = rank.search.parent;
   u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
   for (u32 i = 1; i < rank.ranks; i++) {
@@ -67,6 +67,7 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
       for (int k = 0; k < AT_ONCE; k++) {
         if (!fresh[k]) continue;
         parent[vertex[k]] = found[k];
+        rank.search.distance[vertex[k]] = (Distance)level;
         if (!peer.parent) atomicOr(&peer.wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
       }
     };
@@ -102,24 +103,24 @@ __device__ __noinline__ void gather_frontier(const Graph<Offset> &graph,
   if (queue.count) queue.flush();
 }
 
-// Give what is new its distance, count it, make it the frontier; `enqueueing`: unless there is too
-// much of it, queue it.
+// Give what is new its distance (`pushed`, or else the delegates: a pull sees to the others), count
+// it, make it the frontier; `enqueueing`: unless there is too much of it, queue it.
 template <class Offset, class Distance>
 __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
                                        const Rank<Offset, Distance> &rank, u32 level,
-                                       bool enqueueing, Enqueue<Offset> queue) {
+                                       bool pushed, bool enqueueing, Enqueue<Offset> queue) {
   const Search<Offset, Distance> &search = rank.search;
   Tally tally = {};
   const Sharing sharing = Sharing::of_grid();
   for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
     const u32 first = sharing.first(turn);
-    u32 now[EACH_LANE], fresh[EACH_LANE];
+    u32 now[EACH_LANE], old[EACH_LANE], fresh[EACH_LANE];
     load_words(now, search.visited[0], first, rank.own_words);
-    load_words(fresh, search.visited[1], first, rank.own_words);
+    load_words(old, search.visited[1], first, rank.own_words);
     u32 any = 0;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
-      fresh[i] = now[i] & ~fresh[i];
+      fresh[i] = now[i] & ~old[i];
       any |= fresh[i];
       const u32 w = first + i, last = graph.vertices >> 5;
       const u32 below = w < last ? ALL : w == last ? (1u << (graph.vertices & 31)) - 1 : 0;
@@ -133,12 +134,8 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
     if (!__any_sync(ALL, any)) continue;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
-      for (u32 open = __ballot_sync(ALL, fresh[i] != 0); open; open &= open - 1) {
-        int lane = __ffs(open) - 1;
-        u32 w = __shfl_sync(ALL, first + i, lane);
-        if (__shfl_sync(ALL, fresh[i], lane) >> lane_id() & 1)
-          search.distance[w * 32 + lane_id()] = (Distance)level;
-      }
+      if (pushed || first < rank.delegate_words)
+        set_distances(search.distance, first + i, fresh[i], old[i], level);
       if (enqueueing &&
           __shfl_sync(ALL, QUEUED_VERTICES(__ldcg(queue.queued)), 0) <= search.enqueue_edges)
         enqueue(graph, first + i, fresh[i], queue);

@@ -6,6 +6,11 @@
 // other ranks' vertices, is written as mail; ranks tell each other that theirs is written, and read
 // it from each other's memory. Then every rank notes what is new, its own finds and the others'.
 // Where memory cannot be read so, the launch ends with the mail, and the host carries it.
+//
+// A pull of many delegates takes two rounds of mail. An edge between delegates stands where its end
+// of lower degree is owned, so the owner of a delegate has the edges to its hubs, and finds what
+// another rank would mostly look for in vain: ranks look for their own first, and in the second
+// round for those of the others that nobody has found.
 #include "direction.cuh"
 #include "normals.cuh"
 #include "passes.cuh"
@@ -14,27 +19,36 @@
 
 #define STOP_LOOKS 64  // at the others between two at `stop`
 #define FEW_EDGES 65536  // that a push follows and queues what it finds
+#define LITTLE 2  // entries that a pull looks at for each that a queue takes, and then makes one
+#define LISTED 16  // entries looked at for each word of the delegates' bitmap, and then a list is made
 
-enum Going : u32 { GO, LAST, STOP };
+enum Going : u32 { GO, AGAIN, LAST, STOP };
 
 // Where a rank stands: every block keeps the same, in shared memory.
 struct Standing {
   Outlook now;
-  u64 superstep;
+  u64 round;
   u64 clock;
   u64 delegate_bytes, normal_bytes;
   u32 level;
   u32 status;
   u32 step;
+  u32 delegates;  // visited
+  u32 normals;    // in the frontier
   u32 going;
   bool enqueueing;
+  bool twice;  // this rank's visits take two rounds
 
   __device__ void load(const RankControl &control) {
     now = {__ldcg(&control.forward),    __ldcg(&control.unvisited_edges),
            __ldcg(&control.pull_bound), __ldcg(&control.frontier),
            __ldcg(&control.found),      __ldcg(&control.visited),
            __ldcg(&control.queued) != 0};
-    superstep = __ldcg(&control.superstep);
+    round = __ldcg(&control.round);
+    delegates = __ldcg(&control.delegates);
+    normals = __ldcg(&control.normals);
+    twice = false;
+    delegate_bytes = normal_bytes = 0;
     level = __ldcg(&control.level);
     step = __ldcg(&control.step);
     enqueueing = __ldcg(&control.enqueueing);
@@ -50,7 +64,9 @@ struct Standing {
     control.found = now.found;
     control.visited = now.visited;
     control.queued = now.queued;
-    control.superstep = superstep;
+    control.round = round;
+    control.delegates = delegates;
+    control.normals = normals;
     control.level = level;
     control.step = step;
     control.enqueueing = enqueueing;
@@ -59,7 +75,8 @@ struct Standing {
 
   // What to do next: a step, or to end the launch.
   template <class Offset, class Distance>
-  __device__ void decide(const Graph<Offset> &graph, const Search<Offset, Distance> &search) {
+  __device__ void decide(const Graph<Offset> &graph, const Rank<Offset, Distance> &rank) {
+    const Search<Offset, Distance> &search = rank.search;
     const u32 last_level = sizeof(Distance) == 1 ? 254 : 0x7ffffffe;
     if (level >= search.max_level)
       status = DONE;
@@ -75,6 +92,9 @@ struct Standing {
     if (enqueueing && now.forward > FEW_EDGES)
       enqueueing = choose(graph, after_push(now, graph.vertices, graph.edges),
                           search.enqueue_edges, search.push_cost) == PUSH;
+    const u32 unvisited = rank.name.normals - delegates;
+    twice = step == PULL && !rank.hosted && unvisited >= rank.many_delegates;
+    delegate_bytes = normal_bytes = 0;
   }
 
   // The frontier has been queued.
@@ -87,8 +107,10 @@ struct Standing {
 
   // What was new has been noted: the source, or a level.
   __device__ void advance(const Counters &visits, const Counters &noted, u32 most_queued) {
-    now.found = (u32)(__ldcg(&noted.found) + __ldcg(&noted.examined));
+    normals = (u32)__ldcg(&noted.found);
+    now.found = normals + (u32)__ldcg(&noted.examined);
     now.visited += (u32)__ldcg(&noted.wasted);
+    delegates += (u32)__ldcg(&noted.examined);
     now.queued = false;
     now.frontier = 0;
     now.forward = 0;
@@ -98,18 +120,37 @@ struct Standing {
   }
 };
 
-// Tell the others that the mail is written, and wait for theirs. Called by block 0.
+// What a pull of two rounds looks for: in the first all but the delegates that other ranks own, in
+// the second these alone.
+struct OwnFirst {
+  const u32 *elsewhere;
+  u32 words;  // of delegates; 0: look for all at once
+  bool second;
+
+  __device__ uint4 passed_over(u32 tile, uint4 visited) const {
+    if (tile * TILE_WORDS >= words) return visited;
+    const uint4 theirs = ((const uint4 *)elsewhere)[tile];
+    const u32 flip = second ? ALL : 0;
+    return {visited.x | (theirs.x ^ flip), visited.y | (theirs.y ^ flip),
+            visited.z | (theirs.z ^ flip), visited.w | (theirs.w ^ flip)};
+  }
+};
+
+// Tell the others that the mail is written, and wait for theirs. unfinished: this rank has another
+// round to come. Called by block 0.
 template <class Offset, class Distance>
-__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here) {
-  __shared__ u32 anything, stopped;
+__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here, bool unfinished) {
+  __shared__ u32 anything, again, stopped;
   __shared__ u64 bytes;
-  const u32 parity = here.superstep & 1, peer = threadIdx.x;
+  const u32 parity = here.round & 1, peer = threadIdx.x;
   const u32 *sent = rank.sent + parity * (rank.ranks + 1);
   if (threadIdx.x == 0) {
     anything = here.now.found != 0;
+    again = unfinished;
     stopped = 0;
     bytes = 0;
-    here.delegate_bytes = 4ull * min(__ldcg(sent + rank.ranks), rank.delegate_words) * (rank.ranks - 1);
+    const u32 delegates = min(__ldcg(sent + rank.ranks), rank.delegate_words);
+    here.delegate_bytes += 4ull * delegates * (rank.ranks - 1);
   }
   __syncthreads();
   if (peer < rank.ranks && peer != rank.rank) {
@@ -121,21 +162,23 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here) {
       there->frontier = here.now.found;
       there->delegates = __ldcg(sent + rank.ranks);
       there->ghosts = ghosts;
+      there->again = unfinished;
       __threadfence_system();
-      release_far(&there->superstep, here.superstep);
+      release_far(&there->round, here.round);
     }
     const Arrival *arrival = rank.arrivals + 2 * peer + parity;
-    for (u32 looks = 1; acquire_far(&arrival->superstep) != here.superstep; looks++)
+    for (u32 looks = 1; acquire_far(&arrival->round) != here.round; looks++)
       if (looks % STOP_LOOKS == 0 && far_load(rank.stop)) {
         stopped = 1;
         break;
       }
     if (far_load(&arrival->frontier)) anything = 1;
+    if (far_load(&arrival->again)) again = 1;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    here.normal_bytes = bytes;
-    rank.control->going = stopped ? STOP : anything ? GO : LAST;
+    here.normal_bytes += bytes;
+    rank.control->going = stopped ? STOP : again ? AGAIN : anything ? GO : LAST;
   }
 }
 
@@ -155,88 +198,99 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (block_leader) here.load(*control);
   __syncthreads();
   if (rank.stage == MEET) {
-    if (blockIdx.x == 0) meet(rank, here);
-    if (leader) control->superstep++;
+    if (blockIdx.x == 0) meet(rank, here, false);
+    if (leader) control->round++;
     return;
   }
   if (rank.stage == BEGIN) {
     begin_rank(rank);
     grid_barrier(&control->arrived);
-    Counters *noted = &control->noted[here.superstep & 1];
+    Counters *noted = &control->noted[0];
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
-    note_new(graph, rank, 0, true, into).add_to(*noted);
+    note_new(graph, rank, 0, true, true, into).add_to(*noted);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.now = {0, graph.edges, ~0ull, 0, 0, 0, true};
-      here.level = 0;
+      here.level = here.delegates = 0;
       here.step = PUSH;
       here.enqueueing = true;
       here.advance(*noted, *noted, search.enqueue_edges);
     }
     __syncthreads();
-    if (!rank.hosted && blockIdx.x == 0) meet(rank, here);  // nobody reads the last search's parents
+    if (!rank.hosted && blockIdx.x == 0) meet(rank, here, false);  // nobody reads the last search's parents
     grid_barrier(&control->arrived);
     // What the source's note counted must not count again.
     if (leader) control->noted[0] = control->noted[1] = Counters{};
     if (block_leader && !rank.hosted) {
-      here.superstep++;
+      here.round++;
       if (__ldcg(&control->going) == STOP) here.status = STOPPED;
     }
   }
 
-  bool receiving = rank.stage == RECEIVE;
+  bool receiving = rank.stage == RECEIVE, second = false;  // round of a superstep
   for (;;) {
-    if (!receiving) {
-      if (block_leader && here.status == RUNNING) here.decide(graph, search);
+    if (!receiving && !second) {
+      if (block_leader && here.status == RUNNING) here.decide(graph, rank);
       __syncthreads();
       if (here.status != RUNNING) break;
     }
-    const u32 parity = here.superstep & 1;
-    Counters *visits = &control->visits[parity], *noted = &control->noted[parity];
+    const u32 parity = here.round & 1, level = here.level + 1;
+    Counters *visits = &control->visits[level & 1], *noted = &control->noted[level & 1];
     if (!receiving) {
-      const u32 level = here.level + 1;
-      Tally tally = {};
       if (here.step == GATHER) {
         Enqueue<Offset> into = {graph.offsets, queue, &visits->queued, own.buffer};
         gather_frontier(graph, rank, into);
         grid_barrier(&control->arrived);
         if (block_leader) {
           here.gathered(__ldcg(&visits->queued));
-          here.decide(graph, search);
+          here.decide(graph, rank);
         }
         __syncthreads();
       }
-      if (here.now.found && graph.edges) {
+      const bool last = second == here.twice;   // nothing of this rank comes after
+      const bool idle = second && !here.twice;  // others need the round
+      Tally tally = {};
+      if (here.now.found && graph.edges && !idle) {
         if (here.step == PUSH) {
           Enqueue<Offset> nothing = {graph.offsets, queue, &visits->queued, own.buffer};
           tally = push<Offset, Distance, TIERED, LAZY>(graph, search, queue, here.now.frontier,
                                                        here.now.forward, visited, level, nothing,
                                                        rank.name);
         } else {
-          tally = pull<Offset, Distance, TIERED>(graph, search, kept, visited, own, *visits, level,
-                                                 rank.name);
+          const OwnFirst sought = {rank.elsewhere, here.twice ? rank.delegate_words : 0, second};
+          const u32 *now = second ? visited : kept;
+          u32 *after = second ? rank.late : visited;
+          const u32 vertices = second ? rank.delegate_words * 32 : graph.vertices;
+          tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, vertices, own,
+                                                 *visits, level, rank.name, sought);
           grid_barrier(&control->arrived);
           if (u32 rest = (u32)__ldcg(&visits->rest)) {
-            Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest,
+            Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest,
                                                              level, rank.name);
             tally.examined += more.examined;
             tally.wasted += more.wasted;
           }
         }
       }
-      if (here.now.found) tally.examined += push_normals(rank, visited, own.buffer);
+      if (here.normals && last) tally.examined += push_normals(rank, visited, level, own.buffer);
       tally.add_to(*visits);
       grid_barrier(&control->arrived);
 
       u32 *mail = rank.mail[parity], *sent = rank.sent + parity * (rank.ranks + 1);
-      write_mail(visited, kept, false, rank.delegate_words, mail, mail + rank.delegate_words,
-                 sent + rank.ranks);
+      // What was found is no more than what was looked at.
+      const u64 most = here.step == PUSH ? here.now.forward : __ldcg(&visits->examined);
+      const bool listing = second || most <= LISTED * (u64)rank.delegate_words;
+      if (!idle)
+        write_mail(second ? rank.late : visited, second ? visited : kept, second ? visited : nullptr,
+                   rank.found_here,
+                   {rank.delegate_words, mail, mail + rank.delegate_words, sent + rank.ranks, listing});
       mail += 2 * rank.delegate_words;
-      for (u32 i = 0; i < rank.ranks; i++) {
+      for (u32 i = 0; last && i < rank.ranks; i++) {
         if (i == rank.rank) continue;
         const u32 at = rank.peers[i].own_ghosts_at, first = rank.own_words + at;
-        write_mail(visited + first, kept + first, true, rank.peers[i].own_ghost_words, mail + at,
-                   mail + rank.ghost_words + at, sent + i);
+        write_mail(visited + first, kept + first, kept + first, nullptr,
+                   {rank.peers[i].own_ghost_words, mail + at, mail + rank.ghost_words + at, sent + i,
+                    true});
       }
       if (rank.hosted) {
         if (block_leader) here.status = EXCHANGE;
@@ -245,36 +299,42 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       grid_barrier(&control->arrived);
     }
     receiving = false;
-    if (blockIdx.x == 0) meet(rank, here);
+    if (blockIdx.x == 0) meet(rank, here, here.twice && !second);
     grid_barrier(&control->arrived);
-    if (block_leader) here.going = __ldcg(&control->going);
+    if (block_leader) {
+      here.going = __ldcg(&control->going);
+      here.round++;
+    }
     __syncthreads();
-    if (here.going != GO) {
-      if (block_leader) {
-        here.status = here.going == STOP ? STOPPED : DONE;
-        here.superstep++;
-      }
+    if (here.going == LAST || here.going == STOP) {
+      if (block_leader) here.status = here.going == STOP ? STOPPED : DONE;
       break;
     }
-    receive(rank, visited, parity);
-    grid_barrier(&control->arrived);
-    if (blockIdx.x == 0) {  // for the superstep after this one
-      if (block_leader)
-        control->visits[parity ^ 1] = control->noted[parity ^ 1] = Counters{};
+    // A pull that looked at little found little: what is few is pushed, if it is queued.
+    if (block_leader && here.step == PULL)
+      here.enqueueing = __ldcg(&visits->examined) <= LITTLE * (u64)search.enqueue_edges;
+    if (blockIdx.x == 0) {  // for the round after this one
       for (u32 i = threadIdx.x; i <= rank.ranks; i += blockDim.x)
         rank.sent[(parity ^ 1) * (rank.ranks + 1) + i] = 0;
+      if (block_leader) {
+        visits->rest = 0;
+        control->visits[here.level & 1] = control->noted[here.level & 1] = Counters{};
+      }
     }
+    receive(rank, visited, level, parity);
+    grid_barrier(&control->arrived);
+    second = here.going == AGAIN;
+    if (second) continue;
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
-    note_new(graph, rank, here.level + 1, here.enqueueing, into).add_to(*noted);
+    note_new(graph, rank, level, here.step == PUSH, here.enqueueing, into).add_to(*noted);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.level++;
-      here.superstep++;
       here.advance(*visits, *noted, search.enqueue_edges);
     }
     if (leader) {
       u64 now = clock64();
-      rank.levels[here.level - 1 - search.first_level] = {
+      rank.levels[level - 1 - search.first_level] = {
           __ldcg(&visits->examined), now - here.clock,           here.delegate_bytes,
           here.normal_bytes,         (u32)__ldcg(&noted->found), (u32)__ldcg(&noted->examined),
           here.step == PULL,         0};

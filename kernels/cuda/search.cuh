@@ -105,10 +105,10 @@ struct Search {
   float push_cost;    // of an edge, where looking at an entry in a pull costs 1
 };
 
-// What a vertex is called as a parent: by default what the graph's rows call it. noted: whether
-// distances are left to a pass after the level.
+// What a vertex is called as a parent: by default what the graph's rows call it. noted: whether its
+// distance is left to a pass after the level.
 struct Unchanged {
-  static const bool noted = false;
+  __device__ bool noted(u32 vertex) const { return false; }
   __device__ u32 operator()(u32 vertex) const { return vertex; }
 };
 
@@ -124,6 +124,36 @@ __device__ inline u32 word_of(const u32 *bitmap, u32 vertex) {
 
 __device__ inline bool bit_of(u32 word, u32 vertex) {
   return vertex != NONE && word >> (vertex & 31) & 1;
+}
+
+// Give some vertices of a word of a bitmap their distance, 32 bytes at once. Those in `keep` have
+// theirs; what is written to the others does not matter.
+__device__ inline void set_distances(u8 *distance, u32 w, u32 fresh, u32 keep, u32 level) {
+  if (!fresh) return;
+  uint4 *place = (uint4 *)(distance + w * 32ull);
+  const u32 bytes = level * 0x01010101u;
+  uint4 some[2] = {{bytes, bytes, bytes, bytes}, {bytes, bytes, bytes, bytes}};
+  if (keep) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const uint4 old = place[half];
+      const u32 was[4] = {old.x, old.y, old.z, old.w};
+      u32 now[4];
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        const u32 bits = keep >> (16 * half + 4 * k) & 15;
+        const u32 mask = (bits * 0x00204081u & 0x01010101u) * 0xff;  // a byte for each bit
+        now[k] = was[k] & mask | bytes & ~mask;
+      }
+      some[half] = {now[0], now[1], now[2], now[3]};
+    }
+  }
+  place[0] = some[0];
+  place[1] = some[1];
+}
+
+__device__ inline void set_distances(int *distance, u32 w, u32 fresh, u32 keep, u32 level) {
+  for (; fresh; fresh &= fresh - 1) distance[w * 32ull + __ffs(fresh) - 1] = (int)level;
 }
 
 // What one thread counts within a level.
