@@ -237,6 +237,8 @@ def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places:
 
 def sort(cupy: Any, keys: Any) -> None:
     """Sort in place; raises OutOfMemoryError where there is no room for the sort's buffer."""
+    if len(keys) == 0:
+        return
     size = _sort_bytes(len(keys))
     _make_room(cupy, size)
     # Kept by the pool for the sort, which could not tell us cleanly that it got nothing.

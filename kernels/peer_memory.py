@@ -140,7 +140,8 @@ def all_to_all(
             at = came.data.ptr
             for peer, count in enumerate(counts):
                 from_there = bases[peer] + theirs[peer][rank] * size
-                cupy.cuda.runtime.memcpy(at, from_there, count * size, _COPY)
+                if count:
+                    cupy.cuda.runtime.memcpy(at, from_there, count * size, _COPY)
                 at += count * size
             cupy.cuda.Device().synchronize()
         finally:

@@ -32,7 +32,7 @@ from ..partition.work import begin_work, clean_up, difference
 from .cluster import Cluster, ClusterOptions, open_cluster
 from .count import Counted, count
 from .device_build import build_files_on_device, plan_ahead_on_device
-from .devices import check_choice, choose_device, device_errors
+from .devices import check_choice, choose_device, device_errors, has_device_each
 from .execute import Executor, Progress
 from .metrics import BuildRecord, GraphRecord, command_record, encode_record
 from .plan import Budget, Plan, make_plan
@@ -44,6 +44,7 @@ from .prepare import (
     tasks_of,
     warm_up_build,
 )
+from .rank_build import build_files_on_workers
 from .read import graph_fingerprint
 from .write_store import write_store
 
@@ -86,11 +87,6 @@ class Resources:
 
     def chosen_device(self) -> Device | None:
         """This process's device; None for the CPU, and where the workers of a cluster work."""
-        if self.cluster.any and self.device == "cuda":
-            raise InputError(
-                "a store is built on --device cuda in one process: leave out --workers and "
-                "--scheduler"
-            )
         if self.cluster.any:
             return None
         return choose_device(self.device, self.device_memory_limit)
@@ -141,9 +137,7 @@ def build_graph(
     ):
         through_files = resources.scratch is not None
         run = begin(edges, options, executor, budget, work, through_files)
-        used, notes = _build_anywhere(run, device)
-        if device is None and resources.device == "auto":
-            notes = ("built on the CPU",)
+        used, notes = _build_anywhere(run, device, resources)
         work.sync()
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
@@ -169,6 +163,11 @@ def plan_graph(
     Raises InputError for bad input or a plan that does not fit.
     """
     edges = open_edges(path, options.src, options.dst)
+    if resources.cluster.any and resources.device == "cuda":
+        raise InputError(
+            "--device cuda is planned for one GPU of this machine: leave out --workers and "
+            "--scheduler"
+        )
     device = resources.chosen_device()
     with open_pool(edges, options, threads, resources, progress) as (executor, budget):
         through_files = resources.scratch is not None
@@ -196,16 +195,26 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
 
 
 def _build_anywhere(
-    run: Preparation, device: Device | None
-) -> tuple[Device | None, tuple[str, ...]]:
-    """Write the store's files, on the device if its memory allows; where it was, and why not."""
+    run: Preparation, device: Device | None, resources: Resources
+) -> tuple[Device | str | None, tuple[str, ...]]:
+    """Write the store's files, on devices if their memory allows; where it was, and why not.
+
+    device: of this process; a cluster's workers have their own.
+    """
     notes: tuple[str, ...] = ()
-    if device is not None:
-        try:
+    pool, asked = run.executor.pool, resources.device
+    try:
+        if isinstance(pool, Cluster) and asked != "cpu":
+            limit = resources.device_memory_limit
+            there = build_files_on_workers(run, pool, asked, limit)
+            return there, (f"built on {there}",)
+        if device is not None:
             build_files_on_device(run, device)
             return device, (f"built on {device}",)
-        except DeviceMemoryError as error:
-            notes = (f"built on the CPU: {error}",)
+        if asked == "auto":
+            notes = ("built on the CPU",)
+    except DeviceMemoryError as error:
+        notes = (f"built on the CPU: {error}",)
     build_files(run)
     return None, notes
 
@@ -243,7 +252,9 @@ def open_pool(
         warm_up_build(edges, options.directed, executor)
         yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
         return
-    with open_cluster(resources.cluster, threads) as cluster:
+    workers = resources.cluster.workers or 0
+    devices = workers > 0 and has_device_each(resources.device, workers)
+    with open_cluster(resources.cluster, threads, devices) as cluster:
         executor = Executor(threads, progress, cluster)
         warm_up_build(edges, options.directed, executor)
         cluster.warm_up(partial(build.warm_up, degree_dtype(edges.rows), options.directed))
@@ -363,7 +374,8 @@ def build_store(
         open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
     ):
         through_files = resources.scratch is not None
-        _build_anywhere(begin(edges, options, own, budget, work, through_files), device)
+        run = begin(edges, options, own, budget, work, through_files)
+        _build_anywhere(run, device, resources)
         work.publish("store", overwrite=False)
     executor.steps += own.steps
     return open_store(output)

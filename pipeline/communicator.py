@@ -19,6 +19,9 @@ from ..partition.errors import DelegraphError
 Message = list[NDArray]
 """Arrays of one dimension, any length and type; sender and receiver agree on what they are."""
 
+TIMEOUT_SECONDS = 60.0
+"""How long ranks wait, by default, for one that shows no sign of life."""
+
 
 class Failure(NamedTuple):
     """What went wrong first. lost: the rank is gone, rather than having told what it was."""

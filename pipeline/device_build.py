@@ -13,7 +13,7 @@ nothing of it is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels import gpu_prepare
 from ..kernels.csr import SLOTS, SUBGRAPHS
@@ -30,11 +31,11 @@ from ..partition import build
 from ..partition import degrees as counting
 from ..partition.errors import InputError
 from ..partition.files import ArrayWriter, FileRecord
-from ..partition.layout import Layout, Shard, plan_layout
+from ..partition.layout import Layout, Shard, Subgraph, plan_layout
 from ..partition.memory import format_bytes
-from ..partition.order import Threshold, VertexOrder, choose_threshold
+from ..partition.order import Order, Threshold, VertexOrder, choose_threshold
 from ..partition.runs import RankTable, with_global_ids
-from ..partition.scratch import replacing
+from ..partition.scratch import Scratch, replacing
 from ..partition.store import stem_of, targets_file
 from .count import Counted, no_delegates
 from .plan import Plan
@@ -108,8 +109,10 @@ def _build(run: Preparation, device: Device) -> None:
     def order() -> tuple[VertexOrder, RankTable, Ranking, int]:
         degrees = gpu_prepare.count_degrees(device, blocks, domain, rows, directed)
         ranking = gpu_prepare.rank_vertices(device, degrees)
-        table = _save_vertices(run, degrees, ranking)
-        return _order(run, device, ranking, table), table, ranking, int(degrees.loops[0])
+        table = save_vertices(run.scratch, domain, run.plan.shape.spans, degrees, ranking)
+        number_vertices(table, run.options.order, len(ranking.id_of_rank))
+        found = order_vertices(device, ranking, table, run.options.order)
+        return found, table, ranking, int(degrees.loops[0])
 
     found, table, ranking, loops = _one_task(run, "order", order)
     partitions, grid = run.options.places_for(rows)
@@ -121,11 +124,20 @@ def _build(run: Preparation, device: Device) -> None:
     _check_layout(run, device, layout)
     counted = Counted(found, table, threshold, layout, loops)
 
-    everything = _one_task(run, "sort", partial(_sort, run, device, blocks, ranking, layout))
-    records = _write_shards(run, device, layout, everything)
+    rows_made, shards, entries = _one_task(
+        run, "sort", partial(_sort, run, device, blocks, ranking, layout)
+    )
+    make_folders(run.work.output, layout.partitions)
+    writer = ShardWriter(device, layout, rows_made, shards, run.work.output, run.scratch)
+    records = run.spread("build", writer.write, list(range(len(shards))), writer.sizes)
+    finish_store(run, counted, entries_of(layout, entries), records)
+
+
+def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:
+    """Of each of a layout's subgraphs, by the subgraph."""
     places = [(subgraph.partition, subgraph.name) for subgraph in layout.subgraphs]
-    keys = dict(zip(places, everything.keys, strict=True))
-    finish_store(run, counted, lambda s: keys[s.partition, s.name], records)
+    by_place = dict(zip(places, entries, strict=True))
+    return lambda subgraph: by_place[subgraph.partition, subgraph.name]
 
 
 def _one_task(run: Preparation, name: str, task: Callable[[], Any]) -> Any:
@@ -154,26 +166,35 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
     return src, dst
 
 
-def _save_vertices(run: Preparation, degrees: Degrees, ranking: Ranking) -> RankTable:
+def save_vertices(
+    scratch: Scratch, domain: int, spans: int, degrees: Degrees, ranking: Ranking
+) -> RankTable:
     """Leave in scratch, by dense id, what the vertex table is written of."""
     columns = {"rank": ranking.rank, "degree": degrees.degree}
     if degrees.out_degree is not None:
         columns["out_degree"] = degrees.out_degree
-    spans = counting.spans_of(run.source.domain, run.plan.shape.spans)
-    for s, span in enumerate(spans):
+    table = RankTable(scratch, tuple(counting.spans_of(domain, spans)))
+    for s, span in enumerate(table.spans):
         for name, column in columns.items():
-            run.scratch.save(f"{name}-{s}", column[span.start : span.stop].get())
-    return RankTable(run.scratch, tuple(spans))
+            scratch.save(f"{name}-{s}", column[span.start : span.stop].get())
+    return table
 
 
-def _order(run: Preparation, device: Device, ranking: Ranking, table: RankTable) -> VertexOrder:
+def number_vertices(table: RankTable, chosen: Order, vertices: int) -> None:
+    """Leave in scratch the global ids, where these are no ranks."""
+    if chosen != "degree":
+        ranks = (table.scratch.load(f"rank-{s}") for s in range(len(table.spans)))
+        table.scratch.save("global", counting.number_globally(chosen, ranks, vertices))
+
+
+def order_vertices(
+    device: Device, ranking: Ranking, table: RankTable, chosen: Order
+) -> VertexOrder:
+    """After ``number_vertices``."""
     found = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
-    chosen = run.options.order
     if chosen == "degree":
         return found
-    ranks = (run.scratch.load(f"rank-{s}") for s in range(len(table.spans)))
-    run.scratch.save("global", counting.number_globally(chosen, ranks, found.vertices))
-    return replace(found, global_of_rank=run.scratch.load("global"))
+    return replace(found, global_of_rank=table.scratch.load("global"))
 
 
 def _threshold(
@@ -204,91 +225,139 @@ def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
     )
 
 
-class _Everything(NamedTuple):
-    """The rows of all subgraphs, in the order of ``layout.subgraphs``, on the device.
+class ShardRows(NamedTuple):
+    """A shard, and the rows it is made of, of those of all subgraphs in order."""
+
+    shard: Shard
+    first: int
+    stop: int
+
+
+class DeviceShards(NamedTuple):
+    """Rows of some shards in a row, on the device.
 
     counts: uint32, targets of each row. targets: uint32, ranks. offsets: where each row begins.
-    first_rows: int64 (subgraphs + 1,), in host memory, as is keys: entries of each with duplicates.
+    first_row: of these, of those of all subgraphs.
     """
 
     counts: Any
     targets: Any
     offsets: Any
-    first_rows: list[int]
-    keys: list[int]
+    first_row: int
 
 
-def _sort(
-    run: Preparation, device: Device, blocks: list[Columns], ranking: Ranking, layout: Layout
-) -> _Everything:
-    """blocks: emptied."""
+def places_of(layout: Layout, global_of_rank: Any) -> tuple[Places, list[int]]:
+    """Where edges go, and the first row of each subgraph, with the end.
+
+    global_of_rank: on the device; None where global ids are ranks.
+    """
     first_rows = list(accumulate((subgraph.rows for subgraph in layout.subgraphs), initial=0))
     of_slots = np.full(layout.partitions * SLOTS, -1, np.int64)
     for subgraph, first in zip(layout.subgraphs, first_rows, strict=False):
         transposed = subgraph.name.startswith("reverse-")
         slot = SUBGRAPHS.index(subgraph.name[-2:]) + len(SUBGRAPHS) * transposed
         of_slots[subgraph.partition * SLOTS + slot] = first
-    with device.use() as cupy:
-        global_of_rank = None
-        if not layout.numbered_by_rank:
-            global_of_rank = cupy.asarray(run.scratch.load("global"))
-        places = Places(
-            of_slots,
-            first_rows[-1],
-            layout.directed,
-            layout.partitions,
-            layout.delegates,
-            global_of_rank,
-            layout.placement.columns,
-        )
-        keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
-        begins = np.array(first_rows, np.uint64) << np.uint64(32)
-        sizes = np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get())
-        counts, targets = gpu_prepare.rows_of(device, keys, places.rows)
-        del keys
-        offsets = gpu_prepare.offsets_of(device, counts, len(targets))
-    return _Everything(counts, targets, offsets, first_rows, sizes.tolist())
+    places = Places(
+        of_slots,
+        first_rows[-1],
+        layout.directed,
+        layout.partitions,
+        layout.delegates,
+        global_of_rank,
+        layout.placement.columns,
+    )
+    return places, first_rows
 
 
-def _write_shards(
-    run: Preparation, device: Device, layout: Layout, everything: _Everything
-) -> list[FileRecord]:
-    """Write all shards' targets, and leave the counts of their rows in scratch."""
-    for partition in range(layout.partitions):
-        Path(run.work.output, stem_of(partition, "")).mkdir(exist_ok=True)
-    shards: list[tuple[Shard, int, int]] = []
-    for subgraph, row in zip(layout.subgraphs, everything.first_rows, strict=False):
+def shards_of(layout: Layout, first_rows: list[int]) -> list[ShardRows]:
+    """All shards of the store, in order."""
+    shards: list[ShardRows] = []
+    for subgraph, row in zip(layout.subgraphs, first_rows, strict=False):
         starts = subgraph.ranges.starts
         shards += [
-            (shard, row + int(starts[shard.first]), row + int(starts[shard.stop]))
+            ShardRows(shard, row + int(starts[shard.first]), row + int(starts[shard.stop]))
             for shard in subgraph.shards()
         ]
-    with device.use() as cupy:
-        whole = with_global_ids(layout, run.scratch)
-        if not layout.numbered_by_rank:
-            table = cupy.asarray(whole.placement.global_id)
-            whole = replace(layout, placement=layout.placement._replace(global_id=table))
-        bounds = cupy.asarray(np.array([rows for _, *rows in shards], np.int64))
-        begins_ends = everything.offsets[bounds].get().tolist()
+    return shards
 
-    def write(number: int) -> FileRecord:
-        shard, first, stop = shards[number]
-        begin, end = begins_ends[number]
-        subgraph = shard.subgraph
-        ids = build.target_ids(subgraph, whole)
+
+def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.int64]:
+    """Of sorted keys, duplicates included: entries from each of ``rows`` to the next."""
+    with device.use() as cupy:
+        begins = np.array(rows, np.uint64) << np.uint64(32)
+        return np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get()).astype(np.int64)
+
+
+def device_shards(device: Device, keys: Any, rows: int, first_row: int) -> DeviceShards:
+    """keys: sorted; their rows are numbered from ``first_row`` on and lie below ``rows``."""
+    counts, targets = gpu_prepare.rows_of(device, keys, rows)
+    offsets = gpu_prepare.offsets_of(device, counts, len(targets))
+    return DeviceShards(counts, targets, offsets, first_row)
+
+
+def _sort(
+    run: Preparation, device: Device, blocks: list[Columns], ranking: Ranking, layout: Layout
+) -> tuple[DeviceShards, list[ShardRows], list[int]]:
+    """All rows, all shards, and the entries of each subgraph. blocks: emptied."""
+    with device.use() as cupy:
+        table = None if layout.numbered_by_rank else cupy.asarray(run.scratch.load("global"))
+        places, first_rows = places_of(layout, table)
+        keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
+        entries = entries_between(device, keys, first_rows)
+        rows = device_shards(device, keys, places.rows, 0)
+    return rows, shards_of(layout, first_rows), entries.tolist()
+
+
+def make_folders(output: Path, partitions: int) -> None:
+    for partition in range(partitions):
+        Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
+
+
+class ShardWriter:
+    """Writes shards' targets, and leaves the counts of their rows in scratch."""
+
+    def __init__(
+        self,
+        device: Device,
+        layout: Layout,
+        rows: DeviceShards,
+        shards: Sequence[ShardRows],
+        output: Path,
+        scratch: Scratch,
+    ) -> None:
+        self._device, self._rows, self._shards = device, rows, shards
+        self._output, self._scratch = output, scratch
+        with device.use() as cupy:
+            self._whole = with_global_ids(layout, scratch)
+            if not layout.numbered_by_rank:
+                table = cupy.asarray(self._whole.placement.global_id)
+                placement = layout.placement._replace(global_id=table)
+                self._whole = replace(layout, placement=placement)
+            bounds = np.array([(some.first, some.stop) for some in shards], np.int64)
+            bounds = cupy.asarray(bounds.reshape(-1, 2) - rows.first_row)
+            self._bounds = rows.offsets[bounds].get().tolist()
+
+    @property
+    def sizes(self) -> list[int]:
+        """Targets of each shard."""
+        return [end - begin for begin, end in self._bounds]
+
+    def write(self, number: int) -> FileRecord:
+        """Of the shards, that one."""
+        shard, first, stop = self._shards[number]
+        begin, end = self._bounds[number]
+        subgraph, rows = shard.subgraph, self._rows
+        ids = build.target_ids(subgraph, self._whole)
         name = targets_file(subgraph.partition, subgraph.name, shard.number)
-        path = Path(run.work.output, name)
         with (
-            device.use(),
-            replacing(path) as partial_path,
+            self._device.use(),
+            replacing(Path(self._output, name)) as partial_path,
             ArrayWriter(partial_path, np.uint32) as file,
         ):
             for at in range(begin, end, _PIECE):
-                piece: Any = ids(everything.targets[at : min(at + _PIECE, end)])
+                piece: Any = ids(rows.targets[at : min(at + _PIECE, end)])
                 file.append(piece.get())
             record = file.finish()
-            run.scratch.save(build.counts_name(shard), everything.counts[first:stop].get())
+            counts = rows.counts[first - rows.first_row : stop - rows.first_row]
+            self._scratch.save(build.counts_name(shard), counts.get())
         return record
-
-    sizes = [end - begin for begin, end in begins_ends]
-    return run.spread("build", write, list(range(len(shards))), sizes)

@@ -20,14 +20,13 @@ from ..partition.errors import DelegraphError, InputError
 from ..partition.layout import table_1_bytes
 from .bench import BenchReport, Runs, run_all
 from .cluster import ClusterOptions, open_cluster
-from .communicator import Communicator, barrier
+from .communicator import TIMEOUT_SECONDS, Communicator, barrier
 from .device_bench import Measured, draw_ranks, facts_of, make_edges, measure, report_of
 from .devices import has_device_each
 from .execute import Progress
 from .generate import Recipe
 from .rank_prepare import Prepared, prepare
 from .ranks import lease, run_on_workers, workers_of
-from .search_run import TIMEOUT_SECONDS
 
 _BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
 
@@ -67,9 +66,9 @@ class BenchJob:
     def paths(self) -> list[str]:
         return []
 
-    def on(self, device: str) -> BenchJob:
+    def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
-            raise DelegraphError("a graph is generated on GPUs only, and a worker's has no room")
+            raise DelegraphError(f"a graph is generated on GPUs only: {why}")
         return replace(self, device=device)
 
     def again(self) -> BenchJob:

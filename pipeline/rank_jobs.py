@@ -43,8 +43,8 @@ class RankJob(Protocol):
     @property
     def timeout(self) -> float: ...
 
-    def on(self, device: str) -> RankJob:
-        """The same job, on "cuda" or "cpu"."""
+    def on(self, device: str, why: str = "") -> RankJob:
+        """The same job, on "cuda" or "cpu". One for devices alone raises, with ``why``."""
         ...
 
     def again(self) -> RankJob:
@@ -82,7 +82,7 @@ class SearchJob:
     def paths(self) -> list[str]:
         return [str(self.store), str(self.place)]
 
-    def on(self, device: str) -> SearchJob:
+    def on(self, device: str, why: str = "") -> SearchJob:
         return replace(self, device=device)
 
     def again(self) -> SearchJob:

@@ -7,7 +7,7 @@ partition a rank, delegates as in a store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +56,12 @@ def prepare(
     """blocks: this rank's edges, dense ids below ``domain``; emptied on the way."""
     rank, ranks = communicator.rank, communicator.size
     own_rows = sum(len(src) for src, _ in blocks)
-    rows = _sum(communicator, np.array([own_rows]))[0]
+    rows = total(communicator, np.array([own_rows]))[0]
     with device.use() as cupy:
         ranking = _rank_vertices(device, blocks, domain, int(rows), communicator)
         order = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
         histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
-        histogram = _sum(communicator, histogram)
+        histogram = total(communicator, histogram)
         chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
         n, d = order.vertices, chosen.delegates
         places, firsts = _places(n, d, ranks)
@@ -81,7 +81,7 @@ def prepare(
         normals = ranking.degree[rank::ranks][numbering.skipped(rank) :]
         first = numbering.first_normal
         rows_from[first : first + len(normals)] = normals
-        edges = _sum(communicator, np.array([sum(entries.values())]))[0] // 2
+        edges = total(communicator, np.array([sum(entries.values())]))[0] // 2
         return Prepared(
             *(made, rows_from, ranking.id_of_rank, chosen, int(edges), int(rows), entries)
         )
@@ -93,12 +93,12 @@ def _rank_vertices(
     """The same on every rank."""
     cupy = device.cupy
     found = gpu_prepare.count_degrees(device, blocks, domain, rows, directed=False)
-    degree = _combine(device, found.degree, communicator, cupy.sum)
-    looped = _combine(device, found.looped, communicator, cupy.max)
+    degree = combine(device, found.degree, communicator, cupy.sum)
+    looped = combine(device, found.looped, communicator, cupy.max)
     return gpu_prepare.rank_vertices(device, Degrees(degree, None, looped, found.loops))
 
 
-def _combine(
+def combine(
     device: Device, values: Array, communicator: Communicator, how: Callable[..., Array]
 ) -> Array:
     """The sum, or so, of all ranks' arrays: a rank makes its part of it, then all gather these."""
@@ -144,14 +144,32 @@ def _sort_own(
     keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
     bounds = cupy.asarray(firsts.astype(np.uint64) << np.uint64(32))
     starts = cupy.searchsorted(keys, bounds).get().tolist()
-    memory = PeerMemory(device, 8 * starts[-1])
-    memory.array(0, starts[-1], np.uint64)[:] = keys[: starts[-1]]
+    mine = [keys]
     del keys
-    cupy.get_default_memory_pool().free_all_blocks()
-    came = all_to_all(device, memory, starts, np.uint64, communicator.exchange, rank)
-    del memory
-    came -= np.uint64(int(firsts[rank]) << 32)
-    gpu_prepare.sort(cupy, came)
+    return exchange_keys(device, mine, starts, int(firsts[rank]), communicator)
+
+
+def exchange_keys(
+    device: Device,
+    keys: list[Array],
+    starts: Sequence[int],
+    first_row: int,
+    communicator: Communicator,
+) -> Array:
+    """Send each rank its share of sorted keys; the keys that come, sorted.
+
+    keys: one array, which is taken out of the list and let go of before others come. starts: where
+    each rank's share begins, and the end. first_row: that rows are numbered from afterwards.
+    """
+    with device.use() as cupy:
+        memory = PeerMemory(device, 8 * starts[-1])
+        memory.array(0, starts[-1], np.uint64)[:] = keys.pop()[: starts[-1]]
+        cupy.get_default_memory_pool().free_all_blocks()
+        exchange = communicator.exchange
+        came = all_to_all(device, memory, starts, np.uint64, exchange, communicator.rank)
+        del memory
+        came -= np.uint64(first_row << 32)
+        gpu_prepare.sort(cupy, came)
     return came
 
 
@@ -181,7 +199,7 @@ def _take(
     return edges
 
 
-def _sum(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:
-    """Over all ranks; on each."""
+def total(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:
+    """The sum over all ranks; on each."""
     told = communicator.exchange([[values.astype(np.int64)]] * communicator.size)
     return np.sum([message[0] for message in told], axis=0)

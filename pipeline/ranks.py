@@ -110,7 +110,7 @@ def run_on_workers(client: Any, workers: Sequence[str], job: RankJob, check_room
                 return done._replace(notes=notes)
             except _NoRoomError as error:
                 notes.append(f"searched on CPUs: {error}")
-                job = job.on("cpu")
+                job = job.on("cpu", str(error))
             except RankError as error:
                 there, failure = workers_of(client), error.failure
                 told = f"{error} ({workers[failure.rank]})"
@@ -134,7 +134,7 @@ def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any)
         if device is None and job.device == "cuda":
             raise InputError(f"--device cuda: worker {worker} has none: {why}")
     names = [some.device for some in seen if some.device is not None]
-    job = job.on("cuda" if len(names) == size else "cpu")
+    job = job.on("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
     preparing = [
         (_get_ready, (session, rank, size, worker, job)) for rank, worker in enumerate(workers)
     ]

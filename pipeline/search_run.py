@@ -14,13 +14,13 @@ from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ..partition.work import Work
 from .build import Resources
 from .checkpoint import Checkpoint
+from .communicator import TIMEOUT_SECONDS
 from .execute import Executor
 from .metrics import Clock, GraphRecord
 from .names import Names
 from .superstep import Found
 
 CHECKPOINT_SECONDS = 60.0
-TIMEOUT_SECONDS = 60.0
 
 _SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
 

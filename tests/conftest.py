@@ -86,6 +86,14 @@ def device() -> Device:
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="module")
+def two_devices() -> list[Device]:
+    try:
+        return [open_device(0), open_device(1)]
+    except DeviceError as error:  # as where CI runs, or with one GPU: see ``device``
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def real_graph():
     """Path of a real edge list, or a skip where the data are not at hand."""

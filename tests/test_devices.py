@@ -117,7 +117,10 @@ def test_build_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
         ran = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", wrong)
         assert ran.code == 2
         assert wrong in ran.err.splitlines()[-1]
-    ran = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", "cuda", "--workers", 2)
+    ran = delegraph("build", path, "-o", tmp_path / "no.dg", "--device", "cuda", "--workers", 99)
+    assert ran.code == 2
+    assert "--device cuda: " in ran.err
+    ran = delegraph("plan", path, "--device", "cuda", "--workers", 2)
     assert ran.code == 2
     assert "leave out --workers" in ran.err
     assert not list(tmp_path.glob("*no.dg*"))

@@ -20,7 +20,7 @@ from test_rank_search import edges_of
 import delegraph
 from conftest import distances_of
 from delegraph.kernels import reference
-from delegraph.kernels.device import Device, DeviceError, open_device
+from delegraph.kernels.device import Device
 from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
@@ -33,14 +33,6 @@ from delegraph.pipeline.rank_bench import bench_on_workers
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module")
-def two_devices() -> list[Device]:
-    try:
-        return [open_device(0), open_device(1)]
-    except DeviceError as error:  # as where CI runs, or with one GPU: see conftest's ``device``
-        pytest.skip(str(error))
 
 
 def check(
