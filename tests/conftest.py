@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pathlib import Path
 # no kernel may use it (kernels/team.py says why).
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")
 
+import emulator
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +25,17 @@ from delegraph.partition.grid import Grid
 from delegraph.pipeline.prepare import BuildOptions
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--emulate", action="store_true", help="run GPU tests on the CPU: kernels by g++, slowly"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--emulate"):
+        sys.modules["cupy"] = emulator.cupy
 
 
 @dataclass(frozen=True)

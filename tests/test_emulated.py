@@ -1,0 +1,86 @@
+"""Some of the GPU's tests on the CPU (emulator/): so kernels are checked where there is no GPU.
+
+All of them: pytest --emulate -m gpu, which takes hours.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import emulator
+import pytest
+import test_gpu_ranks
+import test_gpu_search
+import test_rank_build
+
+from delegraph.kernels import device as devices
+from delegraph.kernels.device import Device, open_device
+from delegraph.kernels.gpu_search import PUSH_COST
+from delegraph.kernels.team import Team
+from delegraph.pipeline.communicator import ThreadGroup
+from delegraph.pipeline.device_bench import parse_recipe
+from delegraph.pipeline.rank_bench import BenchJob
+
+pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
+
+SMALL = ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"]
+
+
+@pytest.fixture
+def two_devices(monkeypatch) -> Iterator[list[Device]]:
+    monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
+    devices._compile.cache_clear()
+    yield [open_device(number) for number in range(emulator.DEVICES)]
+    devices._compile.cache_clear()
+
+
+@pytest.fixture
+def device(two_devices) -> Device:
+    return two_devices[0]
+
+
+@pytest.mark.parametrize("way", ["chosen", "pull"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SMALL)
+def test_a_search(device, shape, directed, way):
+    test_gpu_search.test_against_the_definition(device, shape, directed, way)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("threshold", [1, 6])
+@pytest.mark.parametrize("shape", SMALL)
+def test_ranks_and_the_host(device, edge_list, tmp_path, shape, threshold, directed):
+    test = test_gpu_ranks.test_mail_by_the_host
+    test(edge_list, tmp_path, device, shape, threshold, directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("push_cost", [PUSH_COST, test_gpu_search.PULL])
+@pytest.mark.parametrize("shape", SMALL)
+def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_cost, directed):
+    test = test_gpu_ranks.test_two_rounds
+    test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
+
+
+@pytest.mark.parametrize("layout", test_rank_build.LAYOUTS)
+@pytest.mark.parametrize("shape", ["self-loop", "random"])
+def test_a_build(device, edge_list, tmp_path, shape, layout):
+    test_rank_build.test_the_same_bytes(device, edge_list, tmp_path, shape, layout)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_graph_made_across_ranks(device, ranks):
+    """Every result is checked there."""
+    recipe = parse_recipe("kronecker:8")
+    assert recipe is not None
+    job = BenchJob(recipe, sources=4, seed=1, threshold=None, timeout=60.0)
+    with ThreadPoolExecutor(ranks) as pool:
+        group = ThreadGroup(ranks).communicators
+        results = list(pool.map(lambda communicator: job.run(communicator, Team(1)), group))
+    assert results[0] is not None
+    measured, exchanged = results[0]
+    assert measured.facts["partitions"] == ranks
+    assert exchanged is not None
+    assert exchanged.table_bytes > 0
