@@ -48,13 +48,15 @@ def build(
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
     delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
+    delegraph build edges/ -o graph.dg --partitions 4 --device cuda --workers 4
 
     Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
     says beforehand what each step will hold. A build that was cut off goes on after its last
     finished step when the same command runs again.
 
-    With --device cuda the edges are counted, sorted and cut into rows on a GPU; the store is the
-    same. Edges that do not fit its memory are built on the CPU, as ever.
+    With --device cuda the edges are counted, sorted and cut into rows on a GPU, with --workers or
+    --scheduler on one GPU of each worker; the store is the same. Edges that do not fit the GPUs'
+    memory are built on the CPU, as ever.
     """
     from ..pipeline.api import build
     from ..pipeline.build import Resources

@@ -155,6 +155,13 @@ class _Kernel:
         self._launch(min(grid[0], _BLOCKS), min(block[0], self._threads), shared_mem, places)
 
 
+_TEXT = """#include "HEADER"
+CODE
+extern "C" __attribute__((visibility("default")))
+void emulator_launch(unsigned _grid, unsigned _threads, size_t _bytes, void **_arguments) {
+  emulator::launch(&NAME, _grid, _threads, _bytes, _arguments);
+}
+"""
 _ASM = re.compile(r"asm volatile\((.*?)\);", re.DOTALL)
 
 
@@ -184,12 +191,8 @@ class RawModule:
         self._code = code
 
     def get_function(self, name: str) -> _Kernel:
-        text = (
-            f'#include "{_HEADER}"\n{_without_asm(self._code)}\n'
-            'extern "C" __attribute__((visibility("default")))\n'
-            "void emulator_launch(unsigned _grid, unsigned _block, size_t _bytes, void **_given) {\n"
-            f"  emulator::launch(&{name}, _grid, _block, _bytes, _given);\n}}\n"
-        )
+        code = _without_asm(self._code)
+        text = _TEXT.replace("HEADER", str(_HEADER)).replace("CODE", code).replace("NAME", name)
         digest = hashlib.sha256((text + _HEADER.read_text()).encode()).hexdigest()[:24]
         library = _FOLDER / f"{digest}.so"
         with self._lock:
