@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from ..kernels.device import DeviceMemoryError
 from ..partition.errors import DelegraphError
 
 Message = list[NDArray]
@@ -24,12 +25,15 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Failure(NamedTuple):
-    """What went wrong first. lost: the rank is gone, rather than having told what it was."""
+    """What went wrong first. lost: the rank is gone, rather than having told what it was. no_room:
+    its device's memory was too small.
+    """
 
     rank: int
     reason: str
     lost: bool = False
     superstep: int | None = None
+    no_room: bool = False
 
 
 class RankError(DelegraphError):
@@ -48,7 +52,8 @@ def failure_of(rank: int, error: BaseException, superstep: int | None = None) ->
     """What to tell of an exception on a rank, in one line."""
     text = str(error).strip().split("\n")[0]
     kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
-    return Failure(rank, f"failed: {kind}{text}".rstrip(": "), superstep=superstep)
+    no_room = any(isinstance(some, DeviceMemoryError) for some in (error, error.__cause__))
+    return Failure(rank, f"failed: {kind}{text}".rstrip(": "), False, superstep, no_room)
 
 
 class Communicator(Protocol):

@@ -148,8 +148,10 @@ def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any)
         results = _gather(client, workers, running, job.timeout)
         counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
         return Done(job, results, [], ", ".join(counts) or None)
-    except BaseException:
+    except BaseException as error:
         stop(client, workers)
+        if isinstance(error, RankError) and error.failure.no_room:  # what had looked to be there
+            raise _NoRoomError(str(error)) from error
         raise
 
 

@@ -5,6 +5,8 @@ All of them: pytest --emulate -m gpu, which takes hours.
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,10 @@ import pytest
 import test_gpu_ranks
 import test_gpu_search
 import test_rank_build
+from test_faults import digest
 
+import delegraph
+from conftest import distances_of, random_edges
 from delegraph.kernels import device as devices
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
@@ -68,6 +73,42 @@ def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_co
 @pytest.mark.parametrize("shape", ["self-loop", "random"])
 def test_a_build(device, edge_list, tmp_path, shape, layout):
     test_rank_build.test_the_same_bytes(device, edge_list, tmp_path, shape, layout)
+
+
+def there(*args, **more) -> subprocess.CompletedProcess:
+    """The command line, where every process has emulated devices."""
+    environment = {**os.environ, "PYTHONPATH": str(emulator.SITE), **more}
+    line = [sys.executable, "-m", "delegraph", *map(str, args)]
+    return subprocess.run(line, capture_output=True, text=True, env=environment)
+
+
+def test_workers(edge_list, tmp_path):
+    """Two workers build on their devices, search on them, and go on without them."""
+    path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
+    delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
+    on = ("--workers", 2, "--device", "cuda")
+    build = ("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on)
+    search = ("bfs", tmp_path / "gpu.dg", "--source", 5, *on, "-o")
+    few = ("--device-memory-limit", "1MB")
+    for told, more, full in (
+        ("built on 2 x emulated", (), {}),
+        ("built on the CPU: 1 MB may be held", few, {}),
+        ("built on the CPU: rank", (), {emulator.FULL: "yes"}),
+    ):
+        ran = there(*build, "--overwrite", *more, **full)
+        assert ran.returncode == 0, ran.stderr
+        assert told in ran.stderr
+        assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
+    delegraph.bfs(tmp_path / "cpu.dg", 5, tmp_path / "wanted")
+    for name, told, more, full in (
+        ("gpu", "searched on 2 x emulated", (), {}),
+        ("few", "searched on CPUs: 1 MB may be held", few, {}),
+        ("full", "searched on CPUs: rank", (), {emulator.FULL: "yes"}),
+    ):
+        ran = there(*search, tmp_path / name, *more, **full)
+        assert ran.returncode == 0, ran.stderr
+        assert told in ran.stderr
+        assert distances_of(tmp_path / name) == distances_of(tmp_path / "wanted")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

@@ -1,6 +1,6 @@
 """CuPy, as far as this package uses it, on the CPU: arrays are NumPy's, kernels run in cuda.h.
 
-``install`` has ``import cupy`` give this module's ``cupy``. Sources are compiled by g++. A device
+In this process ``sys.modules["cupy"]`` has to be ``cupy``. Sources are compiled by g++. A device
 here has few threads, so what a kernel does is right or wrong as on a GPU; how fast it is, and what
 a race does, can be seen on a GPU only. Blocks of a cluster are not emulated (narrow_search.cu).
 """
@@ -25,6 +25,10 @@ from typing import Any
 import numpy as np
 
 DEVICES = 2
+SITE = Path(__file__).with_name("site")
+"""For other processes' PYTHONPATH: CuPy and Dask-CUDA, emulated."""
+FULL = "DELEGRAPH_EMULATED_FULL"
+"""In the environment: a device has no memory for what ranks share."""
 _BLOCKS, _THREADS = 2, 64
 _ALIGNED = 512
 _HEADER = Path(__file__).with_name("cuda.h")
@@ -130,6 +134,12 @@ class _Pool:
         pass
 
 
+def _shared_memory(size: int) -> Array:
+    if FULL in os.environ:
+        raise MemoryError("emulated")
+    return _aligned(size, np.uint8)
+
+
 def _no_handle(address: int) -> bytes:
     raise _RuntimeError("one process")
 
@@ -198,11 +208,11 @@ class RawModule:
         with self._lock:
             if not library.exists():
                 _FOLDER.mkdir(exist_ok=True)
-                source = library.with_suffix(".cpp")
+                source = library.with_suffix(f".{os.getpid()}.cpp")  # others may compile it, too
                 source.write_text(text)
                 flags = ["-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-pthread"]
                 flags += ["-fvisibility=hidden", "-Wno-narrowing", "-fno-strict-aliasing"]
-                made = library.with_suffix(".partial")
+                made = source.with_suffix(".partial")
                 command = ["g++", *flags, str(source), "-o", str(made)]
                 subprocess.run(command, check=True, capture_output=True, text=True)
                 made.rename(library)
@@ -242,7 +252,7 @@ class _CuPy:
     cuda = SimpleNamespace(
         Device=_Device,
         Event=_Event,
-        Memory=lambda size: _aligned(size, np.uint8),
+        Memory=_shared_memory,
         MemoryPointer=_Pointer,
         PinnedMemory=lambda size: _aligned(size, np.uint8),
         PinnedMemoryPointer=lambda memory, at: memory.view(np.ndarray),

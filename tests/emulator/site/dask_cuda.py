@@ -1,0 +1,12 @@
+"""What ``import dask_cuda`` finds there: every worker has the first device."""
+
+from typing import Any
+
+from distributed import LocalCluster
+
+
+def _cluster(data: Any = None, memory_limit: Any = None, **options: Any) -> LocalCluster:
+    return LocalCluster(processes=True, memory_limit=0, **options)
+
+
+LocalCUDACluster = _cluster
