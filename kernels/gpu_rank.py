@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .device import Device, pack
 from .device_graph import Array
@@ -30,8 +29,9 @@ from .gpu_search import (
     shared_bytes,
 )
 from .graph import UNREACHED
-from .peer_memory import Exchange, PeerMemory
-from .rank_rows import RankRows, aligned
+from .peer_memory import Exchange
+from .rank_mail import HostedMail, RankMemory
+from .rank_rows import RankRows
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
@@ -59,15 +59,6 @@ class RankLevel(NamedTuple):
 
 
 @dataclass
-class _Inbox:
-    """Of a peer whose memory cannot be read: copies of what it sends."""
-
-    delegates: Array
-    ghosts: Array
-    wanted: Array
-
-
-@dataclass
 class GpuRankSearch:
     """Searches of one graph by several ranks, one at a time, all of them together.
 
@@ -90,16 +81,10 @@ class GpuRankSearch:
         ranks = rows.numbering.ranks
         self._records: list[np.ndarray] = []
         self._own = rows.own_numbers
-        self._delegate_words = rows.numbering.first_normal // 32
-        self._ghost_words = (rows.numbers - self._own) // 32
-        mail = 4 * 2 * (self._delegate_words + self._ghost_words)
-        sizes = [2 * ranks * ARRIVAL.itemsize, mail, mail, 4 * rows.numbers]
-        starts = np.cumsum([0, *(-(-size // 256) * 256 for size in sizes)])
-        self._starts = starts[:-1]
         with self.device.use() as cupy:
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
-            self._memory = PeerMemory(self.device, int(starts[-1]))
-            self.parent: Array = self._view(3, rows.numbers)
+            self._memory = memory = RankMemory(self.device, rows)
+            self.parent: Array = memory.parent
             self._bytes = cupy.full(self._own, 255, np.uint8)
             self._words: Array | None = None  # distances of more than a byte
             self.distance: Array = self._bytes
@@ -112,7 +97,7 @@ class GpuRankSearch:
             kind = graph.forward.offsets.dtype
             self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
             self._elsewhere = _owned_elsewhere(cupy, rows)
-            self._found_here, self._late = cupy.zeros((2, self._delegate_words), np.uint32)
+            self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             control = np.zeros(1, CONTROL)
             control["round"] = 1  # what nobody has told yet
@@ -157,15 +142,15 @@ class GpuRankSearch:
             many_delegates=self.many_delegates,
             control=self._control,
             levels=self._levels,
-            arrivals=self._memory.address,
-            mail=[self._memory.address + int(at) for at in self._starts[1:3]],
+            arrivals=memory.arrivals_at,
+            mail=memory.mail_at,
             sent=self._sent,
             stop=self._stop.ctypes.data,
             rank=rows.rank,
             ranks=ranks,
-            delegate_words=self._delegate_words,
+            delegate_words=memory.delegate_words,
             own_words=self._own // 32,
-            ghost_words=self._ghost_words,
+            ghost_words=memory.ghost_words,
         )
 
     def connect(self, exchange: Exchange, direct: bool = True) -> None:
@@ -173,29 +158,27 @@ class GpuRankSearch:
 
         direct: whether to read each other's memory, if that is possible.
         """
-        rows, rank = self.rows, self.rows.rank
+        rows, rank, memory = self.rows, self.rows.rank, self._memory
         ranks = rows.numbering.ranks
-        bases = self._memory.open(exchange, rank, ranks) if direct else None
+        bases = memory.peers.open(exchange, rank, ranks) if direct else None
         self.direct = bases is not None
+        self._hosted = HostedMail(self.device, rows, memory, exchange)
         with self.device.use() as cupy:
+            places = [*memory.starts, memory.ghost_words]
             messages = [
-                [
-                    np.array([*self._starts, *self._ghosts_of(peer), self._ghost_words], np.int64),
-                    rows.ghosts[peer].get(),
-                ]
+                [np.array([*places, *memory.ghosts_of(peer)], np.int64), rows.ghosts[peer].get()]
                 for peer in range(ranks)
             ]
             told = exchange(messages)
             self.ghost_vertices = [cupy.asarray(message[1]) for message in told]
             peers = np.zeros(ranks, PEER)
-            self._inboxes: list[_Inbox | None] = [None] * ranks
             for peer, message in enumerate(told):
                 if peer == rank:
                     continue
                 theirs = message[0].tolist()
-                starts, (at, words, first, all_words) = theirs[:4], theirs[4:]
+                starts, (all_words, at, words, first) = theirs[:4], theirs[4:]
                 vertices = self.ghost_vertices[peer]
-                own_at, own_words, _ = self._ghosts_of(peer)
+                own_at, own_words, _ = memory.ghosts_of(peer)
                 facts = {"own_ghosts_at": own_at, "own_ghost_words": own_words}
                 facts |= {"ghost_words": words, "vertex": vertices.data.ptr}
                 if bases is not None:
@@ -208,30 +191,14 @@ class GpuRankSearch:
                         "all_ghost_words": all_words,
                     }
                 else:
-                    inbox = cupy.empty(2 * (self._delegate_words + words), np.uint32)
-                    delegates = inbox[: 2 * self._delegate_words]
-                    ghosts = inbox[2 * self._delegate_words :]
-                    wanted = cupy.zeros(words, np.uint32)
-                    self._inboxes[peer] = _Inbox(delegates, ghosts, wanted)
-                    facts |= {
-                        "mail": [inbox.data.ptr] * 2,
-                        "wanted": wanted.data.ptr,
-                        "all_ghost_words": words,
-                    }
+                    facts |= self._hosted.open(peer, words)
                 for name, value in facts.items():
                     peers[name][peer] = value
             self._peers = cupy.asarray(peers.view(np.uint8))
             self._rank["peers"] = self._peers.data.ptr
             self._rank["hosted"] = not self.direct
-        self._exchange = exchange
         # A search may begin once all have what they are told with.
         exchange([[] for _ in range(ranks)])
-
-    def _ghosts_of(self, peer: int) -> tuple[int, int, int]:
-        """Of our ghosts that it owns: words before them in mail, their words, the first of them."""
-        first = self.rows.ghost_first[peer]
-        words = aligned(len(self.rows.ghosts[peer])) // 32
-        return (first - self._own) // 32, words, first
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernel of a search."""
@@ -256,16 +223,16 @@ class GpuRankSearch:
         search["distance"] = self.distance.data.ptr
         self._rank["stage"] = BEGIN
         with self.device.use():
-            for inbox in self._inboxes:
-                if inbox is not None:
-                    inbox.wanted.fill(0)
+            self._hosted.begin()
             self._begun.record()
             while True:
                 self._launch()
                 control = self._control.get().view(CONTROL)[0]
                 status, level = int(control["status"]), int(control["level"])
                 if status == EXCHANGE:
-                    self._carry(int(control["round"]), int(control["found"]))
+                    number, frontier = int(control["round"]), int(control["found"])
+                    sent = self._sent.get().reshape(2, -1)[number & 1].tolist()
+                    self._hosted.carry(number, frontier, sent)
                     self._rank["stage"] = RECEIVE
                     continue
                 self._keep_records(level)
@@ -279,7 +246,7 @@ class GpuRankSearch:
                 search["first_level"] = level
                 self._rank["stage"] = GO_ON
             if not self.direct:
-                self._fetch_parents()
+                self._hosted.fetch_parents(self.ghost_vertices)
                 self._ended.record()
                 self._ended.synchronize()
 
@@ -290,7 +257,7 @@ class GpuRankSearch:
     @property
     def peer_bytes(self) -> int:
         """What others read, on the device beside what its pool holds."""
-        return self._memory.size
+        return self._memory.peers.size
 
     def levels(self) -> list[RankLevel]:
         """What each superstep of the last search did."""
@@ -312,7 +279,7 @@ class GpuRankSearch:
         return known
 
     def close(self) -> None:
-        self._memory.close()
+        self._memory.peers.close()
 
     def _launch(self) -> None:
         """Run the kernel to its end, or until ``check`` raises."""
@@ -362,59 +329,6 @@ class GpuRankSearch:
         count = level - int(self._rank["search"]["first_level"][0])
         self._records.append(self._levels[: count * LEVEL.itemsize].get().view(LEVEL))
 
-    def _carry(self, number: int, frontier: int) -> None:
-        """Send the mail of a round, and put that of the others where the kernel reads it."""
-        ranks, words = self.rows.numbering.ranks, self._delegate_words
-        parity = number & 1
-        sent = self._sent.get().reshape(2, ranks + 1)[parity].tolist()
-        mail = self._view(1 + parity, 2 * (words + self._ghost_words))
-        delegates = _packed(mail[:words], mail[words : 2 * words], sent[ranks])
-        ghosts = mail[2 * words :]
-        messages = []
-        for peer in range(ranks):
-            at, own_words, _ = self._ghosts_of(peer)
-            bitmap = ghosts[at : at + own_words]
-            listed = ghosts[self._ghost_words + at : self._ghost_words + at + own_words]
-            head = np.array([frontier, sent[ranks], sent[peer]], np.int64)
-            messages.append([head, delegates, _packed(bitmap, listed, sent[peer])])
-        arrivals = np.zeros((ranks, 2), ARRIVAL)
-        for peer, message in enumerate(self._exchange(messages)):
-            inbox = self._inboxes[peer]
-            if inbox is None:
-                continue
-            (frontier, found, found_ghosts), delegates, theirs = message
-            _put(inbox.delegates, found, delegates)
-            _put(inbox.ghosts, found_ghosts, theirs)
-            arrivals[peer, parity] = number, frontier, found, found_ghosts, 0
-        here = self._view(0, arrivals.nbytes // 4)
-        here.set(arrivals.view(np.uint32).ravel())
-
-    def _fetch_parents(self) -> None:
-        """Of vertices that another rank found first: it knows their parents."""
-        cupy = self.device.cupy
-        wanted = []
-        for inbox in self._inboxes:
-            bits = (
-                None
-                if inbox is None
-                else cupy.unpackbits(inbox.wanted.view(np.uint8), bitorder="little")
-            )
-            wanted.append(None if bits is None else cupy.flatnonzero(bits).astype(np.uint32))
-        nothing = np.empty(0, np.uint32)
-        asked = self._exchange([[nothing if some is None else some.get()] for some in wanted])
-        answers = []
-        for peer, (places,) in enumerate(asked):
-            first = self.rows.ghost_first[peer]
-            answers.append([self.parent[first + cupy.asarray(places)].get()])
-        for peer, (parents,) in enumerate(self._exchange(answers)):
-            places = wanted[peer]
-            if places is not None and len(parents):
-                self.parent[self.ghost_vertices[peer][places]] = cupy.asarray(parents)
-
-    def _view(self, part: int, length: int) -> Array:
-        """uint32 of what this rank shares: arrivals, mail of even and odd rounds, parents."""
-        return self._memory.array(int(self._starts[part]), length, np.uint32)
-
 
 def _without_empty_rows(cupy: Any, rows: RankRows) -> tuple[Array, Array]:
     """The rank's numbers of the vertices that have edges along nn, and where their edges begin."""
@@ -433,15 +347,3 @@ def _owned_elsewhere(cupy: Any, rows: RankRows) -> Array:
     bits = cupy.zeros(numbering.first_normal, np.uint8)
     bits[: len(ids)] = ids % numbering.partitions % numbering.ranks != rows.rank
     return cupy.packbits(bits, bitorder="little").view(np.uint32)
-
-
-def _packed(bitmap: Array, listed: Array, count: int) -> NDArray[np.uint32]:
-    return (listed[:count] if count <= len(listed) else bitmap).get()
-
-
-def _put(inbox: Array, count: int, mail: NDArray[np.uint32]) -> None:
-    """A bitmap, or the list after it."""
-    words = len(inbox) // 2
-    at = words if count <= words else 0
-    if len(mail):
-        inbox[at : at + len(mail)].set(mail)

@@ -12,6 +12,29 @@ struct Outlook {
   u32 found;            // vertices at the level
   u32 visited;
   bool queued;
+
+  // As it stands in the memory that outlasts a launch.
+  template <class Control>
+  __device__ void load(const Control &control) {
+    forward = __ldcg(&control.forward);
+    unvisited_edges = __ldcg(&control.unvisited_edges);
+    pull_bound = __ldcg(&control.pull_bound);
+    frontier = __ldcg(&control.frontier);
+    found = __ldcg(&control.found);
+    visited = __ldcg(&control.visited);
+    queued = __ldcg(&control.queued) != 0;
+  }
+
+  template <class Control>
+  __device__ void save(Control &control) const {
+    control.forward = forward;
+    control.unvisited_edges = unvisited_edges;
+    control.pull_bound = pull_bound;
+    control.frontier = frontier;
+    control.found = found;
+    control.visited = visited;
+    control.queued = queued;
+  }
 };
 
 // What a push of many edges would leave, if degrees are as they are on average: it needs no queue

@@ -40,10 +40,7 @@ struct Standing {
   bool twice;  // this rank's visits take two rounds
 
   __device__ void load(const RankControl &control) {
-    now = {__ldcg(&control.forward),    __ldcg(&control.unvisited_edges),
-           __ldcg(&control.pull_bound), __ldcg(&control.frontier),
-           __ldcg(&control.found),      __ldcg(&control.visited),
-           __ldcg(&control.queued) != 0};
+    now.load(control);
     round = __ldcg(&control.round);
     delegates = __ldcg(&control.delegates);
     normals = __ldcg(&control.normals);
@@ -57,13 +54,7 @@ struct Standing {
   }
 
   __device__ void save(RankControl &control) const {
-    control.forward = now.forward;
-    control.unvisited_edges = now.unvisited_edges;
-    control.pull_bound = now.pull_bound;
-    control.frontier = now.frontier;
-    control.found = now.found;
-    control.visited = now.visited;
-    control.queued = now.queued;
+    now.save(control);
     control.round = round;
     control.delegates = delegates;
     control.normals = normals;

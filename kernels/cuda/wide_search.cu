@@ -24,10 +24,7 @@ struct Course {
   bool partial;
 
   __device__ void load(const Control &control) {
-    now = {__ldcg(&control.forward),  __ldcg(&control.unvisited_edges),
-           __ldcg(&control.pull_bound), __ldcg(&control.frontier),
-           __ldcg(&control.found),    __ldcg(&control.visited),
-           __ldcg(&control.queued) != 0};
+    now.load(control);
     level = __ldcg(&control.level);
     bitmap = __ldcg(&control.turn) & 1;
     queue = __ldcg(&control.turn) >> 1;
@@ -37,15 +34,9 @@ struct Course {
   }
 
   __device__ void save(Control &control) const {
-    control.forward = now.forward;
-    control.unvisited_edges = now.unvisited_edges;
-    control.pull_bound = now.pull_bound;
+    now.save(control);
     control.status = status;
     control.level = level;
-    control.frontier = now.frontier;
-    control.found = now.found;
-    control.visited = now.visited;
-    control.queued = now.queued;
     control.turn = bitmap | queue << 1;
     control.partial = 0;
   }
