@@ -56,7 +56,8 @@ def build(
 
     With --device cuda the edges are counted, sorted and cut into rows on a GPU, with --workers or
     --scheduler on one GPU of each worker; the store is the same. Edges that do not fit the GPUs'
-    memory are built on the CPU, as ever.
+    memory are built on the CPU, as ever. Of a build on GPUs that was cut off, only the numbering
+    of ids is kept.
     """
     from ..pipeline.api import build
     from ..pipeline.build import Resources

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from .device_graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
 """What a communicator's ``exchange`` does: a message for each rank, and what each sent."""
+
+PIECE_BYTES = 16 << 20
+"""That a rank sends each other one at once, where the host carries it."""
 
 _COPY = 4  # cudaMemcpyDefault
 _ENABLED_ALREADY = 704  # cudaErrorPeerAccessAlreadyEnabled
@@ -129,12 +133,16 @@ def all_to_all(
         came = cupy.empty(sum(counts), dtype)
         if bases is None:
             own = memory.array(0, starts[-1], dtype)
-            shares = [[own[starts[peer] : starts[peer + 1]].get()] for peer in range(ranks)]
-            told = exchange(shares)
-            at = 0
-            for message in told:
-                came[at : at + len(message[0])].set(message[0])
-                at += len(message[0])
+            firsts = np.cumsum([0, *counts]).tolist()
+            piece = PIECE_BYTES // size
+            longest = max(int(np.diff(some).max()) for some in theirs)
+            for done in range(0, longest, piece):
+                shares = [
+                    [own[min(first + done, stop) : min(first + done + piece, stop)].get()]
+                    for first, stop in pairwise(starts)
+                ]
+                for first, message in zip(firsts, exchange(shares), strict=False):
+                    came[first + done : first + done + len(message[0])].set(message[0])
             return came
         try:
             at = came.data.ptr

@@ -206,8 +206,8 @@ def _build_anywhere(
     try:
         if isinstance(pool, Cluster) and asked != "cpu":
             limit = resources.device_memory_limit
-            there = build_files_on_workers(run, pool, asked, limit)
-            return there, (f"built on {there}",)
+            there, told = build_files_on_workers(run, pool, asked, limit)
+            return there, (*told, f"built on {there}")
         if device is not None:
             build_files_on_device(run, device)
             return device, (f"built on {device}",)

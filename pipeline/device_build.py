@@ -161,6 +161,8 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
                 for column, values in zip((src, dst), block, strict=True):
                     column[at:end].set(np.ascontiguousarray(values))
             at = end
+        if at != starts[chunk + 1]:
+            raise InputError("the edge list changed while it was read; run again")
 
     run.spread("degrees", copy, list(range(len(rows))), rows)
     return src, dst

@@ -63,7 +63,8 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
             f"up to {own + ghosts:,} vertices: too many for a device"
         )
     columns = 4 * (1 + NEXT) * own
-    bitmaps = (own + ghosts) // 2 + numbering.first_normal * 3 // 8
+    mailed = numbering.first_normal + ghosts  # in two rounds, as a bitmap and as a list
+    bitmaps = (2 * (own + ghosts) + own + 4 * mailed + 3 * numbering.first_normal) // 8
     rows_along_nn = 8 * min(normals, nn // 4)
     state = own * (1 + 4) + 4 * (own + ghosts) + bitmaps + rows_along_nn
     # A ghost's number stands with its owner, too; a bitmap of all vertices while they are numbered.

@@ -23,10 +23,11 @@ from ..kernels import gpu_prepare
 from ..kernels.csr import degree_dtype
 from ..kernels.device import Device, DeviceMemoryError, open_device
 from ..kernels.gpu_prepare import Columns, Degrees
+from ..kernels.peer_memory import PIECE_BYTES
 from ..kernels.team import Team
 from ..partition import degrees as counting
 from ..partition.blocks import EdgeSource, share_out
-from ..partition.errors import InputError, LimitError
+from ..partition.errors import InputError
 from ..partition.files import FileRecord
 from ..partition.layout import Layout, plan_layout
 from ..partition.memory import GROWTH_BYTES, format_bytes, tree_bytes
@@ -37,6 +38,7 @@ from .cluster import Cluster
 from .communicator import TIMEOUT_SECONDS, Communicator, barrier
 from .count import Counted, no_delegates
 from .device_build import (
+    DeviceShards,
     ShardRows,
     ShardWriter,
     device_shards,
@@ -196,7 +198,7 @@ class BuildJob:
         came = exchange_keys(device, mine, starts, bounds[first], communicator)
         rows = device_shards(device, came, bounds[stop] - bounds[first], bounds[first])
         del came
-        records = self._write(device, layout, rows, shards[first:stop])
+        records = self._write(device, layout, rows, shards[first:stop], communicator)
         return Share(records, *counted, entries.tolist())
 
     def _copy_edges(
@@ -218,6 +220,8 @@ class BuildJob:
                     for column, values in zip((src, dst), block, strict=True):
                         column[at:end].set(np.ascontiguousarray(values))
                 at = end
+            if at != starts[i + 1]:
+                raise InputError("the edge list changed while it was read; run again")
 
         self._all(copy, len(chunks))
         return [(src, dst)]
@@ -236,11 +240,21 @@ class BuildJob:
         return Degrees(degree, out_degree, looped, own.loops)
 
     def _write(
-        self, device: Device, layout: Layout, rows: Any, shards: Sequence[ShardRows]
+        self,
+        device: Device,
+        layout: Layout,
+        rows: DeviceShards,
+        shards: Sequence[ShardRows],
+        communicator: Communicator,
     ) -> list[FileRecord]:
         make_folders(self.output, layout.partitions)
         writer = ShardWriter(device, layout, rows, shards, self.output, self.scratch)
-        return self._all(writer.write, len(shards))
+
+        def write(number: int) -> FileRecord:
+            communicator.check()  # nobody writes on where another one has failed
+            return writer.write(number)
+
+        return self._all(write, len(shards))
 
     def _all(self, task: Any, count: int) -> list[Any]:
         """``task`` of each number below ``count``, on several threads."""
@@ -266,8 +280,8 @@ def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
 
 def build_files_on_workers(
     run: Preparation, cluster: Cluster, device: str, device_limit: int | None
-) -> str:
-    """Write the store's files into the folder of the run's work; the devices, in words.
+) -> tuple[str, list[str]]:
+    """Write the store's files into the folder of the run's work; the devices, in words, and notes.
 
     device: "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device
     is too small, or missing; a build on the CPUs can follow then.
@@ -288,7 +302,7 @@ def build_files_on_workers(
             stop(client, workers)
             raise
     finish(run, ended[0].results)
-    return str(ended[0].devices)
+    return str(ended[0].devices), ended[0].notes
 
 
 def job_of(
@@ -296,8 +310,11 @@ def job_of(
 ) -> BuildJob:
     """threads: of a worker; fewer are used where the plan has room for fewer."""
     assert isinstance(run.scratch, FileScratch)
-    steps = [step for step in run.plan.steps if step.name not in ("encode", "ids")]
+    # By the CPU's steps, whose tasks hold more: blocks of edges that are read, shards written.
+    order, *steps = (run.plan.step(name) for name in ("order", "degrees", "scatter", "build"))
     threads = max(1, min(threads, min(step.at_once for step in steps) // ranks))
+    each = max(step.task_bytes for step in steps)
+    sending = 2 * ranks * PIECE_BYTES
     return BuildJob(
         source=run.source,
         scratch=run.scratch,
@@ -307,7 +324,7 @@ def job_of(
         spans=run.plan.shape.spans,
         block_rows=run.plan.shape.block_rows,
         threads=threads,
-        host_bytes=max(step.shared_bytes + threads * step.task_bytes for step in steps),
+        host_bytes=order.shared_bytes + order.task_bytes + threads * each + sending,
         device=device,
         device_limit=device_limit,
     )
@@ -332,14 +349,14 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
 
 
 def _check_room(run: Preparation, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
-    """Raises LimitError, with the least limit that would do, if a rank does not fit."""
+    """Raises DeviceMemoryError, with the least limit that would do, if a rank does not fit."""
     limit = run.plan.budget.limit
     each = baseline + need + GROWTH_BYTES
     least = tree_bytes() + ranks * (need + GROWTH_BYTES) if cluster.local else each
     if least > limit:
         wanted = format_bytes(least).replace(" ", "")
-        raise LimitError(
-            f"the memory limit of {format_bytes(limit)} is too small to build on {ranks} GPUs: "
-            f"each rank holds up to {format_bytes(need)}, beside Python and libraries; give "
-            f"--memory-limit {wanted} or more, or --device cpu"
+        raise DeviceMemoryError(
+            f"the memory limit of {format_bytes(limit)} is too small for {ranks} ranks with a GPU "
+            f"each, which hold up to {format_bytes(need)} beside Python and libraries: "
+            f"--memory-limit {wanted} would do"
         )

@@ -84,8 +84,8 @@ def lease(client: Any, timeout: float) -> Iterator[None]:
         semaphore = Semaphore(max_leases=1, name=_LEASE, scheduler_rpc=client.scheduler)
         if not semaphore.acquire(timeout):
             raise DelegraphError(
-                f"the workers have been busy with another search for {timeout:g} s; run the same "
-                "command again, or wait longer with --timeout"
+                f"the workers have been busy with another command for {timeout:g} s: run the same "
+                "command again"
             )
     try:
         yield
@@ -119,7 +119,7 @@ def run_on_workers(client: Any, workers: Sequence[str], job: RankJob, check_room
                 if not failure.lost or lost or not left:
                     raise DelegraphError(told) from error
                 lost, workers = True, left
-                notes.append(f"{told}: searched again on {len(left)} of the workers")
+                notes.append(f"{told}: begun again on {len(left)} of the workers")
 
 
 def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any) -> Done:

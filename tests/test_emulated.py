@@ -71,8 +71,8 @@ def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_co
 
 @pytest.mark.parametrize("layout", test_rank_build.LAYOUTS)
 @pytest.mark.parametrize("shape", ["self-loop", "random"])
-def test_a_build(device, edge_list, tmp_path, shape, layout):
-    test_rank_build.test_the_same_bytes(device, edge_list, tmp_path, shape, layout)
+def test_a_build(device, edge_list, tmp_path, monkeypatch, shape, layout):
+    test_rank_build.test_the_same_bytes(device, edge_list, tmp_path, monkeypatch, shape, layout)
 
 
 def there(*args, **more) -> subprocess.CompletedProcess:

@@ -23,6 +23,7 @@ from delegraph.kernels import reference
 from delegraph.kernels.device import Device
 from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
 from delegraph.kernels.gpu_search import PUSH_COST
+from delegraph.kernels.rank_structures import CONTROL
 from delegraph.kernels.team import Team
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import device_rank, rank_result
@@ -33,6 +34,10 @@ from delegraph.pipeline.rank_bench import bench_on_workers
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu
+
+
+def rounds_of(search: GpuRankSearch) -> int:
+    return int(search._control.get().view(CONTROL)["round"][0])
 
 
 def check(
@@ -64,7 +69,14 @@ def check(
             search.connect(communicator.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
+                before = rounds_of(search)
                 search.run(rows.number(source), max_depth)
+                if direct and max_depth is None:
+                    levels = search.levels()
+                    pulls = sum(level.direction == "pull" for level in levels)
+                    # One to begin, one a superstep, one in which nobody goes on from anything.
+                    rounds = rounds_of(search) - before - (len(levels) + 2)
+                    assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)
                 every.append(device_rank.finish(search, communicator, place))

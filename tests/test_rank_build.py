@@ -13,6 +13,7 @@ from test_gpu_search import SHAPES
 
 import delegraph
 from conftest import random_edges
+from delegraph.kernels import peer_memory
 from delegraph.kernels.device import DeviceMemoryError
 from delegraph.kernels.team import Team
 from delegraph.partition.edges import open_edges
@@ -57,7 +58,8 @@ def build(path: Path, output: Path, ranks: int, limit: int | None = None, **opti
 @pytest.mark.gpu
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", ["two vertices", "self-loop", "star", "clique", "random"])
-def test_the_same_bytes(device, edge_list, tmp_path, shape, layout):
+def test_the_same_bytes(device, edge_list, tmp_path, monkeypatch, shape, layout):
+    monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)  # sent in some pieces
     path = edge_list(*SHAPES[shape], row_group_size=50_000)
     delegraph.build(path, tmp_path / "cpu.dg", **LAYOUTS[layout])
     for ranks in (1, 2, 3):

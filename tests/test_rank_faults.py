@@ -305,7 +305,7 @@ def test_two_searches_at_once(folder, tmp_path):
         assert distances_of(tmp_path / "out-0") == distances_of(tmp_path / "out-1")
         with ranks.lease(client, 5):
             began = time.monotonic()
-            with pytest.raises(DelegraphError, match="busy with another search for 1 s"):
+            with pytest.raises(DelegraphError, match="busy with another command for 1 s"):
                 search(folder, "random", tmp_path / "third", address, 1)
             assert time.monotonic() - began < 1 + SLACK
 

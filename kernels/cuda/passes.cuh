@@ -66,13 +66,15 @@ __device__ __noinline__ u32 note(const Graph<Offset> &graph,
     if (w >= words) break;
     const u32 old = kept[w], own = visited[w] & ~old;
     found += __popc(own);
-    // Beyond the last vertex are those without edges.
+    // Beyond the last vertex may be some without edges, or the end of what was asked for: memory
+    // comes by 512 bytes, and what is there stays.
     set_distances(search.distance, w, own, w + 1 < words ? old : ~own, level);
   }
   return found;
 }
 
-// Say of the vertices that were not reached that they were not: nothing else writes there.
+// Say of the vertices that were not reached that they were not. Beside those that were,
+// `set_distances` has written there.
 template <class Offset, class Distance>
 __device__ void settle(const Search<Offset, Distance> &search, const u32 *visited, u32 vertices) {
   u32 words = (vertices + 31) / 32;

@@ -19,8 +19,8 @@
 
 #define STOP_LOOKS 64  // at the others between two at `stop`
 #define FEW_EDGES 65536  // that a push follows and queues what it finds
-#define LITTLE 2  // entries that a pull looks at for each that a queue takes, and then makes one
-#define LISTED 16  // entries looked at for each word of the delegates' bitmap, and then a list is made
+#define LITTLE 2  // entries that a pull may look at, for each that a queue takes, to queue its finds
+#define LISTED 16  // entries that may be looked at, for each word of the delegates' bitmap, to list finds
 
 enum Going : u32 { GO, AGAIN, LAST, STOP };
 
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       grid_barrier(&control->arrived);
 
       u32 *mail = rank.mail[parity], *sent = rank.sent + parity * (rank.ranks + 1);
-      // What was found is no more than what was looked at.
+      // What was found is no more than what was looked at; in a second round it is little.
       const u64 most = here.step == PUSH ? here.now.forward : __ldcg(&visits->examined);
       const bool listing = second || most <= LISTED * (u64)rank.delegate_words;
       if (!idle)

@@ -1,8 +1,8 @@
 """CuPy, as far as this package uses it, on the CPU: arrays are NumPy's, kernels run in cuda.h.
 
 In this process ``sys.modules["cupy"]`` has to be ``cupy``. Sources are compiled by g++. A device
-here has few threads, so what a kernel does is right or wrong as on a GPU; how fast it is, and what
-a race does, can be seen on a GPU only. Blocks of a cluster are not emulated (narrow_search.cu).
+here has few threads. Logic and arithmetic are the GPU's; races, what threads do that meet at
+different places, and speed can be seen on a GPU only. A cluster has one block.
 """
 
 from __future__ import annotations

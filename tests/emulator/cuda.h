@@ -136,7 +136,7 @@ inline void run_block(unsigned index, unsigned grid, unsigned threads, size_t sh
   Block here;
   here.fibers.resize(threads);
   here.warps.resize((threads + LANES - 1) / LANES);
-  std::vector<char> stacks(threads * STACK + 16), dynamic(shared_bytes + 128);
+  std::vector<char> stacks(threads * STACK + 16), dynamic(shared_bytes + 128, (char)0xa5);
   here.meeting = {threads, 0, 0};
   here.running = 0, here.turns = 0;
   here.body = body, here.argument = argument;
