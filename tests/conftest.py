@@ -24,6 +24,8 @@ from delegraph.kernels.device import Device, DeviceError, open_device
 from delegraph.partition.grid import Grid
 from delegraph.pipeline.prepare import BuildOptions
 
+collect_ignore = ["emulator"]  # holds no tests
+
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
