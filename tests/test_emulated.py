@@ -6,6 +6,7 @@ All of them: pytest --emulate -m gpu, which takes hours.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import test_gpu_ranks
 import test_gpu_search
 import test_rank_build
 from test_faults import digest
+from test_rank_faults import Background, cluster, pids, wait_for_supersteps
 
 import delegraph
 from conftest import distances_of, random_edges
@@ -24,6 +26,8 @@ from delegraph.kernels import device as devices
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
+from delegraph.pipeline.build import Resources
+from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import ThreadGroup
 from delegraph.pipeline.device_bench import parse_recipe
 from delegraph.pipeline.rank_bench import BenchJob
@@ -109,6 +113,32 @@ def test_workers(edge_list, tmp_path):
         assert ran.returncode == 0, ran.stderr
         assert told in ran.stderr
         assert distances_of(tmp_path / name) == distances_of(tmp_path / "wanted")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
+    """The search is done again on the devices that are left."""
+    vertices = 800  # some seconds
+    store, out = tmp_path / "graph.dg", tmp_path / "out"
+    path = edge_list(range(vertices - 1), range(1, vertices))
+    delegraph.build(path, store, partitions=4, threshold=6)
+    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
+    with cluster(3) as (local, client):
+        there = ClusterOptions(scheduler=local.scheduler_address)
+        resources = Resources(cluster=there, device="cuda")
+        running = Background(
+            lambda: delegraph.bfs(store, 0, out, timeout_seconds=5, threads=1, resources=resources)
+        )
+        wait_for_supersteps(client)
+        workers = pids(client)
+        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
+        running.join(120)
+    assert running.error is None
+    record, _, notes = running.result
+    assert record["device"] == "2 x emulated"
+    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    assert distances_of(out) == {i: i for i in range(vertices)}
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
