@@ -13,7 +13,7 @@ nothing of it is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -36,11 +36,11 @@ from ..partition.memory import format_bytes
 from ..partition.order import Order, Threshold, VertexOrder, choose_threshold
 from ..partition.runs import RankTable, with_global_ids
 from ..partition.scratch import Scratch, replacing
-from ..partition.store import stem_of, targets_file
+from ..partition.store import targets_file
 from .count import Counted, no_delegates
 from .plan import Plan
 from .prepare import Preparation
-from .write_store import finish_store
+from .write_store import finish_store, make_folders
 
 _PIECE = 1 << 22
 """Targets that a task copies back at once."""
@@ -152,20 +152,39 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
         src, dst = (cupy.empty(starts[-1], np.uint32) for _ in range(2))
 
     def copy(chunk: int) -> None:
-        at = starts[chunk]
-        for block in run.source.blocks([chunk], run.plan.shape.block_rows):
-            end = at + len(block[0])
-            if end > starts[chunk + 1]:
-                raise InputError("the edge list changed while it was read; run again")
-            with device.use():
-                for column, values in zip((src, dst), block, strict=True):
-                    column[at:end].set(np.ascontiguousarray(values))
-            at = end
-        if at != starts[chunk + 1]:
-            raise InputError("the edge list changed while it was read; run again")
+        blocks = run.source.blocks([chunk], run.plan.shape.block_rows)
+        copy_blocks(device, blocks, (src, dst), starts[chunk], starts[chunk + 1])
 
     run.spread("degrees", copy, list(range(len(rows))), rows)
     return src, dst
+
+
+def copy_blocks(
+    device: Device,
+    blocks: Iterable[Sequence[NDArray[np.uint32]]],
+    columns: Columns,
+    begin: int,
+    stop: int,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Copy blocks of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
+
+    check: called before each block. Raises InputError if they are no longer as many.
+    """
+    at = begin
+    for block in blocks:
+        check()
+        end = at + len(block[0])
+        if end > stop:
+            break
+        with device.use():
+            for column, values in zip(columns, block, strict=True):
+                column[at:end].set(np.ascontiguousarray(values))
+        at = end
+    else:
+        if at == stop:
+            return
+    raise InputError("the edge list changed while it was read; run again")
 
 
 def save_vertices(
@@ -308,11 +327,6 @@ def _sort(
         entries = entries_between(device, keys, first_rows)
         rows = device_shards(device, keys, places.rows, 0)
     return rows, shards_of(layout, first_rows), entries.tolist()
-
-
-def make_folders(output: Path, partitions: int) -> None:
-    for partition in range(partitions):
-        Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
 
 
 class ShardWriter:

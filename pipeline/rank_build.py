@@ -27,7 +27,6 @@ from ..kernels.peer_memory import PIECE_BYTES
 from ..kernels.team import Team
 from ..partition import degrees as counting
 from ..partition.blocks import EdgeSource, share_out
-from ..partition.errors import InputError
 from ..partition.files import FileRecord
 from ..partition.layout import Layout, plan_layout
 from ..partition.memory import GROWTH_BYTES, format_bytes, tree_bytes
@@ -41,10 +40,10 @@ from .device_build import (
     DeviceShards,
     ShardRows,
     ShardWriter,
+    copy_blocks,
     device_shards,
     entries_between,
     entries_of,
-    make_folders,
     number_vertices,
     order_vertices,
     places_of,
@@ -54,7 +53,7 @@ from .device_build import (
 from .prepare import BuildOptions, Preparation
 from .rank_prepare import combine, exchange_keys, total
 from .ranks import Done, lease, run_on_workers, stop, workers_of
-from .write_store import finish_store
+from .write_store import finish_store, make_folders
 
 
 class Share(NamedTuple):
@@ -210,18 +209,9 @@ class BuildJob:
         src, dst = (device.cupy.empty(rows, np.uint32) for _ in range(2))
 
         def copy(i: int) -> None:
-            at = starts[i]
-            for block in self.source.blocks([chunks[i]], self.block_rows):
-                communicator.check()
-                end = at + len(block[0])
-                if end > starts[i + 1]:
-                    raise InputError("the edge list changed while it was read; run again")
-                with device.use():
-                    for column, values in zip((src, dst), block, strict=True):
-                        column[at:end].set(np.ascontiguousarray(values))
-                at = end
-            if at != starts[i + 1]:
-                raise InputError("the edge list changed while it was read; run again")
+            blocks = self.source.blocks([chunks[i]], self.block_rows)
+            place = starts[i], starts[i + 1]
+            copy_blocks(device, blocks, (src, dst), *place, communicator.check)
 
         self._all(copy, len(chunks))
         return [(src, dst)]

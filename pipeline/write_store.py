@@ -45,9 +45,7 @@ def write_store(run: Preparation, counted: Counted) -> None:
     sizes = [int(s.subgraph.ranges.edges[s.first : s.stop].sum()) for s in shards]
 
     def build_all() -> Step:
-        for partition in range(layout.partitions):
-            stem = Path(run.work.output, stem_of(partition, ""))
-            stem.mkdir(exist_ok=True)
+        make_folders(run.work.output, layout.partitions)
         build_one = partial(
             build.build_shard,
             runs=runs,
@@ -66,6 +64,12 @@ def write_store(run: Preparation, counted: Counted) -> None:
         return int(runs.keys(first, first + len(subgraph.ranges)).sum())
 
     finish_store(run, counted, keys, [FileRecord.from_json(file) for file in files])
+
+
+def make_folders(output: Path, partitions: int) -> None:
+    """That shards are written into."""
+    for partition in range(partitions):
+        Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
 
 
 def finish_store(

@@ -105,8 +105,8 @@ def device() -> Device:
 def two_devices() -> list[Device]:
     try:
         return [open_device(0), open_device(1)]
-    except DeviceError as error:  # as where CI runs, or with one GPU: see ``device``
-        pytest.skip(str(error))
+    except DeviceError as error:
+        pytest.skip(str(error))  # as where CI runs, or with one GPU: see ``device``
 
 
 @pytest.fixture

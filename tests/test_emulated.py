@@ -32,6 +32,7 @@ from delegraph.pipeline.communicator import ThreadGroup
 from delegraph.pipeline.device_bench import parse_recipe
 from delegraph.pipeline.rank_bench import BenchJob
 
+# Its fibers are x86-64's, and compiling needs g++; NVRTC compiles every kernel anywhere.
 pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
 
 SMALL = ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"]

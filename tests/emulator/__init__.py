@@ -117,8 +117,6 @@ class _Pointer:
 
 
 class _Pool:
-    limit = 0
-
     def free_all_blocks(self) -> None:
         pass
 

@@ -191,8 +191,6 @@ T taken(const unsigned long long *slots, unsigned lane) {
   return value;
 }
 
-inline unsigned lanes() { return me->warp->meeting.alive; }
-
 }  // namespace emulator
 
 #define threadIdx (emulator::me->thread)
