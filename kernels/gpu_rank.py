@@ -7,7 +7,6 @@ the host carries it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,34 +15,18 @@ import numpy as np
 
 from .device import Device, pack
 from .device_graph import Array
-from .gpu_search import _LEVELS as LEVELS
-from .gpu_search import (
-    _MOST_QUEUED,
-    _WIDE,
-    DONE,
-    MORE,
-    PUSH_COST,
-    SEARCH,
-    WIDEN,
-    pack_graph,
-    shared_bytes,
-)
+from .gpu_search import _MOST_QUEUED, _WIDE, PUSH_COST, SEARCH
 from .graph import UNREACHED
 from .peer_memory import Exchange
+from .rank_launches import LEVELS, RankLaunches
 from .rank_mail import HostedMail, RankMemory
 from .rank_rows import RankRows
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
-
-EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
-BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 
 _LEAST_QUEUED = 1 << 16
 _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
-_NOT_READY = 600  # cudaErrorNotReady
-_SPIN_SECONDS = 0.002
-_LOOK_SECONDS = 1e-4
 
 
 class RankLevel(NamedTuple):
@@ -63,9 +46,8 @@ class GpuRankSearch:
     """Searches of one graph by several ranks, one at a time, all of them together.
 
     Every rank makes one, then all call ``connect``, ``run`` and ``close`` in the same order.
-    distance: uint8 with 255, or int32 with -1, where unreached; parent: uint32, global ids,
-    UNREACHED where there is none; of delegates that other ranks found it says nothing (``knows``).
-    Both by the rank's numbers (RankRows), of the last search.
+    parent: uint32, by the rank's numbers (RankRows), global ids, UNREACHED where there is none; of
+    delegates that other ranks found it says nothing (``knows``).
     check: raises if another rank is known to have failed.
     many_delegates: unvisited, from which on a pull takes two rounds.
     """
@@ -79,15 +61,13 @@ class GpuRankSearch:
     def __post_init__(self) -> None:
         rows, graph = self.rows, self.rows.graph
         ranks = rows.numbering.ranks
-        self._records: list[np.ndarray] = []
         self._own = rows.own_numbers
+        self._launches = launches = RankLaunches(
+            *(self.device, "rank_search", graph, self._own, CONTROL, LEVEL, self.check)
+        )
         with self.device.use() as cupy:
-            self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
             self._memory = memory = RankMemory(self.device, rows)
             self.parent: Array = memory.parent
-            self._bytes = cupy.full(self._own, 255, np.uint8)
-            self._words: Array | None = None  # distances of more than a byte
-            self.distance: Array = self._bytes
             self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
             self._nn_rows, self._nn_offsets = _without_empty_rows(cupy, rows)
@@ -99,14 +79,7 @@ class GpuRankSearch:
             self._elsewhere = _owned_elsewhere(cupy, rows)
             self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
-            control = np.zeros(1, CONTROL)
-            control["round"] = 1  # what nobody has told yet
-            self._control = cupy.asarray(control.view(np.uint8))
-            self._levels = cupy.zeros(LEVELS * LEVEL.itemsize, np.uint8)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
-            self._stop = self.device.pinned(1, np.uint32)
-            self._stop[0] = 0
-        self._graph = pack_graph(graph)
         search = pack(
             SEARCH,
             parent=self.parent,
@@ -140,12 +113,10 @@ class GpuRankSearch:
             found_here=self._found_here,
             late=self._late,
             many_delegates=self.many_delegates,
-            control=self._control,
-            levels=self._levels,
+            **launches.places,
             arrivals=memory.arrivals_at,
             mail=memory.mail_at,
             sent=self._sent,
-            stop=self._stop.ctypes.data,
             rank=rows.rank,
             ranks=ranks,
             delegate_words=memory.delegate_words,
@@ -202,57 +173,30 @@ class GpuRankSearch:
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernel of a search."""
-        with self.device.use():
-            self._kernel()
+        self._launches.warm_up()
 
     def align(self) -> None:
         """Have the devices wait for each other: what follows begins on all of them at once."""
         if self.direct:
-            self._rank["stage"] = MEET
-            with self.device.use():
-                self._start()
+            self._launches.align(self._rank)
 
     def run(self, source: int | None, max_level: int | None = None) -> None:
         """Search, with all other ranks. source: this rank's number of it; None if it has none."""
-        search = self._rank["search"]
-        self._records = []
-        self.distance = self._bytes
-        search["source"] = UNREACHED if source is None else source
-        search["first_level"] = 0
-        search["max_level"] = 0x7FFFFFFF if max_level is None else min(max_level, 0x7FFFFFFF)
-        search["distance"] = self.distance.data.ptr
-        self._rank["stage"] = BEGIN
         with self.device.use():
             self._hosted.begin()
-            self._begun.record()
-            while True:
-                self._launch()
-                control = self._control.get().view(CONTROL)[0]
-                status, level = int(control["status"]), int(control["level"])
-                if status == EXCHANGE:
-                    number, frontier = int(control["round"]), int(control["found"])
-                    sent = self._sent.get().reshape(2, -1)[number & 1].tolist()
-                    self._hosted.carry(number, frontier, sent)
-                    self._rank["stage"] = RECEIVE
-                    continue
-                self._keep_records(level)
-                if status == DONE:
-                    break
-                if status == WIDEN:
-                    self._widen()
-                elif status != MORE:
-                    self.check()
-                    raise RuntimeError("a rank's search was stopped")
-                search["first_level"] = level
-                self._rank["stage"] = GO_ON
+            self._launches.run(self._rank, source, max_level, self._carry)
             if not self.direct:
                 self._hosted.fetch_parents(self.ghost_vertices)
-                self._ended.record()
-                self._ended.synchronize()
+                self._launches.end()
+
+    @property
+    def distance(self) -> Array:
+        """Of the last search: uint8 with 255, or int32 with -1, where unreached."""
+        return self._launches.distance
 
     def seconds(self) -> float:
-        """Time on the device from the first launch of the last search to the end of its last."""
-        return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
+        """Time on the device of the last search."""
+        return self._launches.seconds()
 
     @property
     def peer_bytes(self) -> int:
@@ -266,8 +210,7 @@ class GpuRankSearch:
             RankLevel(
                 "pull" if record["pulled"] else "push", *(int(record[name]) for name in names)
             )
-            for records in self._records
-            for record in records
+            for record in self._launches.records()
         ]
 
     def knows(self) -> Array:
@@ -281,53 +224,10 @@ class GpuRankSearch:
     def close(self) -> None:
         self._memory.peers.close()
 
-    def _launch(self) -> None:
-        """Run the kernel to its end, or until ``check`` raises."""
-        self._start()
-        self._ended.record()
-        spinning = time.monotonic() + _SPIN_SECONDS
-        try:
-            # (The event's ``done`` would take a kernel that failed for one that runs.)
-            runtime = self.device.cupy.cuda.runtime
-            while (status := runtime.eventQuery(self._ended.ptr)) == _NOT_READY:
-                if time.monotonic() > spinning:
-                    self.check()
-                    time.sleep(_LOOK_SECONDS)
-            if status:
-                self._ended.synchronize()  # raises what went wrong
-        except BaseException:
-            self._stop[0] = 1
-            try:
-                self._ended.synchronize()
-            finally:
-                self._stop[0] = 0
-            raise
-
-    def _start(self) -> None:
-        blocks = self.device.multiprocessors * _WIDE[1]
-        arguments = (self._graph, self._rank)
-        self._kernel()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
-
-    def _kernel(self) -> Any:
-        graph = self.rows.graph
-        kind = graph.forward.offset_type
-        distance = "u8" if self.distance is self._bytes else "int"
-        tiered = "true" if graph.tiered else "false"
-        name = f"rank_search<{kind}, {distance}, {tiered}, {_WIDE[0]}, {_WIDE[1]}>"
-        return self.device.kernel("rank_search.cu", name, shared_bytes(), cooperative=True)
-
-    def _widen(self) -> None:
-        """From here on, distances of more than a byte."""
-        words = self._words
-        if words is None:
-            words = self._words = self.device.cupy.empty(self._own, np.int32)
-        words[:] = self._bytes
-        self.distance = words
-        self._rank["search"]["distance"] = self.distance.data.ptr
-
-    def _keep_records(self, level: int) -> None:
-        count = level - int(self._rank["search"]["first_level"][0])
-        self._records.append(self._levels[: count * LEVEL.itemsize].get().view(LEVEL))
+    def _carry(self, control: np.void) -> None:
+        number, frontier = int(control["round"]), int(control["found"])
+        sent = self._sent.get().reshape(2, -1)[number & 1].tolist()
+        self._hosted.carry(number, frontier, sent)
 
 
 def _without_empty_rows(cupy: Any, rows: RankRows) -> tuple[Array, Array]:

@@ -136,7 +136,7 @@ class RankRows:
 
 
 @dataclass
-class _Making:
+class MergedRows:
     """Rows that are made of several subgraphs. fill: where each row goes on."""
 
     counts: Array
@@ -174,7 +174,7 @@ class RankRowsMaker:
     rank: int
     directed: bool
     near: int | None = None
-    _made: dict[str, _Making] = field(default_factory=dict)
+    _made: dict[str, MergedRows] = field(default_factory=dict)
     _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -183,8 +183,8 @@ class RankRowsMaker:
         rows = numbering.first_normal + normals
         with self.device.use() as cupy:
             for name in ("rows", "reverse") if self.directed else ("rows",):
-                self._made[name] = _Making(cupy.zeros(rows, np.uint64))
-            self._made["nn"] = _Making(cupy.zeros(normals, np.uint64))
+                self._made[name] = MergedRows(cupy.zeros(rows, np.uint64))
+            self._made["nn"] = MergedRows(cupy.zeros(normals, np.uint64))
 
     def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
         """Take a subgraph's offsets: all of them before the first targets."""
@@ -245,7 +245,7 @@ class RankRowsMaker:
             *(self.numbering, self.rank, graph, nn.offsets, nn.near, ghosts, ghost_first, table)
         )
 
-    def _making(self, name: str) -> _Making:
+    def _making(self, name: str) -> MergedRows:
         if name == "nn":
             return self._made["nn"]
         return self._made["reverse" if name.startswith("reverse-") else "rows"]

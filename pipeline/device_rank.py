@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.device_graph import MOST_SHORT, NEXT
-from ..kernels.gpu_rank import LEVELS as MOST_LEVELS
 from ..kernels.gpu_rank import GpuRankSearch, RankLevel
 from ..kernels.gpu_search import widened
 from ..kernels.graph import UNREACHED
+from ..kernels.rank_launches import LEVELS as MOST_LEVELS
 from ..kernels.rank_rows import (
     ALIGNED,
     MOST_NUMBERS,

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 from ..kernels.backend import get_backend
 from ..kernels.device import Device, open_device
-from ..kernels.gpu_rank import GpuRankSearch
 from ..kernels.gpu_search import GpuSearch
 from ..kernels.team import Team
 from ..partition.store import Store, open_store
-from . import device_rank, device_search
+from . import device_search, rank_on_device
 from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
 from .rank_result import save, save_whole
@@ -96,7 +95,7 @@ class SearchJob:
             device = self._open_device()
             if size == 1:
                 return device_search.room_for(store, device).host_bytes
-            return device_rank.room_for(store, rank, size, device).host_bytes
+            return rank_on_device.room_for(store, rank, size, device).host_bytes
         warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
         return rank_bytes(store, rank, size) if size > 1 else graph_bytes(store)
 
@@ -128,14 +127,12 @@ class SearchJob:
         self, store: Store, communicator: Communicator, team: Team
     ) -> list[SuperstepRecord]:
         device, place = self._open_device(), (communicator.rank, communicator.size)
-        room = device_rank.room_for(store, *place, device)
-        rows = device_rank.load(store, device, *place, team, room, communicator.check)
-        gpu = GpuRankSearch(device, rows, communicator.check)
+        gpu = rank_on_device.load(store, device, *place, team, communicator.check)
         gpu.warm_up()
         try:
             gpu.connect(communicator.exchange)
-            gpu.run(rows.number(self.source), self.max_depth)
-            supersteps = device_rank.finish(gpu, communicator, self.place)
+            gpu.run(gpu.rows.number(self.source), self.max_depth)
+            supersteps = rank_on_device.finish(gpu, communicator, self.place)
         finally:
             gpu.close()
         barrier(communicator)  # all have closed

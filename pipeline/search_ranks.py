@@ -33,7 +33,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
             f"{store.path} has {info.partitions} partition{'s'[: info.partitions > 1]} for {asked} "
             f"workers: build it again with --partitions {asked} or more"
         )
-    device = _device_for(store, run.resources.device, asked) if asked else run.resources.device
+    device = run.resources.device
     devices = asked > 0 and has_device_each(device, asked)
     if asked and not devices:
         device = "cpu"
@@ -46,7 +46,6 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
         run.clock.phase("search"),
     ):
         workers = workers_of(cluster.client)[: info.partitions]
-        device = _device_for(store, device, len(workers))
         search = SearchJob(
             store.path.resolve(),
             source,
@@ -77,18 +76,6 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
         device=done.devices,
         ranks=len(done.results),
     )
-
-
-def _device_for(store: Store, device: str, ranks: int) -> str:
-    """What of a user's choice so many ranks can search on; InputError where they cannot."""
-    if store.info.grid is None or ranks == 1:
-        return device
-    if device == "cuda":
-        raise InputError(
-            f"{store.path} has layout {store.info.layout}, which several workers search on CPUs: "
-            "say --device cpu, or build it again with --layout delegate"
-        )
-    return "cpu"
 
 
 def _check_room(run: SearchRun, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:

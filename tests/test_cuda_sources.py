@@ -16,9 +16,10 @@ from delegraph.kernels import (
     device_graph,
     gpu_check,
     gpu_prepare,
-    gpu_rank,
     gpu_rank_check,
     gpu_search,
+    grid_structures,
+    rank_launches,
     rank_rows,
     rank_structures,
 )
@@ -50,6 +51,13 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "rank_search.cu": [
             f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
+        ],
+        "grid_search.cu": [
+            f"grid_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in searches
+        ],
+        "grid_rows.cu": [
+            f"place_block<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
         ],
         "rank_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
@@ -130,6 +138,14 @@ STRUCTURES = [
     ("rank_search.cu", "Arrival", rank_structures.ARRIVAL),
     ("rank_search.cu", "RankControl", rank_structures.CONTROL),
     ("rank_search.cu", "RankLevel", rank_structures.LEVEL),
+    ("grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
+    ("grid_search.cu", "GridName", grid_structures.NAME),
+    ("grid_search.cu", "Letter", grid_structures.LETTER),
+    ("grid_search.cu", "Part", grid_structures.PART),
+    ("grid_search.cu", "Segment", grid_structures.SEGMENT),
+    ("grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
+    ("grid_search.cu", "GridControl", grid_structures.CONTROL),
+    ("grid_search.cu", "GridLevel", grid_structures.LEVEL),
     ("rank_rows.cu", "Owner", rank_rows._OWNER),
     ("rank_rows.cu", "Ranks", rank_rows._RANKS),
     ("check.cu", "Claim<int>", gpu_check._CLAIM),
@@ -164,12 +180,12 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
     }
     narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
     ranks = {
-        "(u32)EXCHANGE": gpu_rank.EXCHANGE,
-        "(u32)STOPPED": gpu_rank.STOPPED,
-        "(u32)BEGIN": gpu_rank.BEGIN,
-        "(u32)GO_ON": gpu_rank.GO_ON,
-        "(u32)RECEIVE": gpu_rank.RECEIVE,
-        "(u32)MEET": gpu_rank.MEET,
+        "(u32)EXCHANGE": rank_launches.EXCHANGE,
+        "(u32)STOPPED": rank_launches.STOPPED,
+        "(u32)BEGIN": rank_launches.BEGIN,
+        "(u32)GO_ON": rank_launches.GO_ON,
+        "(u32)RECEIVE": rank_launches.RECEIVE,
+        "(u32)MEET": rank_launches.MEET,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
     sources = {"wide_search.cu": wide, "narrow_search.cu": narrow, "rank_search.cu": ranks}

@@ -19,25 +19,27 @@ from test_rank_search import edges_of
 
 import delegraph
 from conftest import distances_of
-from delegraph.kernels import reference
+from delegraph.kernels import gpu_grid, reference
 from delegraph.kernels.device import Device
+from delegraph.kernels.gpu_grid import GpuGridSearch
 from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
 from delegraph.kernels.gpu_search import PUSH_COST
-from delegraph.kernels.rank_structures import CONTROL
 from delegraph.kernels.team import Team
+from delegraph.partition.grid import Grid
 from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import device_rank, rank_result
+from delegraph.pipeline import device_grid, device_rank, rank_on_device, rank_result
 from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import telling_others
 from delegraph.pipeline.device_bench import parse_recipe
 from delegraph.pipeline.rank_bench import bench_on_workers
+from delegraph.pipeline.rank_on_device import DeviceSearchOfRank
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu
 
 
-def rounds_of(search: GpuRankSearch) -> int:
-    return int(search._control.get().view(CONTROL)["round"][0])
+def rounds_of(search: DeviceSearchOfRank) -> int:
+    return int(search._launches.control()["round"])
 
 
 def check(
@@ -61,17 +63,22 @@ def check(
         rank, device = communicator.rank, devices[communicator.rank % len(devices)]
         every = []
         with telling_others(rank, communicator):
-            room = device_rank.room_for(store, rank, ranks, device)
+            room = rank_on_device.room_for(store, rank, ranks, device)
             if near is not None:
                 room = replace(room, near=near)
-            rows = device_rank.load(store, device, rank, ranks, Team(1), room)
-            search = GpuRankSearch(device, rows, communicator.check, push_cost, many_delegates)
+            loading = (store, device, rank, ranks, Team(1), room)
+            if store.info.grid is None:
+                rows = device_rank.load(*loading)
+                search = GpuRankSearch(device, rows, communicator.check, push_cost, many_delegates)
+            else:
+                rows = device_grid.load(*loading)
+                search = GpuGridSearch(device, rows, communicator.check, push_cost)
             search.connect(communicator.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
                 before = rounds_of(search)
                 search.run(rows.number(source), max_depth)
-                if direct and max_depth is None:
+                if direct and max_depth is None and isinstance(search, GpuRankSearch):
                     levels = search.levels()
                     pulls = sum(level.direction == "pull" for level in levels)
                     # One to begin, one a superstep, one in which nobody goes on from anything.
@@ -79,7 +86,7 @@ def check(
                     assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)
-                every.append(device_rank.finish(search, communicator, place))
+                every.append(rank_on_device.finish(search, communicator, place))
             search.close()
         return every
 
@@ -148,6 +155,76 @@ def test_targets_in_host_memory(edge_list, tmp_path, device, near, directed):
 def test_over_tcp(edge_list, tmp_path, device):
     store = build(edge_list, tmp_path, "random", partitions=3)
     check(store, 3, [0, 9], tmp_path / "out", [device], kind="tcp")
+
+
+GRIDS = [
+    {"partitions": 3, "layout": "1d"},
+    {"partitions": 4, "layout": "2d"},
+    {"partitions": 6, "layout": "2d"},
+    {"partitions": 6, "layout": "2d", "grid": Grid(3, 2)},
+    {"partitions": 5, "layout": "2d", "grid": Grid(5, 1)},
+]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_grid(edge_list, tmp_path, device, shape, grid, directed):
+    """As many ranks as partitions, and fewer: so some have partitions all over the grid."""
+    store = build(edge_list, tmp_path, shape, **grid, directed=directed)
+    n = store.info.vertices
+    for ranks in (2, 3, grid["partitions"]):
+        check(store, ranks, [0, n // 2, n - 1, 0], tmp_path / str(ranks), [device])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("push_cost", [0.0, PUSH, PULL])
+@pytest.mark.parametrize("grid", GRIDS[:3], ids=lambda grid: "-".join(map(str, grid.values())))
+@pytest.mark.parametrize("shape", ["random", "hubs", "lollipop", "clique"])
+def test_every_direction_in_a_grid(
+    edge_list, tmp_path, device, monkeypatch, shape, grid, push_cost, directed
+):
+    """And a queue that takes little: the frontier goes through it by slices."""
+    monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
+    store = build(edge_list, tmp_path, shape, **grid, directed=directed)
+    ranks = grid["partitions"]
+    sources = [1, 5]
+    steps = check(store, ranks, sources, tmp_path / "out", [device], push_cost=push_cost)
+    taken = {step["direction"]["all"] for step in steps}
+    assert taken == {"pull" if push_cost == PULL else "push"}
+
+
+@pytest.mark.parametrize("max_depth", [0, 1, 3, 300])
+def test_depth_limit_in_a_grid(edge_list, tmp_path, device, max_depth):
+    store = build(edge_list, tmp_path, "lollipop", partitions=4, layout="2d")
+    sources = [0, store.info.vertices - 1]
+    check(store, 2, sources, tmp_path / "out", [device], max_depth=max_depth)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_grid_in_host_memory(edge_list, tmp_path, device, directed):
+    store = build(edge_list, tmp_path, "hubs", partitions=4, layout="2d", directed=directed)
+    check(store, 4, [0, 9, 700], tmp_path / "out", [device], near=5000)
+
+
+def test_a_grid_with_an_order_of_its_own(edge_list, tmp_path, device):
+    store = build(edge_list, tmp_path, "random", partitions=4, layout="2d", order="random")
+    check(store, 4, [0, 9, 4000], tmp_path / "out", [device])
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("push_cost", [0.0, PUSH_COST, PULL])
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_grid_in_each_others_memory(
+    edge_list, tmp_path, two_devices, shape, grid, push_cost, directed
+):
+    store = build(edge_list, tmp_path, shape, **grid, directed=directed)
+    n = store.info.vertices
+    sources = [0, n // 2, n - 1, 0, 0, n // 3]
+    folder = tmp_path / "out"
+    check(store, 2, sources, folder, two_devices, direct=True, push_cost=push_cost)
 
 
 @pytest.mark.multi_gpu

@@ -1,11 +1,14 @@
 // What ranks tell each other: vertices as a bitmap or, where that is shorter, as a list (Bisson,
 // Bernaschi, Mastrostefano: Parallel Distributed BFS on the Kepler Architecture).
-#include "rank.cuh"
+#include "sharing.cuh"
 
 #define AT_ONCE 4  // vertices of a lane
 
 // Memory that another device may have written, or has.
-__device__ inline u32 far_load(const u32 *address) { return *(const volatile u32 *)address; }
+template <class T>
+__device__ inline T far_load(const T *address) {
+  return *(const volatile T *)address;
+}
 
 // What a rank writes for one of the others, or for all. The list is whole if `count` is at most
 // `words`; without `listing` there is none, and `count` is more than that.
@@ -17,35 +20,46 @@ struct Outgoing {
   bool listing;
 };
 
+// Write some words of a lane each, from `first` on, as mail. Called by whole warps.
+__device__ inline void post(const u32 (&fresh)[EACH_LANE], u32 first, const Outgoing &mail) {
+  if (first < mail.words)
+    *(uint4 *)(mail.bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
+  u32 own = 0;
+#pragma unroll
+  for (int i = 0; i < EACH_LANE; i++) own += __popc(fresh[i]);
+  if (!mail.listing || !__any_sync(ALL, own)) return;
+  u32 through = warp_scan(own), base = 0;
+  if (lane_id() == 31) base = atomicAdd(mail.count, through);
+  u32 at = __shfl_sync(ALL, base, 31) + through - own;
+#pragma unroll
+  for (int i = 0; i < EACH_LANE; i++)
+    for (u32 open = fresh[i]; open && at < mail.words; open &= open - 1)
+      mail.list[at++] = (first + i) * 32 + __ffs(open) - 1;
+}
+
+// Of mail without a list: that it has none. Called by all threads, before or after `post`.
+__device__ inline void post_no_list(const Outgoing &mail) {
+  if (!mail.listing && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(mail.count, mail.words + 1);
+}
+
 // Write what is in `now` and not in `before`, some words each; enter it in `entered` and `finds`,
 // where these are given. The warps of the grid share the words.
 __device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entered, u32 *finds,
                                   const Outgoing &mail) {
-  const u32 words = mail.words;
-  if (!mail.listing && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(mail.count, words + 1);
+  post_no_list(mail);
   const Sharing sharing = Sharing::of_grid();
-  for (u32 turn = 0; sharing.any(turn, words); turn++) {
+  for (u32 turn = 0; sharing.any(turn, mail.words); turn++) {
     const u32 first = sharing.first(turn);
-    u32 fresh[EACH_LANE], was[EACH_LANE], own = 0;
-    load_words(fresh, now, first, words);
-    load_words(was, before, first, words);
+    u32 fresh[EACH_LANE], was[EACH_LANE];
+    load_words(fresh, now, first, mail.words);
+    load_words(was, before, first, mail.words);
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
       fresh[i] &= ~was[i];
-      own += __popc(fresh[i]);
-    }
-    if (first < words) *(uint4 *)(mail.bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
-    if (!__any_sync(ALL, own)) continue;
-    u32 through = mail.listing ? warp_scan(own) : 0, base = 0;
-    if (mail.listing && lane_id() == 31) base = atomicAdd(mail.count, through);
-    u32 at = __shfl_sync(ALL, base, 31) + through - own;
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) {
       if (entered && fresh[i]) entered[first + i] |= fresh[i];
       if (finds && fresh[i]) finds[first + i] |= fresh[i];
-      for (u32 open = mail.listing ? fresh[i] : 0; open && at < words; open &= open - 1)
-        mail.list[at++] = (first + i) * 32 + __ffs(open) - 1;
     }
+    post(fresh, first, mail);
   }
 }
 
@@ -84,6 +98,35 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
       }
       take(mine, vertex);
     }
+  }
+}
+
+// Enter vertices that a peer found first. ghost: its places of them in `parents`, which it has, or,
+// where that cannot be read, in `wanted`. With DISTANCES, else the note gives them theirs.
+template <bool DISTANCES, class Offset, class Distance>
+__device__ inline void enter_found(const bool (&mine)[AT_ONCE], const u32 (&ghost)[AT_ONCE],
+                                   const u32 (&vertex)[AT_ONCE], const u32 *parents, u32 *wanted,
+                                   const Search<Offset, Distance> &search, u32 *visited,
+                                   u32 level) {
+  u32 found[AT_ONCE];
+  bool fresh[AT_ONCE];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++)
+    fresh[k] = mine[k] && !bit_of(word_of(visited, vertex[k]), vertex[k]);
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    u32 bit = 1u << (vertex[k] & 31);
+    if (fresh[k]) fresh[k] = !(atomicOr(&visited[vertex[k] >> 5], bit) & bit);
+  }
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++)
+    found[k] = fresh[k] && parents ? far_load(parents + ghost[k]) : NONE;
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    if (!fresh[k]) continue;
+    search.parent[vertex[k]] = found[k];
+    if (DISTANCES) search.distance[vertex[k]] = (Distance)level;
+    if (!parents) atomicOr(&wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
   }
 }
 

@@ -1,6 +1,7 @@
 // Passes of a rank over what it knows: before a search, and after its ranks have met.
-#include "enqueue.cuh"
+#include "frontier.cuh"
 #include "mail.cuh"
+#include "rank.cuh"
 
 // A search that begins: nothing but its source is visited, where this rank has it.
 template <class Offset, class Distance>
@@ -26,7 +27,6 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
 template <class Offset, class Distance>
 __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
                                      u32 parity) {
-  u32 *parent = rank.search.parent;
   u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
   for (u32 i = 1; i < rank.ranks; i++) {
     const u32 sender = (rank.rank + i) % rank.ranks;  // not all read from one
@@ -48,59 +48,13 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     if (!ghosts) continue;
     mail += 2 * rank.delegate_words + peer.ghosts_at;
     auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE]) {
-      u32 vertex[AT_ONCE], found[AT_ONCE];
-      bool fresh[AT_ONCE];
+      u32 vertex[AT_ONCE];
 #pragma unroll
       for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++)
-        fresh[k] = mine[k] && !bit_of(word_of(visited, vertex[k]), vertex[k]);
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) {
-        u32 bit = 1u << (vertex[k] & 31);
-        if (fresh[k]) fresh[k] = !(atomicOr(&visited[vertex[k] >> 5], bit) & bit);
-      }
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++)
-        found[k] = fresh[k] && peer.parent ? far_load(peer.parent + ghost[k]) : NONE;
-#pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) {
-        if (!fresh[k]) continue;
-        parent[vertex[k]] = found[k];
-        rank.search.distance[vertex[k]] = (Distance)level;
-        if (!peer.parent) atomicOr(&peer.wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
-      }
+      enter_found<true>(mine, ghost, vertex, peer.parent, peer.wanted, rank.search, visited, level);
     };
     read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, take);
   }
-}
-
-// Queue the vertices of a word of the frontier for each lane. Called by whole warps.
-template <class Offset>
-__device__ inline void enqueue(const Graph<Offset> &graph, u32 w, u32 fresh,
-                               Enqueue<Offset> &queue) {
-  for (u32 open = __ballot_sync(ALL, fresh != 0); open; open &= open - 1) {
-    int lane = __ffs(open) - 1;
-    u32 vertex[1] = {__shfl_sync(ALL, w, lane) * 32 + lane_id()};
-    bool mine[1] = {__shfl_sync(ALL, fresh, lane) >> lane_id() & 1 && vertex[0] < graph.vertices};
-    queue.add(mine, vertex);
-  }
-}
-
-// Queue the frontier, after a superstep that did not.
-template <class Offset, class Distance>
-__device__ __noinline__ void gather_frontier(const Graph<Offset> &graph,
-                                             const Rank<Offset, Distance> &rank,
-                                             Enqueue<Offset> queue) {
-  const Sharing sharing = Sharing::of_grid();
-  for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
-    const u32 first = sharing.first(turn);
-    u32 fresh[EACH_LANE];
-    load_words(fresh, rank.frontier, first, rank.own_words);
-#pragma unroll
-    for (int i = 0; i < EACH_LANE; i++) enqueue(graph, first + i, fresh[i], queue);
-  }
-  if (queue.count) queue.flush();
 }
 
 // Give what is new its distance (`pushed`, or else the delegates: a pull sees to the others), count

@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (!receiving) {
       if (here.step == GATHER) {
         Enqueue<Offset> into = {graph.offsets, queue, &visits->queued, own.buffer};
-        gather_frontier(graph, rank, into);
+        gather_frontier(graph, rank.frontier, 0, rank.own_words, into);
         grid_barrier(&control->arrived);
         if (block_leader) {
           here.gathered(__ldcg(&visits->queued));

@@ -62,6 +62,10 @@ struct Counters {
 
 enum Status : u32 { RUNNING, DONE, WIDE, NARROW, WIDEN, MORE, EXCHANGE, STOPPED };
 
+// Why ranks launch: a search begins, goes on, or goes on from mail that the host has carried; or
+// ranks are only to meet.
+enum Stage : u32 { BEGIN, GO_ON, RECEIVE, MEET };
+
 struct Control {
   u64 arrived;
   Counters counters[3];  // of this level, the next, and the one whose time is over

@@ -1,0 +1,107 @@
+"""Graph500's rules over what several ranks found in a grid of partitions of an undirected graph
+(cuda/rank_check.cu).
+
+The definition is check.py. A rank checks the edges of its blocks, with what the owners of their
+vertices found; that an edge leads to a vertex's parent is told to its owner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .check import RULES, Violations
+from .device import Device, pack
+from .device_graph import Array
+from .gpu_check import _LANES, _NOWHERE, _REPORT, _TILE, reached
+from .gpu_grid import GpuGridSearch
+from .gpu_rank_check import _CLAIM, _add
+from .gpu_search import widened
+from .graph import UNREACHED
+from .grid_mail import Kind, Letters
+from .peer_memory import Exchange
+
+_SOURCE = "rank_check.cu"
+
+
+class GridChecker:
+    """Checks of searches of one graph; every rank makes one, and all call ``check`` together."""
+
+    def __init__(self, device: Device, search: GpuGridSearch, exchange: Exchange) -> None:
+        self._device = device
+        self._search = search
+        self._exchange = exchange
+        self._known = known = search.rows.known
+        self._letters = Letters(search.rows.numbering)
+        partitions = search.rows.numbering.partitions
+        with device.use() as cupy:
+            self._global_id = cupy.full(known.numbers, UNREACHED, np.uint32)
+            for p, first, count in known.segments:
+                ids = cupy.arange(count, dtype=np.uint32) * np.uint32(partitions) + np.uint32(p)
+                self._global_id[first : first + count] = ids
+
+    def check(self, source: int) -> Violations:
+        """source: a global id. On every rank the violations that it knows of."""
+        search, known = self._search, self._known
+        own = known.own_numbers
+        with self._device.use() as cupy:
+            distance = cupy.full(known.numbers, -1, np.int32)
+            distance[:own] = widened(search.distance)
+            parent = cupy.full(known.row_numbers, UNREACHED, np.uint32)
+            parent[:own] = search.parent[:own]
+            self._from_owners(Kind.VISITED_OF_ROWS, distance)
+            self._from_owners(Kind.FRONTIER_OF_COLUMNS, distance)
+            self._from_owners(Kind.FRONTIER_OF_COLUMNS, parent)
+            joined = cupy.zeros(known.row_numbers, np.uint8)
+            count = cupy.zeros(1 + len(RULES), np.uint64)
+            first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
+            report = pack(_REPORT, count=count, first=first)
+            claim = pack(_CLAIM, distance=distance, parent=parent, global_id=self._global_id)
+            rows = search.rows.graph.forward
+            lanes = -(-rows.edges // _TILE) * _LANES
+            edges = (rows.offsets, rows.targets(), np.uint64(rows.edges))
+            last = (np.uint32(len(rows.offsets) - 1), np.uint32(0), claim, joined, report)
+            function = f"check_rank_edges<{rows.offset_type}>"
+            self._device.launch(_SOURCE, function, lanes, (*edges, *last))
+            self._to_owners(joined)
+            violations = Violations()
+            counts, places = count.get().tolist(), first.get().tolist()
+            for rule in (3, 4):
+                found = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
+                violations.add(rule, counts[rule], *found)
+            has_parent, there = parent[:own] != np.uint32(UNREACHED), distance[:own] >= 0
+            root = self._global_id[:own] == np.uint32(source)
+            _add(cupy, violations, 5, has_parent & ~joined[:own].astype(bool))
+            _add(cupy, violations, 2, (distance[:own] == 0) != (root & there))
+            _add(cupy, violations, 1, has_parent != (there & ~root))
+        return violations
+
+    def rows_reached(self, rows_from: Array) -> int:
+        """The sum of ``rows_from``, by own number, over what this rank reached."""
+        return reached(self._device, self._search.distance, rows_from)[1]
+
+    def _from_owners(self, kind: Kind, values: Array) -> None:
+        """Of other ranks' vertices, what their owners have."""
+        self._move(kind, values, adding=False)
+
+    def _to_owners(self, joined: Array) -> None:
+        """What any rank has said of a vertex."""
+        self._move(Kind.FOUND_IN_COLUMNS, joined, adding=True)
+
+    def _move(self, kind: Kind, values: Array, adding: bool) -> None:
+        rank = self._search.rows.rank
+        ranks = range(self._search.rows.numbering.ranks)
+        messages = [
+            [self._of(values, p).get() for p in self._told(kind, rank, peer)] for peer in ranks
+        ]
+        cupy = self._device.cupy
+        for peer, message in enumerate(self._exchange(messages)):
+            for p, theirs in zip(self._told(kind, peer, rank), message, strict=True):
+                some, came = self._of(values, p), cupy.asarray(theirs)
+                some[:] = some | came if adding else came
+
+    def _told(self, kind: Kind, sender: int, receiver: int) -> list[int]:
+        return [] if sender == receiver else self._letters.of(kind, sender, receiver)
+
+    def _of(self, values: Array, partition: int) -> Array:
+        segment = self._known.at[partition]
+        return values[segment.first : segment.first + segment.vertices]

@@ -1,0 +1,167 @@
+"""A rank of a search by several devices in a grid of partitions (layouts 2d and 1d): what it loads
+from a store, and what it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.device import Device, DeviceMemoryError
+from ..kernels.device_graph import MOST_VERTICES, NEXT
+from ..kernels.gpu_grid import MOST_QUEUED, GpuGridSearch, GridLevel
+from ..kernels.gpu_search import widened
+from ..kernels.grid_rows import GridNumbering, GridRows, GridRowsMaker
+from ..kernels.grid_structures import ARRIVAL
+from ..kernels.grid_structures import LEVEL as LEVEL_RECORD
+from ..kernels.rank_launches import LEVELS as MOST_LEVELS
+from ..kernels.team import Team
+from ..partition.files import read_array_into
+from ..partition.layout import kept_subgraphs
+from ..partition.memory import format_bytes
+from ..partition.store import Store
+from .communicator import Communicator, Message
+from .device_search import Room
+from .metrics import SuperstepRecord
+from .rank_result import save_delegates, save_part
+
+_SLACK = 96 << 20  # small arrays, what the pool rounds up
+
+
+def numbering_of(store: Store, ranks: int) -> GridNumbering:
+    grid = store.info.grid
+    assert grid is not None
+    return GridNumbering(ranks, grid.rows, grid.columns, store.info.vertices)
+
+
+def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
+    """Where the targets of a rank's blocks go.
+
+    Raises DeviceMemoryError where not even what must be on the device fits.
+    """
+    info = store.info
+    known = numbering_of(store, ranks).known(rank)
+    own, rows, numbers = known.own_numbers, known.row_numbers, known.numbers
+    parts = range(rank, info.partitions, ranks)
+    names = kept_subgraphs(info.grid, info.directed)
+    targets = [
+        sum(store.files[file].bytes for p in parts for file in store.shards(p, name))
+        for name in names
+    ]
+    if numbers > MOST_VERTICES:
+        raise DeviceMemoryError(
+            f"rank {rank} of {ranks} would know {numbers:,} vertices: too many for a device"
+        )
+    offsets = 8 * len(names) * (3 * rows + len(parts) * (rows + 1))
+    columns = 4 * (1 + NEXT) * rows
+    bitmaps = (2 * numbers + 2 * rows + own + 4 * numbers) // 8
+    queue = (4 + 2 * 8) * min(rows, MOST_QUEUED)
+    state = own * (1 + 4) + 4 * numbers + bitmaps + queue + rows
+    # What others say of a partition, where the host carries it: a bitmap, a list, what is wanted.
+    lines = len(known.in_columns) + len(known.in_rows)
+    inboxes = 3 * 4 * lines * (max(segment.vertices for segment in known.segments) // 32 + 32)
+    records = MOST_LEVELS * LEVEL_RECORD.itemsize
+    loading = store.largest_shard
+    least = offsets + columns + state + inboxes + records + loading + _SLACK
+    if least > device.memory_bytes:
+        raise DeviceMemoryError(
+            f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank {rank} of "
+            f"{ranks} needs {format_bytes(least)} there"
+        )
+    near = min(max(targets) // 4, (device.memory_bytes - least) // (4 * len(names)))
+    pinned = sum(max(0, some - 4 * near) for some in targets)
+    result = 2 * (4 + 4) * own
+    host = pinned + max(result, loading + 8 * rows)
+    return Room(near, host, least + sum(min(some, 4 * near) for some in targets))
+
+
+def load(
+    store: Store,
+    device: Device,
+    rank: int,
+    ranks: int,
+    team: Team,
+    room: Room,
+    check: Callable[[], None] = lambda: None,
+) -> GridRows:
+    """Reads and verifies the partitions of a rank, a shard at a time.
+
+    check: called before each shard.
+    """
+    info = store.info
+    maker = GridRowsMaker(device, numbering_of(store, ranks), rank, info.directed, room.near)
+    places = [
+        (p, name)
+        for name in kept_subgraphs(info.grid, info.directed)
+        for p in range(rank, info.partitions, ranks)
+    ]
+    for p, name in places:
+        check()
+        maker.count(p, name, store.offsets(p, name, team))
+    maker.begin()
+    buffer = np.empty(store.largest_shard // 4, np.uint32)
+    for p, name in places:
+        begin = 0
+        for file in store.shards(p, name):
+            check()
+            record = store.files[file]
+            shard = buffer[: record.length(np.uint32)]
+            read_array_into(store.path / file, record, shard, team)
+            maker.place(p, name, begin, shard)
+            begin += len(shard)
+        maker.end(p, name)
+    return maker.finish()
+
+
+def finish(
+    search: GpuGridSearch, communicator: Communicator, folder: Path
+) -> list[SuperstepRecord]:
+    """Save what a rank found in ``folder``; on rank 0, what the ranks did together."""
+    known = search.rows.known
+    with search.device.use():
+        distance = widened(search.distance.get())
+        parent = search.parent[: known.own_numbers].get()
+    for p, first, vertices in known.segments[: known.own]:
+        own = slice(first, first + vertices)
+        save_part(folder, p, distance[own], parent[own])
+    levels = search.levels()
+    counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 4)
+    told: Message = [counts.ravel()]
+    nothing: Message = []
+    size = communicator.size
+    came = communicator.exchange([told if peer == 0 else nothing for peer in range(size)])
+    if communicator.rank:
+        return []
+    save_delegates(folder, np.empty(0, np.int32), np.empty(0, np.uint32))
+    together = np.sum([message[0] for message in came], axis=0).reshape(counts.shape)
+    return list(_records(levels, together, search.seconds(), size))
+
+
+def _records(
+    levels: list[GridLevel], together: NDArray[np.int64], seconds: float, ranks: int
+) -> Iterator[SuperstepRecord]:
+    """Times are rank 0's."""
+    clocks = max(1, sum(level.clocks for level in levels))
+    frontier = 1
+    for i, (found, examined, expand, fold) in enumerate(together.tolist()):
+        if not (found or examined):
+            return
+        yield SuperstepRecord(
+            level=i + 1,
+            direction={"all": levels[i].direction},
+            frontier=frontier,
+            found=found,
+            edges_examined=examined,
+            bytes_read=0,
+            blocks_skipped=0,
+            bytes_sent={
+                "expand": expand,
+                "fold": fold,
+                "control": ranks * (ranks - 1) * ARRIVAL.itemsize,
+            },
+            seconds=seconds * levels[i].clocks / clocks,
+        )
+        frontier = found
