@@ -2,7 +2,7 @@
 
 Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices ranked
 by each; keys (cuda/prepare.cu) go to the rank that has their partition, which sorts them. One
-partition a rank, delegates as in a store.
+partition a rank, delegates or a grid as in a store.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from ..kernels.csr import SLOTS, SUBGRAPHS
 from ..kernels.device import Device
 from ..kernels.device_graph import Array
 from ..kernels.gpu_prepare import Columns, Degrees, Places, Ranking
+from ..kernels.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ..kernels.peer_memory import PeerMemory, all_to_all
 from ..kernels.rank_rows import RankNumbering, RankRows, RankRowsMaker
+from ..partition.grid import Grid
 from ..partition.layout import local_rows
 from ..partition.order import Threshold, VertexOrder, choose_threshold
 from .communicator import Communicator
 
 NN_SHARE = 0.001
 """Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
+_PIECE = 1 << 28  # targets whose places in a grid are found at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 
 
@@ -33,14 +36,14 @@ class Prepared(NamedTuple):
     """A rank of a graph that is ready to be searched.
 
     rows_from: by its own numbers, input rows that touch each; of delegates on rank 0 alone.
-    id_of_rank: uint32, of all vertices, on the device. edges: of the whole graph; entries: of this
-    rank, by subgraph.
+    id_of_rank: uint32, of all vertices, on the device. threshold: None in a grid. edges: of the
+    whole graph; entries: of this rank, by subgraph.
     """
 
-    rows: RankRows
+    rows: RankRows | GridRows
     rows_from: Array
     id_of_rank: Array
-    threshold: Threshold
+    threshold: Threshold | None
     edges: int
     input_rows: int
     entries: dict[str, int]
@@ -52,34 +55,46 @@ def prepare(
     domain: int,
     communicator: Communicator,
     threshold: int | None,
+    grid: Grid | None = None,
 ) -> Prepared:
-    """blocks: this rank's edges, dense ids below ``domain``; emptied on the way."""
+    """blocks: this rank's edges, dense ids below ``domain``; emptied on the way.
+
+    grid: of as many partitions as there are ranks; None: delegates.
+    """
     rank, ranks = communicator.rank, communicator.size
     own_rows = sum(len(src) for src, _ in blocks)
     rows = total(communicator, np.array([own_rows]))[0]
     with device.use() as cupy:
         ranking = _rank_vertices(device, blocks, domain, int(rows), communicator)
         order = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
-        histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
-        histogram = total(communicator, histogram)
-        chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
-        n, d = order.vertices, chosen.delegates
-        places, firsts = _places(n, d, ranks)
+        n, chosen = order.vertices, None
+        if grid is None:
+            histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+            histogram = total(communicator, histogram)
+            chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
+        places, firsts = _places(n, chosen.delegates if chosen else 0, ranks, grid)
         keys = _sort_own(device, blocks, ranking, places, firsts, communicator)
         own = int(firsts[rank + 1] - firsts[rank])
         counted = gpu_prepare.rows_of(device, keys, own)
         del keys
         cupy.get_default_memory_pool().free_all_blocks()
-        numbering = RankNumbering(ranks, ranks, n, d, hubs_first=True)
-        maker = RankRowsMaker(device, numbering, rank, directed=False)
-        entries = _take(maker, rank, counted, n, d)
+        if chosen is None:
+            assert grid is not None
+            numbering = GridNumbering(ranks, grid.rows, grid.columns, n)
+            made, entries = _take_block(device, numbering, grid, rank, counted)
+            rows_from = cupy.zeros(made.own_numbers, np.uint64)
+            first = skipped = 0
+        else:
+            numbering = RankNumbering(ranks, ranks, n, chosen.delegates, hubs_first=True)
+            maker = RankRowsMaker(device, numbering, rank, directed=False)
+            entries = _take(maker, rank, counted, n, chosen.delegates)
+            made = maker.finish(None)
+            rows_from = cupy.zeros(made.own_numbers, np.uint64)
+            if rank == 0:
+                rows_from[: chosen.delegates] = ranking.degree[: chosen.delegates]
+            first, skipped = numbering.first_normal, numbering.skipped(rank)
         del counted
-        made = maker.finish(None)
-        rows_from = cupy.zeros(made.own_numbers, np.uint64)
-        if rank == 0:
-            rows_from[:d] = ranking.degree[:d]
-        normals = ranking.degree[rank::ranks][numbering.skipped(rank) :]
-        first = numbering.first_normal
+        normals = ranking.degree[rank::ranks][skipped:]
         rows_from[first : first + len(normals)] = normals
         edges = total(communicator, np.array([sum(entries.values())]))[0] // 2
         return Prepared(
@@ -117,17 +132,23 @@ def combine(
     return all_to_all(device, memory, at, values.dtype, communicator.exchange, rank)
 
 
-def _places(vertices: int, delegates: int, ranks: int) -> tuple[Places, NDArray[np.int64]]:
+def _places(
+    vertices: int, delegates: int, ranks: int, grid: Grid | None
+) -> tuple[Places, NDArray[np.int64]]:
     """Where edges go, and the first row of each rank's partition, with the end."""
     first_row = np.full(ranks * SLOTS, -1, np.int64)
     firsts = [0]
     at = 0
     for p in range(ranks):
-        for i in range(len(SUBGRAPHS)):
+        if grid is not None:
+            first_row[p * SLOTS] = at
+            at += local_rows(vertices, grid.columns, grid.column(p))
+        for i in range(len(SUBGRAPHS) if grid is None else 0):
             first_row[p * SLOTS + i] = at
             at += delegates if i in _DELEGATE_ROWS else local_rows(vertices, ranks, p)
         firsts.append(at)
-    places = Places(first_row, at, False, ranks, delegates)
+    columns = 0 if grid is None else grid.columns
+    places = Places(first_row, at, False, ranks, delegates, columns=columns)
     return places, np.array(firsts)
 
 
@@ -197,6 +218,22 @@ def _take(
         maker.place(rank, name, 0, targets[name])
         maker.end(rank, name)
     return edges
+
+
+def _take_block(
+    device: Device, numbering: GridNumbering, grid: Grid, rank: int, counted: Any
+) -> tuple[GridRows, dict[str, int]]:
+    """A partition's rows, taken as a store's block; how many entries it has."""
+    cupy, edges = device.cupy, len(counted.targets)
+    maker = GridRowsMaker(device, numbering, rank, directed=False)
+    offsets = cupy.zeros(len(counted.counts) + 1, np.uint64)
+    offsets[1:] = cupy.cumsum(counted.counts, dtype=np.uint64)
+    maker.count(rank, "nn", offsets)
+    maker.begin()
+    for at in range(0, edges, _PIECE):
+        maker.place(rank, "nn", at, grid.in_row(counted.targets[at : at + _PIECE]))
+    maker.end(rank, "nn")
+    return maker.finish(), {"nn": edges}
 
 
 def total(communicator: Communicator, values: NDArray) -> NDArray[np.int64]:

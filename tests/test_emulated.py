@@ -23,6 +23,7 @@ from test_rank_faults import Background, cluster, pids, wait_for_supersteps
 import delegraph
 from conftest import distances_of, random_edges
 from delegraph.kernels import device as devices
+from delegraph.kernels import gpu_grid
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
@@ -72,6 +73,24 @@ def test_ranks_and_the_host(device, edge_list, tmp_path, shape, threshold, direc
 def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_cost, directed):
     test = test_gpu_ranks.test_two_rounds
     test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("grid", test_gpu_ranks.GRIDS[1:4], ids=str)
+@pytest.mark.parametrize("shape", ["self-loop", "two components"])
+def test_a_grid_and_the_host(device, edge_list, tmp_path, shape, grid, directed):
+    test_gpu_ranks.test_a_grid(edge_list, tmp_path, device, shape, grid, directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("push_cost", [0.0, PUSH_COST, test_gpu_search.PULL])
+@pytest.mark.parametrize("grid", test_gpu_ranks.GRIDS[:4], ids=str)
+def test_a_grid_and_its_memory(
+    two_devices, edge_list, tmp_path, monkeypatch, grid, push_cost, directed
+):
+    monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
+    test = test_gpu_ranks.test_a_grid_in_each_others_memory
+    test(edge_list, tmp_path, two_devices, "hubs", grid, push_cost, directed)
 
 
 @pytest.mark.parametrize("layout", test_rank_build.LAYOUTS)
