@@ -25,6 +25,7 @@ struct Standing {
   u64 unvisited_edges;
   u64 unvisited_rows;
   u64 pull_bound;
+  u64 push_work, pull_work;  // what its part of the next superstep takes
   u64 expand_bytes, fold_bytes;
   u64 queued_edges;
   u64 found;  // by all ranks
@@ -41,6 +42,8 @@ struct Standing {
     unvisited_edges = __ldcg(&control.unvisited_edges);
     unvisited_rows = __ldcg(&control.unvisited_rows);
     pull_bound = __ldcg(&control.pull_bound);
+    push_work = __ldcg(&control.own_push_work);
+    pull_work = __ldcg(&control.own_pull_work);
     expand_bytes = __ldcg(&control.expand_bytes);
     fold_bytes = __ldcg(&control.fold_bytes);
     found = __ldcg(&control.found);
@@ -58,6 +61,8 @@ struct Standing {
     control.unvisited_edges = unvisited_edges;
     control.unvisited_rows = unvisited_rows;
     control.pull_bound = pull_bound;
+    control.own_push_work = push_work;
+    control.own_pull_work = pull_work;
     control.expand_bytes = expand_bytes;
     control.fold_bytes = fold_bytes;
     control.level = level;
@@ -77,12 +82,20 @@ struct Standing {
     expand_bytes = fold_bytes = 0;
   }
 
-  // What was new has been noted.
-  __device__ void advance(const Weights &noted) {
+  // What was new has been noted. Pushing along the edges of own vertices in the frontier, or
+  // pulling for those that are unvisited: counts, of which all ranks add up the same.
+  template <class Offset, class Distance>
+  __device__ void advance(const Graph<Offset> &graph, const GridRank<Offset, Distance> &rank,
+                          const Weights &noted) {
     own_found = (u32)__ldcg(&noted.found);
     forward = __ldcg(&noted.forward);
     unvisited_edges -= __ldcg(&noted.edges);
     unvisited_rows -= __ldcg(&noted.rows);
+    const u64 most = min(pull_bound / rank.grid_rows, unvisited_edges);
+    const float share = (float)forward / (float)(forward + unvisited_edges);
+    const float looks = forward ? looks_at(graph, share) : 0.0f;
+    push_work = (u64)(rank.search.push_cost * (float)forward);
+    pull_work = min((u64)((float)unvisited_rows * looks), most) + rank.own_words;
   }
 
   // All ranks have met, and have taken the same counters.
@@ -114,20 +127,6 @@ struct Fertile {
   }
 };
 
-// What pushing along the edges of own vertices in the frontier costs, and pulling for those that
-// are unvisited: counts, so that all ranks add up the same.
-template <class Offset, class Distance>
-__device__ void weigh_directions(const Graph<Offset> &graph,
-                                 const GridRank<Offset, Distance> &rank, const Standing &here,
-                                 u64 &push_work, u64 &pull_work) {
-  const u64 most = min(here.pull_bound / rank.grid_rows, here.unvisited_edges);
-  const float share = (float)here.forward / (float)(here.forward + here.unvisited_edges);
-  const float looks = here.forward ? looks_at(graph, share) : 0.0f;
-  const u64 expected = min((u64)((float)here.unvisited_rows * looks), most);
-  push_work = (u64)(rank.search.push_cost * (float)here.forward);
-  pull_work = expected + rank.own_words;
-}
-
 // Bytes of the mail of a round. Called by block 0, for each of its threads a part.
 template <class Offset, class Distance>
 __device__ u64 bytes_written(const GridRank<Offset, Distance> &rank, const Standing &here,
@@ -147,8 +146,7 @@ __device__ u64 bytes_written(const GridRank<Offset, Distance> &rank, const Stand
 
 // Tell the others that the mail of this round is written, and wait for theirs. Called by block 0.
 template <class Offset, class Distance>
-__device__ __noinline__ void meet(const Graph<Offset> &graph,
-                                  const GridRank<Offset, Distance> &rank, Standing &here,
+__device__ __noinline__ void meet(const GridRank<Offset, Distance> &rank, Standing &here,
                                   u32 kind) {
   __shared__ u64 sums[3], bytes;
   __shared__ u32 stopped;
@@ -156,11 +154,11 @@ __device__ __noinline__ void meet(const Graph<Offset> &graph,
   GridControl *control = rank.control;
   if (threadIdx.x == 0) {
     sums[0] = here.own_found;
-    weigh_directions(graph, rank, here, sums[1], sums[2]);
+    sums[1] = here.push_work;
+    sums[2] = here.pull_work;
     bytes = stopped = 0;
   }
   __syncthreads();
-  const GridArrival own = {0, sums[1], sums[2], (u32)sums[0], 0};
   const u64 some = kind == NO_ROUND ? 0 : bytes_written(rank, here, kind);
   __syncthreads();
   if (some) atomicAdd(&bytes, some);
@@ -168,9 +166,9 @@ __device__ __noinline__ void meet(const Graph<Offset> &graph,
     if (peer == rank.rank) continue;
     if (!rank.hosted) {
       GridArrival *there = rank.peers[peer] + parity;
-      there->push_work = own.push_work;
-      there->pull_work = own.pull_work;
-      there->found = own.found;
+      there->push_work = here.push_work;
+      there->pull_work = here.pull_work;
+      there->found = here.own_found;
       __threadfence_system();
       release_far(&there->round, here.round);
     }
@@ -263,7 +261,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (block_leader) here.load(*control);
   __syncthreads();
   if (rank.stage == MEET) {
-    if (blockIdx.x == 0) meet(graph, rank, here, NO_ROUND);
+    if (blockIdx.x == 0) meet(rank, here, NO_ROUND);
     if (leader) control->round++;
     return;
   }
@@ -274,14 +272,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.begin(rank);
-      here.advance(control->noted[0]);
+      here.advance(graph, rank, control->noted[0]);
     }
     __syncthreads();
   }
 
   // All that waits for other ranks is between two barriers: block 0 meets them.
   auto meeting = [&](u32 kind) {
-    if (blockIdx.x == 0) meet(graph, rank, here, kind);
+    if (blockIdx.x == 0) meet(rank, here, kind);
     grid_barrier(&control->arrived);
     if (block_leader) here.met(*control);
     __syncthreads();
@@ -292,12 +290,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       grid_barrier(&control->arrived);
       return false;
     }
+    __syncthreads();  // all have read the status
     if (block_leader) {
       here.phase = phase;
       here.status = EXCHANGE;
     }
-    if (leader)
-      weigh_directions(graph, rank, here, control->own_push_work, control->own_pull_work);
     __syncthreads();
     return true;
   };
@@ -355,8 +352,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.level++;
-      here.advance(*noted);
       if (pulling) here.pull_bound = __ldcg(&visits->wasted);
+      here.advance(graph, rank, *noted);
     }
     if (leader) {
       const u64 now = clock64();
