@@ -25,7 +25,7 @@ from .generate import Recipe
 from .rank_jobs import RankJob
 from .rank_prepare import Prepared, prepare
 from .rank_searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell
-from .ranks import Done, lease, run_on_workers, stop, workers_of
+from .ranks import Done, lease, run_on_workers, workers_of
 
 
 @dataclass(frozen=True)
@@ -188,11 +188,7 @@ def scale(
         ranks = asked or len(workers)
         if ranks > len(workers):
             raise InputError(f"{ranks} ranks need as many workers; there are {len(workers)}")
-        try:
-            done = run_on_workers(client, workers[:ranks], job, check_room)
-        except BaseException:
-            stop(client, workers)  # Ctrl-C leaves ranks that go on
-            raise
+        done = run_on_workers(client, workers[:ranks], job, check_room)
         if len(done.results) != ranks:  # done again on those that were left
             raise DelegraphError(done.notes[-1])
         report, exchanged = reported(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from delegraph.kernels.graph import UNREACHED
 from delegraph.kernels.team import Team
 from delegraph.partition.errors import DelegraphError
 from delegraph.partition.grid import Grid
+from delegraph.partition.memory import parse_bytes
 from delegraph.partition.store import Store, open_store
 from delegraph.pipeline import rank_searchers
 from delegraph.pipeline.bench import CpuSearcher, Runs, draw_sources, rows_from_vertex, run_all
@@ -27,7 +29,7 @@ from delegraph.pipeline.names import names_of_store
 from delegraph.pipeline.rank_check import RankCheck, stored_edges
 from delegraph.pipeline.rank_check import edges_of as edges_of_rank
 from delegraph.pipeline.rank_result import RankResult, result_of
-from delegraph.pipeline.rank_search import load_rank, search_rank
+from delegraph.pipeline.rank_search import load_rank, rank_bytes, search_rank
 from delegraph.pipeline.rank_store_bench import StoreBenchJob
 from test_search import violations_of
 
@@ -233,8 +235,32 @@ def test_refusals(delegraph, folder, name, options, says):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_too_little_memory(delegraph, folder):
-    ran = delegraph("bench", folder / "graph.dg", "--workers", 2, "--memory-limit", "1MB")
+@pytest.mark.parametrize("command", ["bench", "plan"])
+def test_too_little_memory(delegraph, folder, command):
+    """The least limit that a refusal names is enough, or nearly: what workers hold varies."""
+    args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")
+    ran = delegraph(*args, "1MB")
     assert ran.code == 2
     assert "each of 2 ranks holds up to" in ran.err
-    assert "give --memory-limit" in ran.err
+    least = re.search(r"give --memory-limit (\d+MB) or more", ran.err)
+    assert least, ran.err
+    assert delegraph(*args, parse_bytes(least[1]) + 20 * 10**6).code == 0
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
+    """As arithmetic has it, and what both refuse (see test_too_little_memory)."""
+    store = open_store(folder / "graph.dg")
+    document = ok("plan", store.path, "--workers", 3, "--json").json
+    (step,) = document["steps"]
+    assert (step["name"], step["tasks"], step["at_once"]) == ("search", 3, 3)
+    assert step["task_bytes"] == max(rank_bytes(store, rank, 3) for rank in range(3))
+    assert document["projected_peak_bytes"] == document["baseline_bytes"] + 3 * step["task_bytes"]
+    assert (document["workers"], document["device"]) == (3, None)
+
+
+def test_a_plan_for_more_workers_than_partitions(delegraph, folder):
+    ran = delegraph("plan", folder / "graph.dg", "--workers", 5)
+    assert ran.code == 2
+    assert "has 4 partitions for 5 workers" in ran.err
