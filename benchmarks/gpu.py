@@ -131,8 +131,11 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         ready = time.perf_counter()
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
-    drawn, _ = draw_ranks(prepared, graph.used, (1 + directed) * options.sources, 1, device)
-    leading = searcher.able(np.array(drawn, np.uint32))  # somewhere
+    drawn, _ = draw_ranks(
+        prepared.id_of_rank, graph.used, (1 + directed) * options.sources, 1, device
+    )
+    with device.use():
+        leading = (prepared.rows_from[np.array(drawn)] > 0).get().tolist()  # somewhere
     chosen = [source for source, leads in zip(drawn, leading, strict=True) if leads]
     chosen = chosen[: options.sources]
     searcher.search(chosen[0])

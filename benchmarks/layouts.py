@@ -123,7 +123,7 @@ def search(
     def one(communicator: Counting):
         graph = load_rank(store, communicator.rank, ranks, Team(1))
         found = search_rank(graph, source, communicator, Team(1), None, rule)
-        rank_result.save(graph, folder)
+        rank_result.save(rank_result.result_of(graph), folder)
         return found
 
     with ThreadPoolExecutor(ranks) as pool:

@@ -15,8 +15,8 @@ import json
 from pathlib import Path
 
 from delegraph.pipeline.api import bench_across
+from delegraph.pipeline.bench_report import scaling_table
 from delegraph.pipeline.cluster import ClusterOptions
-from delegraph.pipeline.report import scaling_table
 
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 

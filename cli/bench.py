@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from . import options
+
+if TYPE_CHECKING:
+    from ..partition.grid import LayoutName
 
 
 @click.command()
 @click.argument("graph", type=click.Path())
 @options.device("auto")
 @options.device_memory_limit
+@options.memory_limit
 @click.option(
     "--sources",
     type=click.IntRange(min=1),
@@ -31,6 +37,12 @@ from . import options
     type=click.Choice(["weak", "strong"]),
     help="By 1, 2, 4, ... of the workers: the same graph, or (weak) as large a share for each.",
 )
+@click.option(
+    "--layout",
+    type=click.Choice(["delegate", "2d", "1d"]),
+    help="Where workers put the edges of a graph that they make, as build does.  "
+    "[default: delegate]",
+)
 @options.threshold
 @options.timeout
 @options.threads
@@ -41,12 +53,14 @@ def bench(
     graph: str,
     device: str,
     device_memory_limit: int | None,
+    memory_limit: int | None,
     sources: int,
     seed: int,
     workers: int | None,
     scheduler: str | None,
     scheduler_file: str | None,
     scaling: str | None,
+    layout: LayoutName | None,
     threshold: int | None,
     timeout: float,
     threads: int | None,
@@ -64,43 +78,58 @@ def bench(
     \b
     delegraph bench graph.dg --sources 64 --seed 1
     delegraph bench kronecker:24 --device cuda
+    delegraph bench graph.dg --workers 4 --scaling strong
     delegraph bench kronecker:29 --workers 4 --scaling weak
 
-    With workers each of them has a GPU, on which it makes and prepares its share of the graph.
+    With workers each of them holds a share of the graph: of a store of at least as many partitions,
+    as bfs does (--device, --memory-limit), or of a graph that they make, with a GPU each.
     """
     from ..partition.errors import InputError
     from ..pipeline.api import bench, bench_across
+    from ..pipeline.bench_report import exchanged_line, scaling_table
     from ..pipeline.cluster import ClusterOptions
-    from ..pipeline.report import scaling_table
 
     cluster = ClusterOptions(workers, scheduler, scheduler_file)
     if cluster.any:
-        if device not in ("auto", "cuda"):
-            raise InputError(
-                f"workers generate and search a graph on a GPU each: leave out --device {device}"
-            )
         with options.ProgressLine(quiet) as progress:
             rows = bench_across(
                 graph,
                 cluster,
                 scaling=scaling,
+                layout=layout,
                 threshold=threshold,
                 sources=sources,
                 seed=seed,
                 timeout_seconds=timeout,
+                device=device,
+                memory_limit=memory_limit,
                 device_memory_limit=device_memory_limit,
                 threads=threads,
                 progress=progress,
             )
+        for note in (note for row in rows for note in row.notes):
+            options.talk(quiet, note)
         if as_json:
             options.print_json([row.document() for row in rows])
             return
-        click.echo(f"{sources} searches each, all valid, on {rows[-1].report['device']}")
+        report, exchanged = rows[-1].report, rows[-1].exchanged
+        cpus = f"{report['threads']} threads of CPUs"
+        where = cpus if report["device"] == "cpu" else report["device"]
+        click.echo(f"{len(report['sources'])} searches each, all valid, on {where}")
         click.echo(scaling_table(rows))
+        if exchanged is not None:
+            click.echo(exchanged_line(exchanged))
         return
-    given = options.given({"scaling": scaling, "threshold": threshold, "timeout": timeout})
-    for name in given:
-        raise InputError(f"--{name} is for searches by several workers: give --workers too")
+    values = {
+        "scaling": scaling,
+        "layout": layout,
+        "threshold": threshold,
+        "timeout": timeout,
+        "memory_limit": memory_limit,
+    }
+    for name in options.given(values):
+        option = name.replace("_", "-")
+        raise InputError(f"--{option} is for searches by several workers: give --workers too")
     with options.ProgressLine(quiet) as progress:
         report = bench(
             graph,

@@ -47,6 +47,10 @@ def plan(
     delegraph plan edges/ --memory-limit 1GB --exact --json
     delegraph plan graph.dg --memory-limit 512MB
     delegraph plan graph.dg --device cuda
+    delegraph plan graph.dg --workers 4
+
+    Of a store and workers: the search alone, a task for each worker, which counts as the one that
+    holds most.
     """
     from ..pipeline.api import plan
     from ..pipeline.build import Resources

@@ -28,6 +28,9 @@ RULES = {
     5: "a vertex and its parent are joined by an edge",
 }
 
+TREE_BYTES = 25
+"""Of a vertex, that ``check_tree`` holds at most beside what it is given."""
+
 
 @dataclass
 class Violations:

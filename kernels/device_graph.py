@@ -84,6 +84,12 @@ class DeviceGraph:
         return self.forward.edges
 
     @property
+    def bytes(self) -> int:
+        """Of its rows, which are kept once where both ways are the same."""
+        ways = {id(some): some for some in (self.forward, self.reverse)}.values()
+        return sum(rows.offsets.nbytes + 4 * rows.edges for rows in ways)
+
+    @property
     def tiered(self) -> bool:
         return self.forward.far is not None or self.reverse.far is not None
 

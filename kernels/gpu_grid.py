@@ -35,6 +35,11 @@ class GridLevel(NamedTuple):
     fold_bytes: int
     clocks: int
 
+    @property
+    def sent(self) -> dict[str, int]:
+        """Bytes, by kind."""
+        return {"expand": self.expand_bytes, "fold": self.fold_bytes}
+
 
 @dataclass
 class GpuGridSearch:

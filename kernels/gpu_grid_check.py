@@ -7,6 +7,8 @@ vertices found; that an edge leads to a vertex's parent is told to its owner.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .check import RULES, Violations
@@ -18,6 +20,7 @@ from .gpu_rank_check import _CLAIM, _add
 from .gpu_search import widened
 from .graph import UNREACHED
 from .grid_mail import Kind, Letters
+from .grid_rows import GridRows
 from .peer_memory import Exchange
 
 _SOURCE = "rank_check.cu"
@@ -30,14 +33,10 @@ class GridChecker:
         self._device = device
         self._search = search
         self._exchange = exchange
-        self._known = known = search.rows.known
+        self._known = search.rows.known
         self._letters = Letters(search.rows.numbering)
-        partitions = search.rows.numbering.partitions
         with device.use() as cupy:
-            self._global_id = cupy.full(known.numbers, UNREACHED, np.uint32)
-            for p, first, count in known.segments:
-                ids = cupy.arange(count, dtype=np.uint32) * np.uint32(partitions) + np.uint32(p)
-                self._global_id[first : first + count] = ids
+            self._global_id = global_ids(cupy, search.rows)
 
     def check(self, source: int) -> Violations:
         """source: a global id. On every rank the violations that it knows of."""
@@ -105,3 +104,13 @@ class GridChecker:
     def _of(self, values: Array, partition: int) -> Array:
         segment = self._known.at[partition]
         return values[segment.first : segment.first + segment.vertices]
+
+
+def global_ids(cupy: Any, rows: GridRows) -> Array:
+    """uint32, by a rank's numbers; UNREACHED where there is no vertex."""
+    partitions = np.uint32(rows.numbering.partitions)
+    found = cupy.full(rows.known.numbers, UNREACHED, np.uint32)
+    for p, first, count in rows.known.segments:
+        ids = cupy.arange(count, dtype=np.uint32) * partitions + np.uint32(p)
+        found[first : first + count] = ids
+    return found

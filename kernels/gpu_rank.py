@@ -40,6 +40,15 @@ class RankLevel(NamedTuple):
     normal_bytes: int
     clocks: int
 
+    @property
+    def found(self) -> int:
+        return self.normals + self.delegates
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """Bytes, by kind."""
+        return {"delegates": self.delegate_bytes, "normals": self.normal_bytes}
+
 
 @dataclass
 class GpuRankSearch:

@@ -50,6 +50,10 @@ class GridNumbering:
     def partitions(self) -> int:
         return self.rows * self.columns
 
+    @property
+    def delegates(self) -> int:
+        return 0
+
     def own(self, rank: int) -> list[int]:
         return list(range(rank, self.partitions, self.ranks))
 
@@ -144,6 +148,11 @@ class GridRows:
     @property
     def own_numbers(self) -> int:
         return self.known.own_numbers
+
+    @property
+    def bytes(self) -> int:
+        """Of the graph: offsets and targets."""
+        return self.graph.bytes
 
 
 @dataclass

@@ -134,6 +134,12 @@ class RankRows:
     def numbers(self) -> int:
         return self.own_numbers + sum(aligned(len(some)) for some in self.ghosts)
 
+    @property
+    def bytes(self) -> int:
+        """Of the graph: offsets, targets, numbers of ghosts."""
+        ghosts = sum(some.nbytes for some in self.ghosts)
+        return self.graph.bytes + self.nn_offsets.nbytes + self.nn_targets.nbytes + ghosts
+
 
 @dataclass
 class MergedRows:

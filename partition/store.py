@@ -46,7 +46,9 @@ from .outputs import MANIFEST, STORE_FORMAT, write_file
 
 FORMAT_VERSION = 3
 
-_EDGE_BLOCK = 1 << 22
+EDGE_BLOCK = 1 << 22
+"""Edges of rows that are expanded at once."""
+
 _WINDOW = 1 << 18
 
 
@@ -215,15 +217,17 @@ class Store:
             return np.empty(0, np.uint32)
         return self.array("delegates.npy", team)
 
-    def edge_blocks(self, team: Team) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """All edges as (sources, targets) in global ids, block by block.
+    def edge_blocks(
+        self, team: Team, partitions: Iterable[int] | None = None
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        """All edges (of some partitions) as (sources, targets) in global ids, block by block.
 
         Undirected edges come in both directions, directed ones once. Holds the offsets of one
         subgraph and one block of targets at a time.
         """
         info = self.info
         table = by_table(self.delegates(team))
-        for p in range(info.partitions):
+        for p in range(info.partitions) if partitions is None else partitions:
             for name in kept_subgraphs(info.grid, directed=False):
                 rows, ends = numberings(p, name, info.partitions, info.grid, table)
                 offsets = self.offsets(p, name, team)
@@ -281,8 +285,8 @@ def expand_rows(
     offsets: NDArray, targets: NDArray[np.uint32]
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
     """Compressed sparse rows as pairs (row, target), in blocks of bounded size."""
-    for start in range(0, len(targets), _EDGE_BLOCK):
-        stop = min(start + _EDGE_BLOCK, len(targets))
+    for start in range(0, len(targets), EDGE_BLOCK):
+        stop = min(start + EDGE_BLOCK, len(targets))
         yield rows_of_edges(offsets, start, stop), targets[start:stop]
 
 

@@ -17,6 +17,7 @@ from .execute import Executor, Progress, available_threads
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
+    from ..partition.grid import LayoutName
     from .bench import BenchReport
     from .bfs import SearchOutcome
     from .build import Built, Resources
@@ -158,7 +159,7 @@ def bench(
     """Search from many random sources, validate each result, measure traversal rates.
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
-    On several GPUs: ``bench_across``.
+    By several workers: ``bench_across``.
     """
     from .bench import bench_store
     from .device_bench import bench_generated, parse_recipe
@@ -175,38 +176,75 @@ def bench(
 
 
 def bench_across(
-    graph: str,
+    graph: AnyPath,
     cluster: ClusterOptions,
     *,
     scaling: str | None = None,
+    layout: LayoutName | None = None,
     threshold: int | None = None,
     sources: int = 64,
     seed: int = 1,
     timeout_seconds: float = 60.0,
+    device: str = "auto",
+    memory_limit: int | None = None,
     device_memory_limit: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[ScalingRow]:
-    """``bench`` of a generated graph across workers with a GPU each.
+    """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
 
-    scaling: "weak" or "strong", by 1, 2, 4, ... of the workers; None: by all of them.
+    scaling: by 1, 2, 4, ... of the workers: "strong", of the same graph; "weak", of generated ones
+    with as large a share for each; None: by all of them. layout ("delegate" if None), threshold:
+    of a generated graph.
+    memory_limit: of a store, as Resources has it.
     """
     from ..partition.errors import InputError
+    from .build import Resources
     from .device_bench import parse_recipe
-    from .rank_bench import bench_on_workers, scaling_runs
+    from .rank_bench import bench_on_workers, ranks_up_to, scaling_runs
+    from .rank_store_bench import bench_store_on_workers
 
-    recipe = parse_recipe(graph)
-    if recipe is None:
-        raise InputError(f"workers bench a graph that they generate, as kronecker:27, not {graph}")
+    recipe = parse_recipe(str(graph))
     if scaling is not None and not cluster.workers:
         raise InputError("--scaling needs --workers, to know how far to go")
-    runs = scaling_runs(recipe, cluster.workers or 0, scaling) if scaling else [(0, recipe)]
+    workers = cluster.workers or 0
+    if recipe is None:
+        for name, value in (("layout", layout), ("threshold", threshold)):
+            if value is not None:
+                raise InputError(f"--{name} was decided when the store was built: leave it out")
+        if scaling == "weak":
+            raise InputError(
+                "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
+                "--scaling strong"
+            )
+        resources = Resources(
+            memory_limit,
+            cluster=cluster,
+            device=device,
+            device_memory_limit=device_memory_limit,
+        )
+        return bench_store_on_workers(
+            *(graph, ranks_up_to(workers) if scaling else [0], sources, seed, _threads(threads)),
+            *(resources, timeout_seconds, progress),
+        )
+    if device not in ("auto", "cuda"):
+        raise InputError(
+            f"workers generate and search a graph on a GPU each: leave out --device {device}"
+        )
+    if memory_limit is not None:
+        raise InputError(
+            "--memory-limit is for stores: a graph that is generated stands on the GPUs"
+        )
+    if threshold is not None and layout in ("2d", "1d"):
+        raise InputError(f"--threshold is for --layout delegate: {layout} has no delegates")
+    runs = scaling_runs(recipe, workers, scaling) if scaling else [(0, recipe)]
     return bench_on_workers(
         *(runs, sources, seed, _threads(threads), cluster),
         threshold=threshold,
         timeout=timeout_seconds,
         device_limit=device_memory_limit,
         progress=progress,
+        layout=layout or "delegate",
     )
 
 

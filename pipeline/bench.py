@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.backend import get_backend
-from ..kernels.check import Violations, check_edges, check_joined, check_tree
+from ..kernels.check import TREE_BYTES, Violations, check_edges, check_joined, check_tree
 from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.graph import Graph
 from ..kernels.team import Team
 from ..partition.arrow import as_arrow, as_numpy
 from ..partition.errors import DelegraphError, InputError
 from ..partition.outputs import record_path
-from ..partition.store import Store, expand_rows, open_store
-from .device_search import DeviceSearcher, load, room_for, searcher_bytes
+from ..partition.store import EDGE_BLOCK, GraphInfo, Store, expand_rows, open_store
+from .device_search import DeviceSearcher, Room, load, room_for, searcher_bytes
 from .execute import Progress
 from .metrics import hardware, versions
-from .names import names_of_store
+from .names import VertexNames, names_of_store
 from .superstep import Found, search
 
 
@@ -85,8 +85,8 @@ def bench_store(
     info = store.info
     team = Team(threads)
     names = names_of_store(store, team)
-    rows_from = _rows_from_vertex(store, team)
-    searcher: CpuSearcher | DeviceSearcher
+    rows_from = rows_from_vertex(store, team)
+    drawn = draw_sources(names, rows_from, sources, seed)
     started = time.perf_counter()
     room = None
     if device is not None:
@@ -96,40 +96,49 @@ def bench_store(
             if must_fit:
                 raise
             device = None
-    if device is None or room is None:
-        searcher = CpuSearcher(store.graph(team), rows_from, threads)
-    else:
-        searcher = DeviceSearcher(device, load(store, device, room, team), rows_from)
+    searcher = searcher_of(store, team, device, room, rows_from)
     loaded = time.perf_counter()
     searcher.warm_up()
     compiled = time.perf_counter()
-    able = names.index[searcher.able(names.index)]
-    if not len(able):
-        raise InputError("no vertex has an edge to follow")
-    drawn = [int(vertex) for vertex in able[draw(len(able), sources, seed)]]
-    ids = names.decode(as_arrow(np.array(drawn, np.uint32))).to_pylist()
-    runs = run_all(searcher, drawn, ids, progress)
+    runs = run_all(searcher, drawn.places, drawn.ids, progress)
     return report(
         runs,
-        graph={
-            "path": str(path),
-            "fingerprint": info.fingerprint,
-            "vertices": info.vertices,
-            "rows": info.rows,
-            "edges": info.edges,
-            "directed": info.directed,
-            "partitions": info.partitions,
-            "order": info.order,
-        },
+        graph=facts_of_store(path, info),
         device=device,
         threads=threads,
         seed=seed,
-        sources=ids,
+        sources=drawn.ids,
         directed=info.directed,
-        preparation_seconds=_preparation_seconds(store),
+        preparation_seconds=preparation_seconds(store),
         load_seconds=loaded - started,
         compile_seconds=compiled - loaded,
     )
+
+
+def searcher_of(
+    store: Store,
+    team: Team,
+    device: Device | None,
+    room: Room | None,
+    rows_from: NDArray[np.int64],
+) -> CpuSearcher | DeviceSearcher:
+    """Load a store, to be searched on a device that has room for it, or by the CPU (None)."""
+    if device is None or room is None:
+        return CpuSearcher(store.graph(team), rows_from, team.threads)
+    return DeviceSearcher(device, load(store, device, room, team), rows_from)
+
+
+def facts_of_store(path: str | Path, info: GraphInfo) -> dict[str, Any]:
+    return {
+        "path": str(path),
+        "fingerprint": info.fingerprint,
+        "vertices": info.vertices,
+        "rows": info.rows,
+        "edges": info.edges,
+        "directed": info.directed,
+        "partitions": info.partitions,
+        "order": info.order,
+    }
 
 
 class CpuSearcher:
@@ -143,11 +152,6 @@ class CpuSearcher:
 
     def warm_up(self) -> None:
         self.backend.warm_up(self.graph)
-
-    def able(self, vertices: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which of some vertices have an edge to follow."""
-        offsets = self.graph.offsets
-        return offsets[vertices + np.uint32(1)] != offsets[vertices]
 
     def search(self, source: int) -> float:
         """Search from a vertex; gives its seconds."""
@@ -166,6 +170,39 @@ class CpuSearcher:
             check_edges(*block, found.distance, found.parent, None, joined, violations)
         check_joined(found.parent, joined, violations)
         return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
+
+
+class Sources(NamedTuple):
+    """places: global ids. ids: the user's."""
+
+    places: list[int]
+    ids: list[int | str]
+
+
+def draw_sources(
+    names: VertexNames, rows_from: NDArray[np.int64], sources: int, seed: int
+) -> Sources:
+    """Vertices to search from, each of which has an edge to follow.
+
+    rows_from: input rows that leave each vertex, by global id.
+    """
+    able = names.index[rows_from[names.index] > 0]
+    if not len(able):
+        raise InputError("no vertex has an edge to follow")
+    places = able[draw(len(able), sources, seed)]
+    return Sources(places.tolist(), names.decode(as_arrow(places)).to_pylist())
+
+
+def check_bytes(store: Store) -> int:
+    """Bytes that ``CpuSearcher.check`` holds at most beside the graph and what was found."""
+    n = store.info.vertices
+    # An edge's row and its repeats; of a row of a block, number, bounds and length.
+    return n + max(2 * 4 * EDGE_BLOCK + 28 * n, TREE_BYTES * n)
+
+
+def rows_bytes(store: Store) -> int:
+    """Bytes that ``rows_from_vertex`` holds at most."""
+    return store.files["vertices.parquet"].bytes + 32 * store.info.vertices
 
 
 def draw(able: int, sources: int, seed: int) -> NDArray[np.int64]:
@@ -243,7 +280,7 @@ def report(
     )
 
 
-def _preparation_seconds(store: Store) -> float | None:
+def preparation_seconds(store: Store) -> float | None:
     """What the build took, by its record beside the store; None without one."""
     try:
         record = json.loads(record_path(store.path).read_bytes())
@@ -253,7 +290,7 @@ def _preparation_seconds(store: Store) -> float | None:
         return None
 
 
-def _rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
+def rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
     """Input rows that leave each vertex, by global id (undirected: that touch it)."""
     name = "out_degree" if store.info.directed else "degree"
     table = store.vertices(team, ["global_id", name])

@@ -5,7 +5,6 @@ from a store, and what it leaves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from ..partition.store import Store
 from .communicator import Communicator, Message
 from .device_search import Room
 from .metrics import SuperstepRecord
-from .rank_result import save_delegates, save_part
+from .rank_result import Part, RankResult
 
 _SLACK = 96 << 20  # small arrays, what the pool rounds up
 
@@ -37,9 +36,10 @@ def numbering_of(store: Store, ranks: int) -> GridNumbering:
     return GridNumbering(ranks, grid.rows, grid.columns, store.info.vertices)
 
 
-def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
+def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
     """Where the targets of a rank's blocks go.
 
+    beside: bytes that are held on the device beside the rows and their search.
     Raises DeviceMemoryError where not even what must be on the device fits.
     """
     info = store.info
@@ -66,6 +66,7 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
     loading = store.largest_shard
     least = offsets + columns + state + inboxes + records + loading + _SLACK
+    least += beside
     if least > device.memory_bytes:
         raise DeviceMemoryError(
             f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank {rank} of "
@@ -76,6 +77,12 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
     result = 2 * (4 + 4) * own
     host = pinned + max(result, loading + 8 * rows)
     return Room(near, host, least + sum(min(some, 4 * near) for some in targets))
+
+
+def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
+    """What a rank knows: own vertices, and ghosts."""
+    known = numbering_of(store, ranks).known(rank)
+    return known.own_numbers, known.numbers - known.own_numbers
 
 
 def load(
@@ -116,17 +123,18 @@ def load(
     return maker.finish()
 
 
-def finish(
-    search: GpuGridSearch, communicator: Communicator, folder: Path
-) -> list[SuperstepRecord]:
-    """Save what a rank found in ``folder``; on rank 0, what the ranks did together."""
+def collect(
+    search: GpuGridSearch, communicator: Communicator
+) -> tuple[RankResult, list[SuperstepRecord]]:
+    """What a rank found; on rank 0, what the ranks did together."""
     known = search.rows.known
     with search.device.use():
         distance = widened(search.distance.get())
         parent = search.parent[: known.own_numbers].get()
-    for p, first, vertices in known.segments[: known.own]:
-        own = slice(first, first + vertices)
-        save_part(folder, p, distance[own], parent[own])
+    parts = {
+        p: Part(distance[first : first + vertices], parent[first : first + vertices])
+        for p, first, vertices in known.segments[: known.own]
+    }
     levels = search.levels()
     counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 4)
     told: Message = [counts.ravel()]
@@ -134,10 +142,11 @@ def finish(
     size = communicator.size
     came = communicator.exchange([told if peer == 0 else nothing for peer in range(size)])
     if communicator.rank:
-        return []
-    save_delegates(folder, np.empty(0, np.int32), np.empty(0, np.uint32))
+        return RankResult(parts, None), []
     together = np.sum([message[0] for message in came], axis=0).reshape(counts.shape)
-    return list(_records(levels, together, search.seconds(), size))
+    no_delegates = Part(np.empty(0, np.int32), np.empty(0, np.uint32))
+    records = list(_records(levels, together, search.seconds(), size))
+    return RankResult(parts, no_delegates), records
 
 
 def _records(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from ..partition.store import Store
 from .communicator import Communicator, Message
 from .device_search import Room
 from .metrics import SuperstepRecord
-from .rank_result import save_delegates, save_part
+from .rank_result import Part, RankResult
 
 _SLACK = 96 << 20  # small arrays, queues, what the pool rounds up
 
@@ -43,16 +42,16 @@ def numbering_of(store: Store, ranks: int) -> RankNumbering:
     return RankNumbering(ranks, info.partitions, info.vertices, info.delegates, hubs_first)
 
 
-def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
+def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
     """Where the targets of a rank's dd, dn and nd go; nn is on the device.
 
+    beside: bytes that are held on the device beside the rows and their search.
     Raises DeviceMemoryError where not even what must be on the device fits.
     """
     info, numbering = store.info, numbering_of(store, ranks)
     nn, forward, reverse = _target_bytes(store, rank, ranks)
     normals = numbering.normals(rank)
-    own = numbering.first_normal + aligned(normals)
-    ghosts = min(nn // 4, info.vertices - normals) + ranks * ALIGNED
+    own, ghosts = numbers_of(store, rank, ranks)
     offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)
     kinds = 4 if info.directed else 2  # of subgraphs with a row for each delegate
     parts = numbering.parts(rank)
@@ -72,6 +71,7 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
     loading = store.largest_shard
     least = nn + offsets + stored_offsets + columns + state + known + records + loading + _SLACK
+    least += beside
     if least > device.memory_bytes:
         raise DeviceMemoryError(
             f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank {rank} of "
@@ -83,6 +83,15 @@ def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
     result = 2 * (4 + 4) * own
     host = pinned + max(result, loading + 8 * own) + 4 * ghosts
     return Room(near, host, least + sum(min(some, 4 * near) for some in (forward, reverse)))
+
+
+def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
+    """What a rank knows: delegates and own vertices; at most so many ghosts."""
+    numbering = numbering_of(store, ranks)
+    normals = numbering.normals(rank)
+    own = numbering.first_normal + aligned(normals)
+    nn = _target_bytes(store, rank, ranks)[0]
+    return own, min(nn // 4, store.info.vertices - normals) + ranks * ALIGNED
 
 
 def _target_bytes(store: Store, rank: int, ranks: int) -> tuple[int, int, int]:
@@ -135,10 +144,10 @@ def load(
     return maker.finish(None if numbering.hubs_first else store.delegates(team))
 
 
-def finish(
-    search: GpuRankSearch, communicator: Communicator, folder: Path
-) -> list[SuperstepRecord]:
-    """Save what a rank found in ``folder``; on rank 0, what the ranks did together.
+def collect(
+    search: GpuRankSearch, communicator: Communicator
+) -> tuple[RankResult, list[SuperstepRecord]]:
+    """What a rank found; on rank 0, what the ranks did together.
 
     The parents of delegates come to rank 0 from those who found them.
     """
@@ -148,8 +157,10 @@ def finish(
         distance = widened(search.distance.get())
         parent = search.parent[: rows.own_numbers].get()
         known = search.knows()[: numbering.delegates].get()
-    for p in range(rank, numbering.partitions, ranks):
-        save_part(folder, p, *(_part(rows, p, some) for some in (distance, parent)))
+    parts = {
+        p: Part(_part(rows, p, distance), _part(rows, p, parent))
+        for p in range(rank, numbering.partitions, ranks)
+    }
     parents = np.where(known, parent[: numbering.delegates], UNREACHED)
     known = np.flatnonzero(known).astype(np.uint32)
     levels = search.levels()
@@ -158,6 +169,7 @@ def finish(
     told: Message = [known, parents[known], counts.ravel()]
     came = communicator.exchange([told if peer == 0 else nothing for peer in range(ranks)])
     records: list[SuperstepRecord] = []
+    delegates: Part | None = None
     if rank == 0:
         together = counts.copy()
         for peer, (places, theirs, more) in enumerate(came):
@@ -165,9 +177,9 @@ def finish(
                 parents[places] = theirs
                 together += more.reshape(counts.shape)
         together[:, 1] = counts[:, 1]  # delegates: all ranks have them
-        save_delegates(folder, distance[: numbering.delegates], parents)
+        delegates = Part(distance[: numbering.delegates], parents)
         records = list(_records(levels, together, search.seconds(), ranks))
-    return records
+    return RankResult(parts, delegates), records
 
 
 def _part(rows: RankRows, partition: int, values: NDArray) -> NDArray:

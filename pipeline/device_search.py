@@ -161,10 +161,6 @@ class DeviceSearcher:
         self.gpu.warm_up()
         self.gpu.run(0)  # what is loaded at the first launch is not the first search's time
 
-    def able(self, vertices: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        offsets = self.graph.forward.offsets.get()
-        return offsets[vertices + np.uint32(1)] != offsets[vertices]
-
     def search(self, source: int) -> float:
         with self.device.use():
             # Work that goes before it: the launch is there when the device gets to it, and the

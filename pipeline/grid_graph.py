@@ -7,7 +7,7 @@ in it keeps what it knows of all their vertices, once, however many partitions i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +47,18 @@ class Block:
 
     normals: the vertices that belong to it. forward: a row for each vertex of its column, targets
     in its row; backward: the same of the graph with all edges turned round. pullable: of its own
-    vertices in ``backward``, those that are unvisited.
+    vertices in ``backward``, those that are unvisited; whole: before a search.
     """
 
     number: int
     normals: Vertices
     forward: Rows
     backward: Rows
-    pullable: Pullable
+    whole: Pullable
+    pullable: Pullable = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pullable = self.whole
 
 
 @dataclass
@@ -110,6 +114,15 @@ class GridGraph:
     def normals(self) -> dict[int, Vertices]:
         """The vertices that belong to each partition."""
         return {block.number: block.normals for block in self.blocks}
+
+    def clear(self) -> None:
+        """Forget a search: another one may begin."""
+        for line in (*self.rows.values(), *self.columns.values()):
+            line.seen[:] = 0
+            line.frontier.clear()
+        for block in self.blocks:
+            block.normals.clear()
+            block.pullable = block.whole
 
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told."""

@@ -8,7 +8,7 @@ however many partitions the rank holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +54,14 @@ class Vertices:
         self.found[vertex // bitmap.WORD] |= np.uint64(1 << vertex % bitmap.WORD)
         self.advance(0)
 
+    def clear(self) -> None:
+        """Forget a search."""
+        for bits in (self.visited, self.found):
+            bits[:] = 0
+        self.distance[:] = -1
+        self.parent[:] = UNREACHED
+        self.frontier = self._queue[:0]
+
     def advance(self, level: int) -> None:
         """What was found becomes the frontier, at distance ``level``."""
         count = bitmap.difference(self.found, self.visited, self._queue)
@@ -68,7 +76,8 @@ class Flow:
     """A subgraph of a partition: what carries a search from its rows to its targets.
 
     backward: rows of the targets, to pull along; None where it only pushes. targets: None for
-    those of nn, which belong to any partition.
+    those of nn, which belong to any partition. pullable: what a pull can still find of them; whole:
+    before a search.
     """
 
     name: str
@@ -76,7 +85,11 @@ class Flow:
     backward: Rows | None
     rows: Vertices
     targets: Vertices | None
-    pullable: Pullable
+    whole: Pullable
+    pullable: Pullable = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pullable = self.whole
 
     @property
     def leaving(self) -> int:
@@ -166,6 +179,14 @@ class RankGraph:
     def normals(self) -> dict[int, Vertices]:
         """The normal vertices of each partition."""
         return {part.number: part.normals for part in self.parts}
+
+    def clear(self) -> None:
+        """Forget a search: another one may begin."""
+        for vertices in self.kinds:
+            vertices.clear()
+        for flow in self.flows:
+            flow.pullable = flow.whole
+        self.sent[:] = 0
 
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told."""

@@ -15,7 +15,7 @@ from ..partition.store import Store, open_store
 from . import device_search, rank_on_device
 from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
-from .rank_result import save, save_whole
+from .rank_result import result_of, save, save_whole
 from .rank_search import load_rank, rank_bytes, search_rank, warm_up
 from .search_memory import graph_bytes
 from .streamed_graph import subgraphs_of
@@ -107,7 +107,7 @@ class SearchJob:
             return self._run_on_device(store, communicator, team)
         graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
-        save(graph, self.place)
+        save(result_of(graph), self.place)
         return found.supersteps
 
     def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:

@@ -5,23 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..kernels.device import Device
 from ..kernels.gpu_grid import GpuGridSearch
+from ..kernels.gpu_grid_check import GridChecker
+from ..kernels.gpu_grid_check import global_ids as grid_ids
 from ..kernels.gpu_rank import GpuRankSearch
+from ..kernels.gpu_rank_check import RankChecker
+from ..kernels.gpu_rank_check import global_ids as rank_ids
 from ..kernels.team import Team
 from ..partition.store import Store
 from . import device_grid, device_rank
 from .communicator import Communicator
 from .device_search import Room
 from .metrics import SuperstepRecord
+from .rank_result import RankResult, save
 
 DeviceSearchOfRank = GpuRankSearch | GpuGridSearch
 
 
-def room_for(store: Store, rank: int, ranks: int, device: Device) -> Room:
-    """Where a rank's targets go. DeviceMemoryError: nowhere."""
+def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
+    """Where a rank's targets go. beside: what else is held there. DeviceMemoryError: nowhere."""
     how = device_rank if store.info.grid is None else device_grid
-    return how.room_for(store, rank, ranks, device)
+    return how.room_for(store, rank, ranks, device, beside)
+
+
+def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
+    """What a rank knows: delegates and own vertices; at most so many ghosts."""
+    how = device_rank if store.info.grid is None else device_grid
+    return how.numbers_of(store, rank, ranks)
 
 
 def load(
@@ -31,20 +45,48 @@ def load(
     ranks: int,
     team: Team,
     check: Callable[[], None] = lambda: None,
+    beside: int = 0,
 ) -> DeviceSearchOfRank:
     """Reads and verifies the partitions of a rank. check: called before each shard, and while the
-    rank searches.
+    rank searches. beside: bytes that are held on the device besides.
     """
-    arguments = (store, device, rank, ranks, team, room_for(store, rank, ranks, device), check)
+    room = room_for(store, rank, ranks, device, beside)
+    arguments = (store, device, rank, ranks, team, room, check)
     if store.info.grid is None:
         return GpuRankSearch(device, device_rank.load(*arguments), check)
     return GpuGridSearch(device, device_grid.load(*arguments), check)
+
+
+def collect(
+    search: DeviceSearchOfRank, communicator: Communicator
+) -> tuple[RankResult, list[SuperstepRecord]]:
+    """What a rank found; on rank 0, what the ranks did together."""
+    if isinstance(search, GpuGridSearch):
+        return device_grid.collect(search, communicator)
+    return device_rank.collect(search, communicator)
 
 
 def finish(
     search: DeviceSearchOfRank, communicator: Communicator, folder: Path
 ) -> list[SuperstepRecord]:
     """Save what a rank found in ``folder``; on rank 0, what the ranks did together."""
+    result, records = collect(search, communicator)
+    save(result, folder)
+    return records
+
+
+def checker_of(search: DeviceSearchOfRank, communicator: Communicator) -> RankChecker | GridChecker:
+    """Of what a search of an undirected graph finds, on the device."""
     if isinstance(search, GpuGridSearch):
-        return device_grid.finish(search, communicator, folder)
-    return device_rank.finish(search, communicator, folder)
+        return GridChecker(search.device, search, communicator.exchange)
+    return RankChecker(search.device, search, communicator.exchange)
+
+
+def own_ids(search: DeviceSearchOfRank) -> NDArray[np.uint32]:
+    """Global ids by a rank's own numbers; UNREACHED where there is no vertex."""
+    with search.device.use() as cupy:
+        if isinstance(search, GpuGridSearch):
+            ids = grid_ids(cupy, search.rows)
+        else:
+            ids = rank_ids(cupy, search.rows)
+        return ids[: search.rows.own_numbers].get()

@@ -147,7 +147,7 @@ def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any)
         running = [(_run, (session, [rank.address for rank in ready], job))] * size
         results = _gather(client, workers, running, job.timeout)
         counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
-        return Done(job, results, [], ", ".join(counts) or None)
+        return Done(job, results, [], ", ".join(counts) if job.device == "cuda" else None)
     except BaseException as error:
         stop(client, workers)
         if isinstance(error, RankError) and error.failure.no_room:  # what had looked to be there

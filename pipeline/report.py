@@ -19,7 +19,6 @@ from ..partition.outputs import is_store
 from ..partition.store import Store, open_store
 from .metrics import SuperstepRecord
 from .plan import Plan
-from .rank_bench import ScalingRow
 from .rank_projection import project
 from .result import Result, open_result
 
@@ -337,29 +336,3 @@ def supersteps_table(steps: Sequence[SuperstepRecord]) -> str:
             ),
         ]
     )
-
-
-def scaling_table(rows: Sequence[ScalingRow]) -> str:
-    """What every number of ranks did, a line each. Bytes are those sent a search by all ranks."""
-    head = (
-        f"{'graph':<16}{'ranks':>6}{'threshold':>10}{'nn %':>7}{'median ms':>10}{'max ms':>9}"
-        f"{'GTEPS':>8}{'eff. %':>7}{'prepared s':>11}{'sent MB':>9}{'GB a rank':>10}"
-    )
-    lines = [head]
-    for ranks, report, exchanged, efficiency in rows:
-        graph, seconds = report["graph"], report["search_seconds"]
-        kind = graph["kind"]
-        size = f"{graph['height']}x{graph['width']}" if kind == "grid" else str(graph["scale"])
-        line = f"{f'{kind}:{size}':<16}{ranks:>6}"
-        if exchanged is None:
-            line += f"{'-':>10}{'-':>7}"
-        else:
-            line += f"{graph['threshold']:>10}{100 * graph['nn_share']:>7.2f}"
-        line += f"{seconds['median'] * 1e3:>10.3f}{seconds['max'] * 1e3:>9.3f}"
-        line += f"{report['gteps']['median']:>8.0f}{100 * efficiency:>7.0f}"
-        line += f"{report['preparation_seconds'] or 0:>11.2f}"
-        if exchanged is not None:
-            sent = exchanged.delegate_bytes + exchanged.normal_bytes
-            line += f"{sent / 1e6:>9.2f}{exchanged.device_bytes / 1e9:>10.2f}"
-        lines.append(line)
-    return "\n".join(lines)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ..partition.errors import InputError, LimitError
-from ..partition.memory import GROWTH_BYTES, format_bytes
+from ..partition.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ..partition.store import Store
-from .build import graph_record
+from .build import Resources, graph_record
 from .cluster import Cluster, open_cluster
 from .devices import has_device_each
 from .rank_jobs import SearchJob
@@ -27,35 +30,25 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     Raises InputError for more local workers than partitions, LimitError where a rank's share does
     not fit, DelegraphError naming the rank where one fails.
     """
-    info, asked = store.info, run.resources.cluster.workers or 0
-    if asked > info.partitions:
-        raise InputError(
-            f"{store.path} has {info.partitions} partition{'s'[: info.partitions > 1]} for {asked} "
-            f"workers: build it again with --partitions {asked} or more"
-        )
-    device = run.resources.device
-    devices = asked > 0 and has_device_each(device, asked)
-    if asked and not devices:
-        device = "cpu"
+    info, resources, options = store.info, run.resources, run.options
     with run.clock.phase("load"):
         source = run.find(names)
     with (
         tempfile.TemporaryDirectory(dir=run.work.scratch, ignore_cleanup_errors=True) as folder,
-        open_cluster(run.resources.cluster, run.options.threads, devices) as cluster,
-        lease(cluster.client, run.options.timeout_seconds),
+        open_workers(store, resources, options.threads, options.timeout_seconds) as there,
         run.clock.phase("search"),
     ):
-        workers = workers_of(cluster.client)[: info.partitions]
+        cluster, workers, device = there
         search = SearchJob(
             store.path.resolve(),
             source,
-            run.options.max_depth,
+            options.max_depth,
             Path(folder).resolve(),
-            run.options.timeout_seconds,
+            options.timeout_seconds,
             device,
-            run.resources.device_memory_limit,
+            resources.device_memory_limit,
         )
-        room = partial(_check_room, run, cluster)
+        room = partial(check_room, run.limit, cluster)
         try:
             ended: list[Done] = run.executor.step(
                 "search", lambda _: run_on_workers(cluster.client, workers, search, room), [None]
@@ -78,15 +71,45 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     )
 
 
-def _check_room(run: SearchRun, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
+class Workers(NamedTuple):
+    """Of a cluster: the addresses of those that get a rank, and the device they may search on."""
+
+    cluster: Cluster
+    addresses: list[str]
+    device: str
+
+
+@contextmanager
+def open_workers(
+    store: Store, resources: Resources, threads: int, timeout: float
+) -> Iterator[Workers]:
+    """As many workers as the store has partitions, for one command. InputError: they cannot."""
+    partitions, asked = store.info.partitions, resources.cluster.workers or 0
+    if asked > partitions:
+        raise InputError(
+            f"{store.path} has {partitions} partition{'s'[: partitions > 1]} for {asked} "
+            f"workers: build it again with --partitions {asked} or more"
+        )
+    device = resources.device
+    devices = asked > 0 and has_device_each(device, asked)
+    if asked and not devices:
+        device = "cpu"
+    with (
+        open_cluster(resources.cluster, threads, devices) as cluster,
+        lease(cluster.client, timeout),
+    ):
+        yield Workers(cluster, workers_of(cluster.client)[:partitions], device)
+
+
+def check_room(limit: int, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
     """Raises LimitError, with the least limit that would do, if a rank does not fit."""
     each = baseline + need + GROWTH_BYTES
-    least = run.held() + ranks * each if cluster.local else each
-    if least > run.limit:
+    least = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
+    if least > limit:
         wanted = format_bytes(least).replace(" ", "")
         of_each = "" if cluster.local else " of each worker"
         raise LimitError(
-            f"the memory limit{of_each} of {format_bytes(run.limit)} is too small: each of "
+            f"the memory limit{of_each} of {format_bytes(limit)} is too small: each of "
             f"{ranks} ranks holds up to {format_bytes(need)}, beside Python and libraries; give "
             f"--memory-limit {wanted} or more"
         )

@@ -36,10 +36,14 @@ _KERNELS = 64 << 20  # about what compiled code and its compiler hold; measured 
 
 
 def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
-    """What searching a store would hold. LimitError if it does not fit."""
+    """What searching a store would hold, on workers on each. LimitError if it does not fit."""
     store = open_store(path)
     StoreNames(store, Team(threads))
-    device = None if resources.cluster.any else resources.chosen_device()
+    if resources.cluster.any:
+        from .rank_plan import plan_on_ranks  # Dask is not needed otherwise
+
+        return plan_on_ranks(store, threads, resources)
+    device = resources.chosen_device()
     room = _room_within(store, device, resources.limit) if device else None
     if room:
         in_memory = True

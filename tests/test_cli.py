@@ -203,12 +203,12 @@ def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
     """Graph500 counts input rows, duplicates included, inside the component of the source."""
     from delegraph.kernels.team import Team
     from delegraph.partition.store import open_store
-    from delegraph.pipeline.bench import _rows_from_vertex
+    from delegraph.pipeline.bench import rows_from_vertex
 
     edges = edge_list([0, 0, 1, 1, 5], [1, 1, 2, 1, 6])
     for flags, expected in (((), [2, 3, 1, 1, 1]), (("--directed",), [2, 1, 0, 1, 0])):
         ok("build", edges, "-o", tmp_path / "g.dg", "--order", "none", "--overwrite", *flags)
-        rows = _rows_from_vertex(open_store(tmp_path / "g.dg"), Team(1))
+        rows = rows_from_vertex(open_store(tmp_path / "g.dg"), Team(1))
         assert rows.tolist() == expected
 
 

@@ -16,6 +16,7 @@ import emulator
 import pytest
 import test_gpu_ranks
 import test_gpu_search
+import test_rank_bench
 import test_rank_build
 from test_faults import digest
 from test_rank_faults import Background, cluster, pids, wait_for_supersteps
@@ -27,6 +28,7 @@ from delegraph.kernels import gpu_grid
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
+from delegraph.partition.store import open_store
 from delegraph.pipeline.build import Resources
 from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import ThreadGroup
@@ -174,4 +176,14 @@ def test_a_graph_made_across_ranks(device, ranks):
     measured, exchanged = results[0]
     assert measured.facts["partitions"] == ranks
     assert exchanged is not None
-    assert exchanged.table_bytes > 0
+    assert exchanged.table_bytes
+
+
+@pytest.mark.parametrize("order", ["degree", "random"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_store_searched_many_times(device, edge_list, tmp_path, directed, order):
+    """By ranks of several partitions; checked on the devices, or on their hosts where directed."""
+    path = edge_list(*random_edges(3, 300, 1500))
+    options = {"directed": directed, "order": order, "partitions": 5, "threshold": 8}
+    delegraph.build(path, tmp_path / "graph.dg", **options)
+    test_rank_bench.check_job(open_store(tmp_path / "graph.dg"), 2, "cuda")

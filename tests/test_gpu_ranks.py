@@ -278,7 +278,8 @@ def test_a_graph_generated_across_workers(two_devices, name):
     recipe = parse_recipe(name)
     assert recipe is not None
     rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2))
-    (_, alone, _, _), (_, together, exchanged, _) = rows
+    alone, together = (row.report for row in rows)
+    exchanged = rows[1].exchanged
     assert exchanged is not None
     assert exchanged.direct
     assert together["sources"] == alone["sources"]

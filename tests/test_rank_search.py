@@ -46,7 +46,7 @@ def search_by_threads(
         graph = load_rank(store, communicator.rank, ranks, Team(1))
         with telling_others(communicator.rank, communicator):
             found = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
-        rank_result.save(graph, folder)
+        rank_result.save(rank_result.result_of(graph), folder)
         return found
 
     folder.mkdir(exist_ok=True)

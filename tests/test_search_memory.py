@@ -17,6 +17,7 @@ from delegraph.partition.store import Store
 from delegraph.pipeline.build import Resources, build_store
 from delegraph.pipeline.execute import Executor
 from delegraph.pipeline.prepare import BuildOptions
+from delegraph.pipeline.rank_store_bench import share_bytes
 from delegraph.pipeline.search_memory import graph_bytes, stream_bytes
 from delegraph.pipeline.store_names import names_bytes
 
@@ -38,12 +39,19 @@ def held(name):
 from delegraph.kernels.backend import get_backend
 from delegraph.kernels.team import Team
 from delegraph.partition.store import open_store
+from delegraph.pipeline.bench import rows_from_vertex
+from delegraph.pipeline.communicator import SingleCommunicator
 from delegraph.pipeline.execute import Executor
+from delegraph.pipeline.rank_check import RankCheck, edges_of
+from delegraph.pipeline.rank_result import result_of
+from delegraph.pipeline.rank_search import load_rank, search_rank
 from delegraph.pipeline.result import ResultInfo, write_result
 from delegraph.pipeline.store_names import StoreNames
 from delegraph.pipeline.stream_search import stream_search, stream_team, warm_up
 from delegraph.pipeline.streamed_graph import StreamedGraph
 from delegraph.pipeline.superstep import search
+
+ALONE = SingleCommunicator()
 
 def streamed(store):
     graph = StreamedGraph.of(store, Team({threads}))
@@ -52,6 +60,15 @@ def streamed(store):
 def loaded(store):
     graph = store.graph(Team({threads}))
     return search(graph, 0, get_backend("cpu", {threads}))
+
+def benched(store):
+    graph = load_rank(store, 0, 1, Team({threads}))
+    rows, info = rows_from_vertex(store, Team({threads})), store.info
+    delegates = store.delegates(Team({threads}))
+    edges = lambda: edges_of(graph)
+    check = RankCheck(ALONE, info.vertices, info.partitions, delegates, edges, rows)
+    search_rank(graph, 0, ALONE, Team({threads}))
+    check(0, result_of(graph))
 
 def named(store):
     names = StoreNames(store, Team({threads}))
@@ -107,12 +124,13 @@ def test_projection_against_measurement(name, tmp_path):
         "streamed": stream_bytes(store, THREADS),
         "loaded": graph_bytes(store),
         "named": names_bytes(store, THREADS),
+        "benched": share_bytes(store, 0, 1, None) + 8 * VERTICES,
     }
     ratios = {}
     for what, wanted in projected.items():
         code = MEASURED.replace("{threads}", str(THREADS))
         command = [sys.executable, "-c", code, what, tmp_path, small.path, store.path]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         ratios[what] = int(done.stdout) / wanted
     assert all(0.5 <= ratio <= 1.1 for ratio in ratios.values()), ratios
     print(ratios, projected)

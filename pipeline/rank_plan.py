@@ -1,0 +1,92 @@
+"""What a search of a store by several workers would hold on each of them: ``plan``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ..kernels.device import open_device
+from ..kernels.team import Team
+from ..partition.memory import GROWTH_BYTES, resident_bytes
+from ..partition.store import Store, open_store
+from . import device_search, rank_on_device
+from .build import Resources
+from .cluster import Cluster
+from .communicator import TIMEOUT_SECONDS, Communicator, barrier
+from .plan import Budget, Plan, Shape, StepPlan
+from .rank_jobs import SearchJob
+from .ranks import run_on_workers
+from .search_ranks import check_room, open_workers
+
+
+@dataclass(frozen=True)
+class PlanJob:
+    """A search up to where it would begin to load; ``run`` gives bytes on the rank's device."""
+
+    search: SearchJob
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.search.store)]
+
+    @property
+    def device(self) -> str:
+        return self.search.device
+
+    @property
+    def device_limit(self) -> int | None:
+        return self.search.device_limit
+
+    @property
+    def timeout(self) -> float:
+        return self.search.timeout
+
+    def on(self, device: str, why: str = "") -> PlanJob:
+        return replace(self, search=self.search.on(device, why))
+
+    def again(self) -> PlanJob:
+        return self
+
+    def get_ready(self, rank: int, size: int) -> int:
+        return self.search.get_ready(rank, size)
+
+    def run(self, communicator: Communicator, team: Team) -> int:
+        barrier(communicator)  # nobody leaves before the others have met
+        if self.device != "cuda":
+            return 0
+        store, rank, size = open_store(self.search.store), communicator.rank, communicator.size
+        device = open_device(0, self.device_limit)
+        if size == 1:
+            return device_search.room_for(store, device).device_bytes
+        return rank_on_device.room_for(store, rank, size, device).device_bytes
+
+
+def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
+    """The search on workers, each of which counts as the one that holds most.
+
+    Raises as search_on_ranks: InputError for more workers than partitions, LimitError, with the
+    least limit that would do, where a rank does not fit.
+    """
+    asked: list[tuple[int, int]] = []
+    with open_workers(store, resources, threads, TIMEOUT_SECONDS) as (cluster, workers, device):
+        search = SearchJob(
+            *(store.path.resolve(), 0, None, Path(), TIMEOUT_SECONDS),
+            *(device, resources.device_memory_limit),
+        )
+        room = partial(_check_room, asked, resources.limit, cluster)
+        done = run_on_workers(cluster.client, workers, PlanJob(search), room)
+        ranks, (baseline, need) = len(done.results), asked[-1]
+        each = baseline + GROWTH_BYTES
+        held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
+        budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
+    step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
+    return Plan(budget, Shape(in_memory=True), (step,), None, done.devices)
+
+
+def _check_room(
+    asked: list[tuple[int, int]], limit: int, cluster: Cluster, ranks: int, baseline: int, need: int
+) -> None:
+    """As for a search; keeps what was asked for."""
+    check_room(limit, cluster, ranks, baseline, need)
+    asked.append((baseline, need))
