@@ -58,7 +58,7 @@ class PeerMemory:
         """
         with self._device.use() as cupy:
             facts = np.array([os.getpid(), self._device.number, self.address], np.int64)
-            place = np.frombuffer(_place(cupy), np.uint8)
+            place = np.frombuffer(place_of(cupy), np.uint8)
             told = exchange([[facts, place, self._handle()]] * ranks)
             places = [message[1].tobytes() for message in told]
             machines = {some[:_MACHINE] for some in places}
@@ -166,7 +166,7 @@ def _enable_access(runtime: Any, device: int) -> None:
             raise
 
 
-def _place(cupy: Any) -> bytes:
+def place_of(cupy: Any) -> bytes:
     """Which machine, and which device of it."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         machine = file.read().strip()
