@@ -14,10 +14,13 @@ from .device import Device, DeviceMemoryError
 from .device_graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
-"""What a communicator's ``exchange`` does: a message for each rank, and what each sent."""
+"""What a communicator's ``exchange`` does: a message for each rank, and what each sent.
+
+Where ranks cannot read each other's memory it has to take device arrays, and to give them.
+"""
 
 PIECE_BYTES = 16 << 20
-"""That a rank sends each other one at once, where the host carries it."""
+"""That a rank sends each other one at once, where it cannot be read."""
 
 _COPY = 4  # cudaMemcpyDefault
 _ENABLED_ALREADY = 704  # cudaErrorPeerAccessAlreadyEnabled
@@ -138,11 +141,11 @@ def all_to_all(
             longest = max(int(np.diff(some).max()) for some in theirs)
             for done in range(0, longest, piece):
                 shares = [
-                    [own[min(first + done, stop) : min(first + done + piece, stop)].get()]
+                    [own[min(first + done, stop) : min(first + done + piece, stop)]]
                     for first, stop in pairwise(starts)
                 ]
-                for first, message in zip(firsts, exchange(shares), strict=False):
-                    came[first + done : first + done + len(message[0])].set(message[0])
+                for first, (share,) in zip(firsts, exchange(shares), strict=False):
+                    came[first + done : first + done + len(share)] = share
             return came
         try:
             at = came.data.ptr

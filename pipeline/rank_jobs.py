@@ -16,6 +16,7 @@ from ..partition.store import Store, open_store
 from . import device_rank, device_search
 from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
+from .nccl import device_arrays
 from .rank_result import save, save_whole
 from .rank_search import load_rank, rank_bytes, search_rank, warm_up
 from .search_memory import graph_bytes
@@ -105,7 +106,9 @@ class SearchJob:
         if communicator.size == 1:
             return self._run_alone(store, team)
         if self.device == "cuda":
-            return self._run_on_device(store, communicator, team)
+            device = self._open_device()
+            with device_arrays(communicator, device) as communicator:
+                return self._run_on_device(store, device, communicator, team)
         graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
         save(graph, self.place)
@@ -125,9 +128,9 @@ class SearchJob:
         return found.supersteps
 
     def _run_on_device(
-        self, store: Store, communicator: Communicator, team: Team
+        self, store: Store, device: Device, communicator: Communicator, team: Team
     ) -> list[SuperstepRecord]:
-        device, place = self._open_device(), (communicator.rank, communicator.size)
+        place = communicator.rank, communicator.size
         room = device_rank.room_for(store, *place, device)
         rows = device_rank.load(store, device, *place, team, room, communicator.check)
         gpu = GpuRankSearch(device, rows, communicator.check)

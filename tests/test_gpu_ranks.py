@@ -1,7 +1,7 @@
 """Searches by several ranks with a device each, against the definition.
 
 On one device the ranks take turns and the host carries their mail; on several they read each
-other's memory.
+other's memory, or NCCL carries it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from delegraph.pipeline import device_rank, rank_result
 from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import telling_others
 from delegraph.pipeline.device_bench import parse_recipe
+from delegraph.pipeline.nccl import device_arrays
 from delegraph.pipeline.rank_bench import bench_on_workers
 from test_search import violations_of
 
@@ -47,6 +48,7 @@ def check(
     folder: Path,
     devices: list[Device],
     direct: bool = False,
+    by_nccl: bool = False,
     max_depth: int | None = None,
     push_cost: float = PUSH_COST,
     kind: str = "threads",
@@ -60,13 +62,13 @@ def check(
     def one(communicator) -> list:
         rank, device = communicator.rank, devices[communicator.rank % len(devices)]
         every = []
-        with telling_others(rank, communicator):
+        with telling_others(rank, communicator), device_arrays(communicator, device) as ours:
             room = device_rank.room_for(store, rank, ranks, device)
             if near is not None:
                 room = replace(room, near=near)
             rows = device_rank.load(store, device, rank, ranks, Team(1), room)
-            search = GpuRankSearch(device, rows, communicator.check, push_cost, many_delegates)
-            search.connect(communicator.exchange, direct)
+            search = GpuRankSearch(device, rows, ours.check, push_cost, many_delegates)
+            search.connect(ours.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
                 before = rounds_of(search)
@@ -79,8 +81,9 @@ def check(
                     assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)
-                every.append(device_rank.finish(search, communicator, place))
+                every.append(device_rank.finish(search, ours, place))
             search.close()
+            assert ours.by_nccl == by_nccl
         return every
 
     with ExitStack() as stack:
@@ -160,6 +163,18 @@ def test_mail_in_each_others_memory(edge_list, tmp_path, two_devices, shape, thr
     n = store.info.vertices
     sources = [0, n // 2, n - 1, 0, 0, n // 3]
     check(store, 2, sources, tmp_path / "out", two_devices, direct=True)
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("threshold", [None, 1, 6])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mail_by_nccl(edge_list, tmp_path, two_devices, shape, threshold, directed):
+    options = {"partitions": 5, "threshold": threshold, "directed": directed}
+    store = build(edge_list, tmp_path, shape, **options)
+    n = store.info.vertices
+    sources = [0, n // 2, n - 1, 0]
+    check(store, 2, sources, tmp_path / "out", two_devices, by_nccl=True, kind="tcp")
 
 
 @pytest.mark.multi_gpu
