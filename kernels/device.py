@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -99,6 +100,16 @@ class Device:
             told = str(error).splitlines()[0]
             kind = DeviceMemoryError if "cudaErrorMemoryAllocation" in told else DeviceError
             raise kind(f"{self} failed: {told}") from error
+
+    @property
+    def nccl(self) -> Any:
+        """CuPy's module for NCCL; None where it, or the library, is missing."""
+        found = getattr(self.cupy.cuda, "nccl", None)
+        if found is None:
+            with warnings.catch_warnings():  # of CuPy, that the library is missing
+                warnings.simplefilter("ignore")
+                from cupy.cuda import nccl as found  # pyright: ignore[reportMissingImports]
+        return found if found.available else None
 
     def kernel(
         self,

@@ -43,12 +43,14 @@ class GridChecker:
         search, known = self._search, self._known
         own = known.own_numbers
         with self._device.use() as cupy:
-            distance = cupy.full(known.numbers, -1, np.int32)
-            distance[:own] = widened(search.distance)
+            unreached = -1 if search.distance.dtype == np.int32 else 255
+            distance = cupy.full(known.numbers, unreached, search.distance.dtype)
+            distance[:own] = search.distance
             parent = cupy.full(known.row_numbers, UNREACHED, np.uint32)
             parent[:own] = search.parent[:own]
             self._from_owners(Kind.VISITED_OF_ROWS, distance)
             self._from_owners(Kind.FRONTIER_OF_COLUMNS, distance)
+            distance = widened(distance)
             self._from_owners(Kind.FRONTIER_OF_COLUMNS, parent)
             joined = cupy.zeros(known.row_numbers, np.uint8)
             count = cupy.zeros(1 + len(RULES), np.uint64)

@@ -2,7 +2,7 @@
 
 Ranks read each other's mail in each other's memory, where all of them stand in one machine whose
 devices can; a whole search is one launch then. Elsewhere a launch ends with a superstep's mail, and
-the host carries it.
+the host has it sent.
 """
 
 from __future__ import annotations

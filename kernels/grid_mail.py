@@ -191,7 +191,7 @@ class HostedGridMail:
             told = self._letters.of(kind, self._rank, peer) if peer != self._rank else []
             counts = [sent[place[p]] for p in told]
             mail = [
-                self._memory.mail(number & 1, p, count).get()
+                self._memory.mail(number & 1, p, count)
                 for p, count in zip(told, counts, strict=True)
             ]
             messages.append([np.array([*counters, *counts], np.int64), *mail])
@@ -205,7 +205,7 @@ class HostedGridMail:
                 inbox = self._inboxes[peer, p]
                 inbox.count.fill(count)
                 into = inbox.listed if count <= len(inbox.bitmap) else inbox.bitmap
-                into[: len(some)].set(some)
+                into[: len(some)] = some
         self._memory.set_arrivals(arrivals)
 
     def fetch_parents(self) -> None:
@@ -221,18 +221,19 @@ class HostedGridMail:
             if place[1] in known.at and place[1] % len(ranks) == self._rank
         }
         asked = self._exchange(
-            [[wanted[peer, p].get() for p in self._asked(self._rank, peer)] for peer in ranks]
+            [[wanted[peer, p] for p in self._asked(self._rank, peer)] for peer in ranks]
         )
         answers = [
             [
-                parent[known.at[p].first + cupy.asarray(places)].get()
+                parent[known.at[p].first + places]
                 for p, places in zip(self._asked(peer, self._rank), message, strict=True)
             ]
             for peer, message in enumerate(asked)
         ]
         for peer, message in enumerate(self._exchange(answers)):
             for p, parents in zip(self._asked(self._rank, peer), message, strict=True):
-                parent[known.at[p].first + wanted[peer, p]] = cupy.asarray(parents)
+                if len(parents):
+                    parent[known.at[p].first + wanted[peer, p]] = parents
 
     def _asked(self, owner: int, finder: int) -> list[int]:
         """The owner's partitions of which the finder may know parents."""

@@ -14,10 +14,13 @@ from .device import Device, DeviceMemoryError
 from .device_graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
-"""What a communicator's ``exchange`` does: a message for each rank, and what each sent."""
+"""What a communicator's ``exchange`` does: a message for each rank, and what each sent.
+
+Where ranks cannot read each other's memory it has to take device arrays, and to give them.
+"""
 
 PIECE_BYTES = 16 << 20
-"""That a rank sends each other one at once, where the host carries it."""
+"""That a rank sends each other one at once, where it cannot be read."""
 
 _COPY = 4  # cudaMemcpyDefault
 _ENABLED_ALREADY = 704  # cudaErrorPeerAccessAlreadyEnabled
@@ -58,7 +61,7 @@ class PeerMemory:
         """
         with self._device.use() as cupy:
             facts = np.array([os.getpid(), self._device.number, self.address], np.int64)
-            place = np.frombuffer(_place(cupy), np.uint8)
+            place = np.frombuffer(place_of(cupy), np.uint8)
             told = exchange([[facts, place, self._handle()]] * ranks)
             places = [message[1].tobytes() for message in told]
             machines = {some[:_MACHINE] for some in places}
@@ -138,11 +141,11 @@ def all_to_all(
             longest = max(int(np.diff(some).max()) for some in theirs)
             for done in range(0, longest, piece):
                 shares = [
-                    [own[min(first + done, stop) : min(first + done + piece, stop)].get()]
+                    [own[min(first + done, stop) : min(first + done + piece, stop)]]
                     for first, stop in pairwise(starts)
                 ]
-                for first, message in zip(firsts, exchange(shares), strict=False):
-                    came[first + done : first + done + len(message[0])].set(message[0])
+                for first, (share,) in zip(firsts, exchange(shares), strict=False):
+                    came[first + done : first + done + len(share)] = share
             return came
         try:
             at = came.data.ptr
@@ -166,7 +169,7 @@ def _enable_access(runtime: Any, device: int) -> None:
             raise
 
 
-def _place(cupy: Any) -> bytes:
+def place_of(cupy: Any) -> bytes:
     """Which machine, and which device of it."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         machine = file.read().strip()

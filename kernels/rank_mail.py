@@ -1,7 +1,7 @@
 """What ranks of a search by several devices send each other (cuda/mail.cuh), as the host sees it.
 
 A rank's mail and parents stand in memory of its own that others may read. Where they cannot, the
-host carries what each round wrote, and parents at the end.
+host has what each round wrote sent, and parents at the end.
 """
 
 from __future__ import annotations
@@ -70,8 +70,10 @@ class _Inbox(NamedTuple):
 
 
 class HostedMail:
-    """Mail of a rank that the host carries. ``begin`` of each search, ``carry`` of each round,
+    """Mail of a rank that others cannot read. ``begin`` of each search, ``carry`` of each round,
     ``fetch_parents`` at the end: all ranks together.
+
+    exchange: takes and gives device arrays.
     """
 
     def __init__(
@@ -137,26 +139,22 @@ class HostedMail:
             for peer, inbox in self._inboxes.items()
         }
         ranks = range(self._rows.numbering.ranks)
-        nothing = np.empty(0, np.uint32)
-        asked = self._exchange(
-            [[wanted[peer].get() if peer in wanted else nothing] for peer in ranks]
-        )
+        nothing = cupy.empty(0, np.uint32)
+        asked = self._exchange([[wanted.get(peer, nothing)] for peer in ranks])
         answers = [
-            [parent[self._rows.ghost_first[peer] + cupy.asarray(places)].get()]
-            for peer, (places,) in enumerate(asked)
+            [parent[self._rows.ghost_first[peer] + places]] for peer, (places,) in enumerate(asked)
         ]
         for peer, (parents,) in enumerate(self._exchange(answers)):
             if len(parents):
-                parent[ghost_vertices[peer][wanted[peer]]] = cupy.asarray(parents)
+                parent[ghost_vertices[peer][wanted[peer]]] = parents
 
 
-def _packed(bitmap: Array, listed: Array, count: int) -> NDArray[np.uint32]:
-    return (listed[:count] if count <= len(listed) else bitmap).get()
+def _packed(bitmap: Array, listed: Array, count: int) -> Array:
+    return listed[:count] if count <= len(listed) else bitmap
 
 
-def _put(inbox: Array, count: int, mail: NDArray[np.uint32]) -> None:
+def _put(inbox: Array, count: int, mail: Array) -> None:
     """A bitmap, or the list after it."""
     words = len(inbox) // 2
     at = words if count <= words else 0
-    if len(mail):
-        inbox[at : at + len(mail)].set(mail)
+    inbox[at : at + len(mail)] = mail

@@ -26,6 +26,7 @@ from .device_bench import Measured, draw_ranks, facts_of, make_edges, measure, r
 from .devices import has_device_each
 from .execute import Progress
 from .generate import Recipe
+from .nccl import device_arrays
 from .rank_jobs import RankJob
 from .rank_on_device import DeviceSearchOfRank
 from .rank_prepare import Prepared, prepare
@@ -73,6 +74,12 @@ class BenchJob:
         device = open_device(0, self.device_limit)
         if communicator.size == 1:  # nothing to separate for: no threshold
             return measure(self.recipe, self.sources, self.seed, device), None
+        with device_arrays(communicator, device) as communicator:
+            return self._run(device, communicator)
+
+    def _run(
+        self, device: Device, communicator: Communicator
+    ) -> tuple[Measured, Exchanged | None] | None:
         rank = communicator.rank
         with device.use() as cupy:
             blocks = make_edges(self.recipe, device, rank, communicator.size)

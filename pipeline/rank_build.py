@@ -50,6 +50,7 @@ from .device_build import (
     save_vertices,
     shards_of,
 )
+from .nccl import device_arrays
 from .prepare import BuildOptions, Preparation
 from .rank_prepare import combine, exchange_keys, total
 from .ranks import Done, lease, run_on_workers, stop, workers_of
@@ -118,7 +119,7 @@ class BuildJob:
     def run(self, communicator: Communicator, team: Team) -> Share:
         device = open_device(0, self.device_limit)
         try:
-            with device.use():
+            with device.use(), device_arrays(communicator, device) as communicator:
                 return self._run(device, communicator)
         finally:
             device.cupy.get_default_memory_pool().free_all_blocks()
@@ -140,6 +141,7 @@ class BuildJob:
         )
         # While degrees are added up: ours, those of our part from all ranks, and the sums.
         need += 3 * domain * np.dtype(degree_dtype(self.rows)).itemsize
+        need += (size - 1) * PIECE_BYTES  # that come together, where others cannot be read
         if need > device.memory_bytes:
             raise DeviceMemoryError(
                 f"{format_bytes(device.memory_bytes)} may be held on {device}, and a share of the "

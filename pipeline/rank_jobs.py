@@ -15,6 +15,7 @@ from ..partition.store import Store, open_store
 from . import device_search, rank_on_device
 from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
+from .nccl import device_arrays
 from .rank_result import result_of, save, save_whole
 from .rank_search import load_rank, rank_bytes, search_rank, warm_up
 from .search_memory import graph_bytes
@@ -104,7 +105,9 @@ class SearchJob:
         if communicator.size == 1:
             return self._run_alone(store, team)
         if self.device == "cuda":
-            return self._run_on_device(store, communicator, team)
+            device = self._open_device()
+            with device_arrays(communicator, device) as communicator:
+                return self._run_on_device(store, device, communicator, team)
         graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
         save(result_of(graph), self.place)
@@ -124,9 +127,9 @@ class SearchJob:
         return found.supersteps
 
     def _run_on_device(
-        self, store: Store, communicator: Communicator, team: Team
+        self, store: Store, device: Device, communicator: Communicator, team: Team
     ) -> list[SuperstepRecord]:
-        device, place = self._open_device(), (communicator.rank, communicator.size)
+        place = communicator.rank, communicator.size
         gpu = rank_on_device.load(store, device, *place, team, communicator.check)
         gpu.warm_up()
         try:

@@ -37,6 +37,7 @@ from .build import Resources
 from .communicator import TIMEOUT_SECONDS, Communicator, barrier
 from .execute import Progress
 from .names import names_of_store
+from .nccl import device_arrays
 from .rank_bench import ScalingRow, scale
 from .rank_check import RankCheck, check_bytes, edges_of, stored_edges
 from .rank_check import warm_up as warm_up_check
@@ -189,22 +190,23 @@ def open_searcher(
         check = checking(lambda: edges_of(graph))
         yield CpuRankSearcher(graph, communicator, team, check)
         return
-    beside = searcher_bytes(store, *place)
-    gpu = rank_on_device.load(store, device, *place, team, communicator.check, beside)
-    try:
-        gpu.connect(communicator.exchange)
-        if checked_on_device(store):
-            assert rows_from is not None
-            there = DeviceRankCheck(gpu, communicator, _rows_from_own(gpu, rows_from))
-        else:
-            on_host = checking(lambda: stored_edges(store, *place, team))
+    with device_arrays(communicator, device) as ours:
+        beside = searcher_bytes(store, *place)
+        gpu = rank_on_device.load(store, device, *place, team, ours.check, beside)
+        try:
+            gpu.connect(ours.exchange)
+            if checked_on_device(store):
+                assert rows_from is not None
+                there = DeviceRankCheck(gpu, ours, _rows_from_own(gpu, rows_from))
+            else:
+                on_host = checking(lambda: stored_edges(store, *place, team))
 
-            def there(source: int) -> Checked:
-                return on_host(source, rank_on_device.collect(gpu, communicator)[0])
+                def there(source: int) -> Checked:
+                    return on_host(source, rank_on_device.collect(gpu, ours)[0])
 
-        yield DeviceRankSearcher(gpu, communicator, there)
-    finally:
-        gpu.close()
+            yield DeviceRankSearcher(gpu, ours, there)
+        finally:
+            gpu.close()
 
 
 def checked_on_device(store: Store) -> bool:

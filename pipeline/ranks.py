@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import sys
 import threading
 import time
 import uuid
@@ -18,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ..kernels.device import DeviceError, DeviceMemoryError, open_device
 from ..kernels.team import Team
@@ -27,6 +29,7 @@ from ..partition.memory import held_bytes, return_freed_memory
 from .cluster import unseen, unseen_by
 from .communicator import Failure, RankError, SingleCommunicator, telling_others
 from .devices import device_errors
+from .nccl import StuckError
 from .rank_jobs import RankJob
 
 _LOOK_SECONDS = 0.5
@@ -340,9 +343,21 @@ def _run(session: str, addresses: Sequence[str], job: RankJob) -> Any:
             if communicator.size > 1:
                 communicator.join(addresses)
             return job.run(communicator, Team(_worker().state.nthreads))
+    except StuckError as error:
+        _forget(session)
+        _end_process(error)
     finally:
         _forget(session)
         return_freed_memory()
+
+
+def _end_process(error: StuckError) -> NoReturn:
+    """Its nanny starts another one. A thread, or a kernel, that no one can stop would be in the way
+    of what comes next, on this device above all. The other ranks know what has failed already; the
+    client sees this worker end, and does not begin again on it.
+    """
+    print(f"delegraph: {error}; NCCL is stuck, so this worker ends", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def _worker() -> Any:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+import emulator
 import numpy as np
 import pytest
+from _pytest.mark.structures import ParameterSet
 from distributed.comm.core import connect
 
-from delegraph.pipeline import tcp
+from delegraph.kernels.device import Device, DeviceError, count_devices, open_device
+from delegraph.pipeline import nccl, tcp
 from delegraph.pipeline.communicator import (
     Communicator,
     Failure,
@@ -22,15 +27,46 @@ from delegraph.pipeline.communicator import (
     SingleCommunicator,
     ThreadGroup,
 )
+from delegraph.pipeline.nccl import NcclCommunicator
 from delegraph.pipeline.tcp import TcpCommunicator
 
-KINDS = ["threads", "tcp", "tcp in pieces"]
+BY_NCCL = ["nccl", pytest.param("nccl on GPUs", marks=pytest.mark.multi_gpu)]
+KINDS = ["threads", "tcp", "tcp in pieces", "nccl on one device", *BY_NCCL]
+"""``nccl`` with emulated devices, or GPUs; on one device, the host carries its arrays."""
+
+
+def devices_for(kind: str, size: int) -> list[Device]:
+    """Of each rank."""
+    if kind == "nccl on GPUs":
+        try:
+            if count_devices() < size:
+                pytest.skip(f"{size} GPUs are not here")
+            return [open_device(rank) for rank in range(size)]
+        except DeviceError as error:
+            pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "cupy", emulator.cupy)
+        first = open_device()
+    return [replace(first, number=rank if kind == "nccl" else 0) for rank in range(size)]
 
 
 @contextmanager
 def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[Communicator]]:
+    if kind == "single":
+        yield [SingleCommunicator()]
+        return
     if kind == "threads":
         yield list(ThreadGroup(size).communicators)
+        return
+    if kind.startswith("nccl"):
+        devices = devices_for(kind, size)
+        with communicators("tcp", size, timeout) as below:
+            ours = list(map(NcclCommunicator, below, devices))
+            try:
+                yield list(ours)
+            finally:
+                run(ours, lambda rank: rank.close())
+            assert not emulator.nccl.open_communicators
         return
     host = "tcp://127.0.0.1"
     whole = tcp._PIECE_BYTES
@@ -46,7 +82,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
         tcp._PIECE_BYTES = whole
 
 
-def run(ranks: list[Communicator], work: Callable[[Communicator], Any]) -> list[Any]:
+def run(ranks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     """What ``work`` gives on each rank; its exception, where it raises."""
 
     def one(rank: Communicator) -> Any:
@@ -69,20 +105,42 @@ def message(sender: int, receiver: int, step: int) -> list[np.ndarray]:
     ][: 1 + step % 3]
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("kind", KINDS)
+def placed(communicator: Communicator, arrays: list[np.ndarray]) -> list[Any]:
+    """All but the first of them on the rank's device, if it has one."""
+    if not isinstance(communicator, NcclCommunicator):
+        return list(arrays)
+    with communicator._device.use() as cupy:
+        return [*arrays[:1], *map(cupy.asarray, arrays[1:])]
+
+
+def of_sizes(kinds: list[Any], sizes: list[int]) -> list[Any]:
+    params = [kind if isinstance(kind, ParameterSet) else pytest.param(kind) for kind in kinds]
+    return [pytest.param(*some.values, size, marks=some.marks) for some in params for size in sizes]
+
+
+def at_host(array: Any) -> np.ndarray:
+    return array.get() if nccl._on_device(array) else array
+
+
+@pytest.mark.parametrize(("kind", "size"), [("single", 1), *of_sizes(KINDS, [1, 2, 5])])
 def test_everyone_gets_what_was_sent(kind, size):
     def work(communicator: Communicator) -> None:
         own = communicator.rank
+        on_devices = isinstance(communicator, NcclCommunicator)
         for step in range(20):
-            came = communicator.exchange([message(own, peer, step) for peer in range(size)])
+            sent = [placed(communicator, message(own, peer, step)) for peer in range(size)]
+            came = communicator.exchange(sent)
             for peer in range(size):
                 wanted = message(peer, own, step)
                 assert len(came[peer]) == len(wanted)
-                for array, other in zip(came[peer], wanted, strict=True):
+                for i, (array, other) in enumerate(zip(came[peer], wanted, strict=True)):
+                    assert nccl._on_device(array) == (on_devices and i > 0)
+                    array = at_host(array)
                     assert array.dtype == other.dtype
                     assert np.array_equal(array, other)
                     assert array.flags.writeable
+        if on_devices:
+            assert communicator.by_nccl == (kind != "nccl on one device" and size > 1)
 
     with communicators(kind, size) as ranks:
         assert run(ranks, work) == [None] * size
@@ -103,13 +161,6 @@ def test_what_was_sent_last_arrives():
         assert run(ranks, work) == [True, True]
 
 
-def test_a_single_rank_gets_its_own():
-    one = SingleCommunicator()
-    assert (one.rank, one.size) == (0, 1)
-    sent = [message(0, 0, 2)]
-    assert one.exchange(sent) == sent
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_failure_reaches_all(kind):
     failure = Failure(1, "has had enough", superstep=3)
@@ -119,13 +170,15 @@ def test_the_first_failure_reaches_all(kind):
             if communicator.rank == 1 and step == 3:
                 communicator.abort(failure)
                 raise ValueError
-            communicator.exchange([message(0, 0, 0)] * 3)
+            communicator.exchange([placed(communicator, message(0, 0, 2))] * size)
 
-    with communicators(kind, 3) as ranks:
+    size = 2 if kind == "nccl on GPUs" else 3
+    with communicators(kind, size) as ranks:
         began = time.monotonic()
         ended = run(ranks, work)
-        assert time.monotonic() - began < 5
-    assert [getattr(error, "failure", None) for error in ended] == [failure, None, failure]
+        assert time.monotonic() - began < (30 if kind == "nccl on GPUs" else 5)
+    wanted = [failure, None, failure][:size]
+    assert [getattr(error, "failure", None) for error in ended] == wanted
 
 
 def test_a_rank_that_is_gone():

@@ -95,6 +95,13 @@ def test_a_grid_and_its_memory(
     test(edge_list, tmp_path, two_devices, "hubs", grid, push_cost, directed)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SMALL)
+def test_ranks_and_nccl(two_devices, edge_list, tmp_path, shape, directed):
+    test = test_gpu_ranks.test_mail_by_nccl
+    test(edge_list, tmp_path, two_devices, shape, 6, directed)
+
+
 @pytest.mark.parametrize("layout", test_rank_build.LAYOUTS)
 @pytest.mark.parametrize("shape", ["self-loop", "random"])
 def test_a_build(device, edge_list, tmp_path, monkeypatch, shape, layout):

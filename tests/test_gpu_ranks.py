@@ -1,7 +1,7 @@
 """Searches by several ranks with a device each, against the definition.
 
 On one device the ranks take turns and the host carries their mail; on several they read each
-other's memory.
+other's memory, or NCCL carries it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from delegraph.pipeline import device_grid, device_rank, rank_on_device, rank_re
 from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import telling_others
 from delegraph.pipeline.device_bench import parse_recipe
+from delegraph.pipeline.nccl import device_arrays
 from delegraph.pipeline.rank_bench import bench_on_workers
 from delegraph.pipeline.rank_on_device import DeviceSearchOfRank
 from test_search import violations_of
@@ -49,6 +50,7 @@ def check(
     folder: Path,
     devices: list[Device],
     direct: bool = False,
+    by_nccl: bool = False,
     max_depth: int | None = None,
     push_cost: float = PUSH_COST,
     kind: str = "threads",
@@ -62,18 +64,18 @@ def check(
     def one(communicator) -> list:
         rank, device = communicator.rank, devices[communicator.rank % len(devices)]
         every = []
-        with telling_others(rank, communicator):
+        with telling_others(rank, communicator), device_arrays(communicator, device) as ours:
             room = rank_on_device.room_for(store, rank, ranks, device)
             if near is not None:
                 room = replace(room, near=near)
             loading = (store, device, rank, ranks, Team(1), room)
             if store.info.grid is None:
                 rows = device_rank.load(*loading)
-                search = GpuRankSearch(device, rows, communicator.check, push_cost, many_delegates)
+                search = GpuRankSearch(device, rows, ours.check, push_cost, many_delegates)
             else:
                 rows = device_grid.load(*loading)
-                search = GpuGridSearch(device, rows, communicator.check, push_cost)
-            search.connect(communicator.exchange, direct)
+                search = GpuGridSearch(device, rows, ours.check, push_cost)
+            search.connect(ours.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
                 before = rounds_of(search)
@@ -86,8 +88,9 @@ def check(
                     assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)
-                every.append(rank_on_device.finish(search, communicator, place))
+                every.append(rank_on_device.finish(search, ours, place))
             search.close()
+            assert ours.by_nccl == by_nccl
         return every
 
     with ExitStack() as stack:
@@ -237,6 +240,18 @@ def test_mail_in_each_others_memory(edge_list, tmp_path, two_devices, shape, thr
     n = store.info.vertices
     sources = [0, n // 2, n - 1, 0, 0, n // 3]
     check(store, 2, sources, tmp_path / "out", two_devices, direct=True)
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("threshold", [None, 1, 6])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mail_by_nccl(edge_list, tmp_path, two_devices, shape, threshold, directed):
+    options = {"partitions": 5, "threshold": threshold, "directed": directed}
+    store = build(edge_list, tmp_path, shape, **options)
+    n = store.info.vertices
+    sources = [0, n // 2, n - 1, 0]
+    check(store, 2, sources, tmp_path / "out", two_devices, by_nccl=True, kind="tcp")
 
 
 @pytest.mark.multi_gpu

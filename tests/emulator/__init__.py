@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from . import nccl
+
 DEVICES = 2
 SITE = Path(__file__).with_name("site")
 """For other processes' PYTHONPATH: CuPy and Dask-CUDA, emulated."""
@@ -41,6 +43,8 @@ def able() -> bool:
 
 class Array(np.ndarray):
     """Memory of the device."""
+
+    __cuda_array_interface__ = None  # that there is one says what it is
 
     @property
     def data(self) -> Any:  # pyright: ignore
@@ -250,10 +254,12 @@ class _CuPy:
     cuda = SimpleNamespace(
         Device=_Device,
         Event=_Event,
+        Stream=nccl.Stream,
         Memory=_shared_memory,
         MemoryPointer=_Pointer,
         PinnedMemory=lambda size: _aligned(size, np.uint8),
         PinnedMemoryPointer=lambda memory, at: memory.view(np.ndarray),
+        nccl=nccl,
         runtime=_runtime,
         driver=SimpleNamespace(CUDADriverError=_RuntimeError),
         compiler=SimpleNamespace(CompileException=_RuntimeError),
