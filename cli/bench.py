@@ -9,7 +9,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from ..partition.grid import LayoutName
+    from ..partition.grid import Grid, LayoutName
 
 
 @click.command()
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     help="Where workers put the edges of a graph that they make, as build does.  "
     "[default: delegate]",
 )
+@options.grid
 @options.threshold
 @options.timeout
 @options.threads
@@ -61,6 +62,7 @@ def bench(
     scheduler_file: str | None,
     scaling: str | None,
     layout: LayoutName | None,
+    grid: Grid | None,
     threshold: int | None,
     timeout: float,
     threads: int | None,
@@ -97,6 +99,7 @@ def bench(
                 cluster,
                 scaling=scaling,
                 layout=layout,
+                grid=grid,
                 threshold=threshold,
                 sources=sources,
                 seed=seed,
@@ -123,6 +126,7 @@ def bench(
     values = {
         "scaling": scaling,
         "layout": layout,
+        "grid": grid,
         "threshold": threshold,
         "timeout": timeout,
         "memory_limit": memory_limit,

@@ -46,6 +46,12 @@ def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
     return Grid(int(rows), int(columns))
 
 
+grid = click.option(
+    "--grid",
+    metavar="RxC",
+    callback=_grid,
+    help="Rows and columns of --layout 2d.  [default: as square as the partitions allow]",
+)
 threshold = click.option(
     "--threshold",
     default="auto",
@@ -106,12 +112,7 @@ build_options = _together(
         help="Where several partitions store an edge: hubs copied to all, by a grid of "
         "partitions, or with its source.",
     ),
-    click.option(
-        "--grid",
-        metavar="RxC",
-        callback=_grid,
-        help="Rows and columns of --layout 2d.  [default: as square as the partitions allow]",
-    ),
+    grid,
     threshold,
     click.option(
         "--order",

@@ -17,7 +17,7 @@ from .execute import Executor, Progress, available_threads
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from ..partition.grid import LayoutName
+    from ..partition.grid import Grid, LayoutName
     from .bench import BenchReport
     from .bfs import SearchOutcome
     from .build import Built, Resources
@@ -181,6 +181,7 @@ def bench_across(
     *,
     scaling: str | None = None,
     layout: LayoutName | None = None,
+    grid: Grid | None = None,
     threshold: int | None = None,
     sources: int = 64,
     seed: int = 1,
@@ -194,14 +195,14 @@ def bench_across(
     """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
 
     scaling: by 1, 2, 4, ... of the workers: "strong", of the same graph; "weak", of generated ones
-    with as large a share for each; None: by all of them. layout ("delegate" if None), threshold:
-    of a generated graph.
+    with as large a share for each; None: by all of them. layout ("delegate" if None), grid,
+    threshold: of a generated graph, as BuildOptions has them.
     memory_limit: of a store, as Resources has it.
     """
     from ..partition.errors import InputError
     from .build import Resources
     from .device_bench import parse_recipe
-    from .rank_bench import bench_on_workers, ranks_up_to, scaling_runs
+    from .rank_bench import Placing, bench_on_workers, ranks_up_to, scaling_runs
     from .rank_store_bench import bench_store_on_workers
 
     recipe = parse_recipe(str(graph))
@@ -209,7 +210,7 @@ def bench_across(
         raise InputError("--scaling needs --workers, to know how far to go")
     workers = cluster.workers or 0
     if recipe is None:
-        for name, value in (("layout", layout), ("threshold", threshold)):
+        for name, value in (("layout", layout), ("grid", grid), ("threshold", threshold)):
             if value is not None:
                 raise InputError(f"--{name} was decided when the store was built: leave it out")
         if scaling == "weak":
@@ -235,16 +236,13 @@ def bench_across(
         raise InputError(
             "--memory-limit is for stores: a graph that is generated stands on the GPUs"
         )
-    if threshold is not None and layout in ("2d", "1d"):
-        raise InputError(f"--threshold is for --layout delegate: {layout} has no delegates")
     runs = scaling_runs(recipe, workers, scaling) if scaling else [(0, recipe)]
     return bench_on_workers(
         *(runs, sources, seed, _threads(threads), cluster),
-        threshold=threshold,
+        placing=Placing(layout or "delegate", grid, threshold),
         timeout=timeout_seconds,
         device_limit=device_memory_limit,
         progress=progress,
-        layout=layout or "delegate",
     )
 
 

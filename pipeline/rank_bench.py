@@ -17,7 +17,7 @@ from ..kernels.gpu_search import PUSH_COST
 from ..kernels.rank_rows import RankRows
 from ..kernels.team import Team
 from ..partition.errors import DelegraphError, InputError
-from ..partition.grid import LayoutName, grid_of
+from ..partition.grid import Grid, LayoutName, grid_of
 from ..partition.layout import table_1_bytes
 from .bench import BenchReport, run_all
 from .cluster import ClusterOptions, open_cluster
@@ -35,21 +35,44 @@ from .ranks import Done, lease, run_on_workers, workers_of
 
 
 @dataclass(frozen=True)
-class BenchJob:
-    """On rank 0 ``run`` gives (Measured, Exchanged, or None of one rank).
+class Placing:
+    """How ranks share a graph that they generate.
 
-    push_only: of a grid, as its paper searches.
+    grid: of layout 2d; None for the squarest. threshold: of delegates; None for the automatic one.
+    push_only: of a grid, as its paper searches. Raises InputError where these do not go together.
     """
+
+    layout: LayoutName = "delegate"
+    grid: Grid | None = None
+    threshold: int | None = None
+    push_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.grid is not None and self.layout != "2d":
+            raise InputError(f"a grid ({self.grid}) is for --layout 2d, not {self.layout}")
+        if self.threshold is not None and self.layout != "delegate":
+            raise InputError(f"--threshold is for --layout delegate, not {self.layout}")
+
+    def grid_for(self, ranks: int) -> Grid | None:
+        """None for delegates."""
+        if self.grid is not None and self.grid.partitions != ranks:
+            raise InputError(
+                f"a grid of {self.grid} takes {self.grid.partitions} ranks, not {ranks}"
+            )
+        return grid_of(self.layout, ranks, self.grid)
+
+
+@dataclass(frozen=True)
+class BenchJob:
+    """On rank 0 ``run`` gives (Measured, Exchanged, or None of one rank)."""
 
     recipe: Recipe
     sources: int
     seed: int
-    threshold: int | None
+    placing: Placing
     timeout: float
     device: str = "cuda"
     device_limit: int | None = None
-    layout: LayoutName = "delegate"
-    push_only: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -86,9 +109,9 @@ class BenchJob:
             cupy.cuda.Device().synchronize()
             barrier(communicator)
             began = time.perf_counter()
-            grid = grid_of(self.layout, communicator.size)
+            grid = self.placing.grid_for(communicator.size)
             prepared = prepare(
-                device, blocks, self.recipe.domain, communicator, self.threshold, grid
+                device, blocks, self.recipe.domain, communicator, self.placing.threshold, grid
             )
             cupy.get_default_memory_pool().free_all_blocks()
             search = self._search(device, prepared, communicator)
@@ -111,10 +134,11 @@ class BenchJob:
         exchanged = searcher.exchanged(runs, _table_bytes(prepared, communicator))
         vertices = prepared.rows.numbering.vertices
         facts = facts_of(self.recipe, vertices, prepared.input_rows, prepared.edges)
-        facts |= {"partitions": communicator.size, "layout": self.layout}
+        facts |= {"partitions": communicator.size, "layout": self.placing.layout}
         threshold = prepared.threshold
         if threshold is None:
-            facts |= {"grid": str(grid), "direction": "push" if self.push_only else "push-pull"}
+            direction = "push" if self.placing.push_only else "push-pull"
+            facts |= {"grid": str(grid), "direction": direction}
         else:
             facts |= {
                 "threshold": threshold.value,
@@ -130,7 +154,7 @@ class BenchJob:
     ) -> DeviceSearchOfRank:
         if isinstance(prepared.rows, RankRows):
             return GpuRankSearch(device, prepared.rows, communicator.check)
-        push_cost = 0.0 if self.push_only else PUSH_COST
+        push_cost = 0.0 if self.placing.push_only else PUSH_COST
         return GpuGridSearch(device, prepared.rows, communicator.check, push_cost)
 
 
@@ -171,12 +195,10 @@ def bench_on_workers(
     seed: int,
     threads: int,
     cluster_options: ClusterOptions,
-    threshold: int | None = None,
+    placing: Placing = Placing(),
     timeout: float = TIMEOUT_SECONDS,
     device_limit: int | None = None,
     progress: Progress | None = None,
-    layout: LayoutName = "delegate",
-    push_only: bool = False,
 ) -> list[ScalingRow]:
     """Generate, prepare and search graphs across workers with a GPU each, one after the other.
 
@@ -188,12 +210,7 @@ def bench_on_workers(
     jobs = [
         (
             ranks,
-            BenchJob(
-                *(recipe, sources, seed, threshold, timeout),
-                device_limit=device_limit,
-                layout=layout,
-                push_only=push_only,
-            ),
+            BenchJob(recipe, sources, seed, placing, timeout, device_limit=device_limit),
         )
         for ranks, recipe in runs
     ]
@@ -207,6 +224,8 @@ def bench_on_workers(
         lease(cluster.client, timeout),
     ):
         workers = workers_of(cluster.client)
+        for ranks, _ in runs:
+            placing.grid_for(ranks or len(workers))
         return scale(cluster.client, workers, jobs, _enough, reported, progress)
 
 

@@ -28,12 +28,13 @@ from delegraph.kernels import gpu_grid
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
+from delegraph.partition.grid import Grid
 from delegraph.partition.store import open_store
 from delegraph.pipeline.build import Resources
 from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import ThreadGroup
 from delegraph.pipeline.device_bench import parse_recipe
-from delegraph.pipeline.rank_bench import BenchJob
+from delegraph.pipeline.rank_bench import BenchJob, Placing
 
 # Its fibers are x86-64's, and compiling needs g++; NVRTC compiles every kernel anywhere.
 pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
@@ -77,21 +78,23 @@ def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_co
     test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("grid", test_gpu_ranks.GRIDS[1:4], ids=str)
-@pytest.mark.parametrize("shape", ["self-loop", "two components"])
-def test_a_grid_and_the_host(device, edge_list, tmp_path, shape, grid, directed):
-    test_gpu_ranks.test_a_grid(edge_list, tmp_path, device, shape, grid, directed)
+@pytest.mark.parametrize(
+    ("grid", "directed"), [(1, False), (2, True), (3, False)], ids=["2x2", "2x3", "3x2"]
+)
+def test_a_grid_and_the_host(device, edge_list, tmp_path, grid, directed):
+    test = test_gpu_ranks.test_a_grid
+    test(edge_list, tmp_path, device, "two components", test_gpu_ranks.GRIDS[grid], directed)
 
 
-@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("push_cost", [0.0, PUSH_COST, test_gpu_search.PULL])
-@pytest.mark.parametrize("grid", test_gpu_ranks.GRIDS[:4], ids=str)
+@pytest.mark.parametrize(
+    ("grid", "directed"), [(0, True), (1, False), (2, True), (3, True)], ids=str
+)
 def test_a_grid_and_its_memory(
     two_devices, edge_list, tmp_path, monkeypatch, grid, push_cost, directed
 ):
     monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
-    test = test_gpu_ranks.test_a_grid_in_each_others_memory
+    test, grid = test_gpu_ranks.test_a_grid_in_each_others_memory, test_gpu_ranks.GRIDS[grid]
     test(edge_list, tmp_path, two_devices, "hubs", grid, push_cost, directed)
 
 
@@ -170,12 +173,22 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     assert distances_of(out) == {i: i for i in range(vertices)}
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_a_graph_made_across_ranks(device, ranks):
+@pytest.mark.parametrize(
+    ("ranks", "placing"),
+    [
+        (2, Placing()),
+        (3, Placing()),
+        (3, Placing("1d")),
+        (4, Placing("2d", push_only=True)),
+        (6, Placing("2d", Grid(3, 2))),
+    ],
+    ids=str,
+)
+def test_a_graph_made_across_ranks(device, ranks, placing):
     """Every result is checked there."""
     recipe = parse_recipe("kronecker:8")
     assert recipe is not None
-    job = BenchJob(recipe, sources=4, seed=1, threshold=None, timeout=60.0)
+    job = BenchJob(recipe, sources=4, seed=1, placing=placing, timeout=60.0)
     with ThreadPoolExecutor(ranks) as pool:
         group = ThreadGroup(ranks).communicators
         results = list(pool.map(lambda communicator: job.run(communicator, Team(1)), group))
@@ -183,7 +196,7 @@ def test_a_graph_made_across_ranks(device, ranks):
     measured, exchanged = results[0]
     assert measured.facts["partitions"] == ranks
     assert exchanged is not None
-    assert exchanged.table_bytes
+    assert (exchanged.table_bytes is None) == (placing.layout != "delegate")
 
 
 @pytest.mark.parametrize("order", ["degree", "random"])

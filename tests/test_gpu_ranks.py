@@ -32,7 +32,7 @@ from delegraph.pipeline.cluster import ClusterOptions
 from delegraph.pipeline.communicator import telling_others
 from delegraph.pipeline.device_bench import parse_recipe
 from delegraph.pipeline.nccl import device_arrays
-from delegraph.pipeline.rank_bench import bench_on_workers
+from delegraph.pipeline.rank_bench import Placing, bench_on_workers
 from delegraph.pipeline.rank_on_device import DeviceSearchOfRank
 from test_search import violations_of
 
@@ -287,12 +287,14 @@ def test_workers(edge_list, tmp_path, two_devices, ok):
 
 
 @pytest.mark.multi_gpu
+@pytest.mark.parametrize("layout", ["delegate", "1d"])
 @pytest.mark.parametrize("name", ["kronecker:12", "uniform:12", "grid:60x50"])
-def test_a_graph_generated_across_workers(two_devices, name):
+def test_a_graph_generated_across_workers(two_devices, name, layout):
     """The same graph, sources and results as on one device; every result is checked there."""
+    placing = Placing(layout)
     recipe = parse_recipe(name)
     assert recipe is not None
-    rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2))
+    rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2), placing)
     alone, together = (row.report for row in rows)
     exchanged = rows[1].exchanged
     assert exchanged is not None

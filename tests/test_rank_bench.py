@@ -242,7 +242,7 @@ def test_too_little_memory(delegraph, folder, command):
     ran = delegraph(*args, "1MB")
     assert ran.code == 2
     assert "each of 2 ranks holds up to" in ran.err
-    least = re.search(r"give --memory-limit (\d+MB) or more", ran.err)
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
     assert least, ran.err
     assert delegraph(*args, parse_bytes(least[1]) + 20 * 10**6).code == 0
 
