@@ -101,12 +101,21 @@ def device() -> Device:
         pytest.skip(str(error))
 
 
+def devices(count: int) -> list[Device]:
+    try:
+        return [open_device(number) for number in range(count)]
+    except DeviceError as error:
+        pytest.skip(str(error))  # as where CI runs, or with fewer GPUs: see ``device``
+
+
 @pytest.fixture(scope="module")
 def two_devices() -> list[Device]:
-    try:
-        return [open_device(0), open_device(1)]
-    except DeviceError as error:
-        pytest.skip(str(error))  # as where CI runs, or with one GPU: see ``device``
+    return devices(2)
+
+
+@pytest.fixture(scope="module")
+def four_devices() -> list[Device]:
+    return devices(4)
 
 
 @pytest.fixture

@@ -232,6 +232,17 @@ def test_a_grid_in_each_others_memory(
 
 @pytest.mark.multi_gpu
 @pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+@pytest.mark.parametrize("shape", ["random", "hubs", "lollipop", "clique", "self-loop"])
+def test_four_devices(edge_list, tmp_path, four_devices, shape, layout, directed):
+    store = build(edge_list, tmp_path, shape, partitions=4, layout=layout, directed=directed)
+    n = store.info.vertices
+    sources = [0, n // 2, n - 1, 0, 0, n // 3]
+    check(store, 4, sources, tmp_path / "out", four_devices, direct=True)
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threshold", [None, 1, 6, 10**6])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_mail_in_each_others_memory(edge_list, tmp_path, two_devices, shape, threshold, directed):
