@@ -26,14 +26,17 @@ from .rank_rows import ALIGNED, aligned
 
 
 class GridLevel(NamedTuple):
-    """What a rank did in a superstep. found: of its own vertices; examined: entries looked at."""
+    """What a rank did in a superstep. found: of its own vertices; examined: entries looked at.
+
+    clocks: as RankLevel has them.
+    """
 
     direction: str
     found: int
     examined: int
     expand_bytes: int
     fold_bytes: int
-    clocks: int
+    clocks: tuple[int, ...]
 
     @property
     def sent(self) -> dict[str, int]:
@@ -182,10 +185,12 @@ class GpuGridSearch:
 
     def levels(self) -> list[GridLevel]:
         """What each superstep of the last search did."""
-        names = ("found", "examined", "expand_bytes", "fold_bytes", "clocks")
+        names = ("found", "examined", "expand_bytes", "fold_bytes")
         return [
             GridLevel(
-                "pull" if record["pulled"] else "push", *(int(record[name]) for name in names)
+                "pull" if record["pulled"] else "push",
+                *(int(record[name]) for name in names),
+                tuple(record["clocks"].tolist()),
             )
             for record in self._launches.records()
         ]

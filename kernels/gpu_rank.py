@@ -30,7 +30,11 @@ _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it l
 
 
 class RankLevel(NamedTuple):
-    """What a rank did in a superstep. normals, delegates: found; examined: entries looked at."""
+    """What a rank did in a superstep. normals, delegates: found; examined: entries looked at.
+
+    clocks: of a multiprocessor, for each of PHASES: following edges; writing mail; waiting for the
+    others; reading theirs; noting what is new.
+    """
 
     direction: str
     normals: int
@@ -38,7 +42,7 @@ class RankLevel(NamedTuple):
     examined: int
     delegate_bytes: int
     normal_bytes: int
-    clocks: int
+    clocks: tuple[int, ...]
 
     @property
     def found(self) -> int:
@@ -214,10 +218,12 @@ class GpuRankSearch:
 
     def levels(self) -> list[RankLevel]:
         """What each superstep of the last search did."""
-        names = ("normals", "delegates", "examined", "delegate_bytes", "normal_bytes", "clocks")
+        names = ("normals", "delegates", "examined", "delegate_bytes", "normal_bytes")
         return [
             RankLevel(
-                "pull" if record["pulled"] else "push", *(int(record[name]) for name in names)
+                "pull" if record["pulled"] else "push",
+                *(int(record[name]) for name in names),
+                tuple(record["clocks"].tolist()),
             )
             for record in self._launches.records()
         ]

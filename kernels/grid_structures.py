@@ -3,6 +3,7 @@
 import numpy as np
 
 from .gpu_search import COUNTERS, SEARCH
+from .rank_structures import PHASES
 
 KINDS = 4  # of letters
 
@@ -40,7 +41,9 @@ CONTROL = np.dtype(
 )
 LEVEL = np.dtype(
     [
-        *((name, "u8") for name in ("examined", "clocks", "expand_bytes", "fold_bytes")),
+        ("examined", "u8"),
+        ("clocks", "u8", len(PHASES)),
+        *((name, "u8") for name in ("expand_bytes", "fold_bytes")),
         *((name, "u4") for name in ("found", "pulled")),
     ],
     align=True,

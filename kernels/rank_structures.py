@@ -38,9 +38,13 @@ CONTROL = np.dtype(
     ],
     align=True,
 )
+PHASES = ("visit", "write", "wait", "read", "note")
+
 LEVEL = np.dtype(
     [
-        *((name, "u8") for name in ("examined", "clocks", "delegate_bytes", "normal_bytes")),
+        ("examined", "u8"),
+        ("clocks", "u8", len(PHASES)),
+        *((name, "u8") for name in ("delegate_bytes", "normal_bytes")),
         *((name, "u4") for name in ("normals", "delegates", "pulled", "unused")),
     ],
     align=True,

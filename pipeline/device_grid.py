@@ -153,7 +153,7 @@ def _records(
     levels: list[GridLevel], together: NDArray[np.int64], seconds: float, ranks: int
 ) -> Iterator[SuperstepRecord]:
     """Times are rank 0's."""
-    clocks = max(1, sum(level.clocks for level in levels))
+    clocks = max(1, sum(sum(level.clocks) for level in levels))
     frontier = 1
     for i, (found, examined, expand, fold) in enumerate(together.tolist()):
         if not (found or examined):
@@ -171,6 +171,6 @@ def _records(
                 "fold": fold,
                 "control": ranks * (ranks - 1) * ARRIVAL.itemsize,
             },
-            seconds=seconds * levels[i].clocks / clocks,
+            seconds=seconds * sum(levels[i].clocks) / clocks,
         )
         frontier = found

@@ -199,7 +199,7 @@ def _records(
     levels: list[RankLevel], together: NDArray[np.int64], seconds: float, ranks: int
 ) -> Iterator[SuperstepRecord]:
     """Directions and times are rank 0's."""
-    clocks = max(1, sum(level.clocks for level in levels))
+    clocks = max(1, sum(sum(level.clocks) for level in levels))
     frontier = 1
     for i, (normals, delegates, examined, *sent) in enumerate(together.tolist()):
         if not (normals or delegates or examined):
@@ -218,6 +218,6 @@ def _records(
                 "normals": sent[1],
                 "control": ranks * (ranks - 1) * ARRIVAL.itemsize,
             },
-            seconds=seconds * levels[i].clocks / clocks,
+            seconds=seconds * sum(levels[i].clocks) / clocks,
         )
         frontier = normals + delegates

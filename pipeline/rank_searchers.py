@@ -12,6 +12,7 @@ from ..kernels.check import Violations
 from ..kernels.device_graph import Array
 from ..kernels.gpu_grid import GridLevel
 from ..kernels.gpu_rank import RankLevel
+from ..kernels.rank_structures import PHASES
 from ..kernels.team import Team
 from ..partition.memory import held_bytes
 from .bench import Runs
@@ -214,8 +215,15 @@ def _median(runs: Runs) -> int:
 
 def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
     """What this rank did in a search, which took so long."""
-    scale = seconds / max(1, sum(level.clocks for level in levels))
-    return [{**level._asdict(), "seconds": level.clocks * scale} for level in levels]
+    scale = seconds / max(1, sum(sum(level.clocks) for level in levels))
+    return [
+        {
+            **level._asdict(),
+            "clocks": dict(zip(PHASES, level.clocks, strict=True)),
+            "seconds": sum(level.clocks) * scale,
+        }
+        for level in levels
+    ]
 
 
 def _graph_bytes(graph: AnyRankGraph) -> int:

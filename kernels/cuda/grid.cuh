@@ -4,6 +4,7 @@
 // A rank numbers the vertices of whole partitions, each from a multiple of 1024 on: first its own;
 // then those of other ranks in its grid columns, which it has rows of; then those in its grid rows
 // alone, which are targets and nothing else. What is of other ranks are ghosts.
+#include "laps.cuh"
 #include "mail.cuh"
 
 // The partition that some numbers belong to.
@@ -87,7 +88,7 @@ struct GridControl {
 
 struct GridLevel {
   u64 examined;
-  u64 clocks;
+  u64 clocks[PHASES];
   u64 expand_bytes;  // sent to all others together
   u64 fold_bytes;
   u32 found;  // of this rank's vertices

@@ -20,7 +20,7 @@
 // Where a rank stands: every block keeps the same, in shared memory.
 struct Standing {
   u64 round;
-  u64 clock;
+  Laps laps;
   u64 forward;  // edges here that leave its own vertices in the frontier
   u64 unvisited_edges;
   u64 unvisited_rows;
@@ -52,7 +52,7 @@ struct Standing {
     phase = __ldcg(&control.phase);
     step = __ldcg(&control.step);
     status = RUNNING;
-    clock = clock64();
+    laps.begin();
   }
 
   __device__ void save(GridControl &control) const {
@@ -281,13 +281,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   auto meeting = [&](u32 kind) {
     if (blockIdx.x == 0) meet(rank, here, kind);
     grid_barrier(&control->arrived);
-    if (block_leader) here.met(*control);
+    if (block_leader) {
+      here.met(*control);
+      here.laps.end(WAIT);
+    }
     __syncthreads();
   };
   // Whether the host has to carry mail that is written; it has been here then.
   auto leave = [&](u32 phase) {
     if (!rank.hosted) {
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(WRITE);
       return false;
     }
     __syncthreads();  // all have read the status
@@ -330,10 +334,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         learn(rank, VISITED_OF_ROWS, (here.round - 1) & 1, nullptr);
       }
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(READ);
       Tally tally = pulling ? pull_unvisited<Offset, Distance, TIERED>(graph, rank, here, own, *visits)
                             : push_frontier<Offset, Distance, TIERED>(graph, rank, here, own.buffer);
       tally.add_to(*visits);
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(VISIT);
     }
     const bool listing = __ldcg(&visits->examined) <= LISTED * (u64)rank.words;
     if (entry <= EXPAND_ROWS && folding) {
@@ -346,6 +352,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       take_found(rank, pulling ? FOUND_IN_COLUMNS : FOUND_IN_ROWS, (here.round - 1) & 1,
                  here.level + 1);
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(READ);
     }
     entry = NO_ROUND;
     note_found(graph, rank, here.level + 1, here.round & 1, listing, *noted);
@@ -356,12 +363,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       here.advance(graph, rank, *noted);
     }
     if (leader) {
-      const u64 now = clock64();
-      rank.levels[here.level - 1 - search.first_level] = {
-          __ldcg(&visits->examined), now - here.clock, here.expand_bytes,
-          here.fold_bytes,           here.own_found,   pulling};
-      here.clock = now;
+      here.laps.end(NOTE);
+      GridLevel &record = rank.levels[here.level - 1 - search.first_level];
+      record = {__ldcg(&visits->examined), {}, here.expand_bytes, here.fold_bytes, here.own_found,
+                pulling};
+      here.laps.copy_to(record.clocks);
     }
+    if (block_leader) here.laps.begin();
     if (block_leader) here.expand_bytes = here.fold_bytes = 0;
     __syncthreads();
   }

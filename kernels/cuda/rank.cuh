@@ -4,6 +4,7 @@
 // A rank numbers what it knows: the delegates, its own normal vertices, and ghosts, the normal
 // vertices of other ranks that edges along nn lead to. Each of these, and the ghosts of each owner,
 // begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold one kind.
+#include "laps.cuh"
 #include "search.cuh"
 
 // The global id of a delegate or a normal vertex: what others know it by.
@@ -73,7 +74,7 @@ struct RankControl {
 
 struct RankLevel {
   u64 examined;
-  u64 clocks;
+  u64 clocks[PHASES];
   u64 delegate_bytes;  // sent to all others together
   u64 normal_bytes;
   u32 normals;         // found

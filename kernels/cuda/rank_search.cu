@@ -28,7 +28,7 @@ enum Going : u32 { GO, AGAIN, LAST, STOP };
 struct Standing {
   Outlook now;
   u64 round;
-  u64 clock;
+  Laps laps;
   u64 delegate_bytes, normal_bytes;
   u32 level;
   u32 status;
@@ -50,7 +50,7 @@ struct Standing {
     step = __ldcg(&control.step);
     enqueueing = __ldcg(&control.enqueueing);
     status = RUNNING;
-    clock = clock64();
+    laps.begin();
   }
 
   __device__ void save(RankControl &control) const {
@@ -266,6 +266,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       if (here.normals && last) tally.examined += push_normals(rank, visited, level, own.buffer);
       tally.add_to(*visits);
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(VISIT);
 
       u32 *mail = rank.mail[parity], *sent = rank.sent + parity * (rank.ranks + 1);
       // What was found is no more than what was looked at; in a second round it is little.
@@ -288,6 +289,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         break;
       }
       grid_barrier(&control->arrived);
+      if (block_leader) here.laps.end(WRITE);
     }
     receiving = false;
     if (blockIdx.x == 0) meet(rank, here, here.twice && !second);
@@ -295,6 +297,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (block_leader) {
       here.going = __ldcg(&control->going);
       here.round++;
+      here.laps.end(WAIT);
     }
     __syncthreads();
     if (here.going == LAST || here.going == STOP) {
@@ -314,6 +317,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     receive(rank, visited, level, parity);
     grid_barrier(&control->arrived);
+    if (block_leader) here.laps.end(READ);
     second = here.going == AGAIN;
     if (second) continue;
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
@@ -322,15 +326,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     if (block_leader) {
       here.level++;
       here.advance(*visits, *noted, search.enqueue_edges);
+      here.laps.end(NOTE);
     }
     if (leader) {
-      u64 now = clock64();
-      rank.levels[level - 1 - search.first_level] = {
-          __ldcg(&visits->examined), now - here.clock,           here.delegate_bytes,
-          here.normal_bytes,         (u32)__ldcg(&noted->found), (u32)__ldcg(&noted->examined),
-          here.step == PULL,         0};
-      here.clock = now;
+      RankLevel &record = rank.levels[level - 1 - search.first_level];
+      record = {__ldcg(&visits->examined), {}, here.delegate_bytes, here.normal_bytes,
+                (u32)__ldcg(&noted->found), (u32)__ldcg(&noted->examined), here.step == PULL, 0};
+      here.laps.copy_to(record.clocks);
     }
+    if (block_leader) here.laps.begin();
   }
 
   __syncthreads();
