@@ -12,6 +12,17 @@ __device__ void begin_grid(const GridRank<Offset, Distance> &rank) {
     search.visited[1][i] = 0;
     if (i < rank.own_words) rank.told[i] = 0;
   }
+  // What a device has not read for long is found in tens of microseconds: better all of it at once.
+  for (u32 kind = 0; kind < KINDS && !rank.hosted; kind++)
+    for (u32 l = blockIdx.x; l < rank.letter_counts[kind]; l += gridDim.x) {
+      const Letter &letter = rank.letters[kind][l];
+      for (int parity = 0; parity < 2; parity++) {
+        find_pages(letter.count[parity], 1);
+        find_pages(letter.mail[parity], letter.words);
+        find_pages(letter.mail[parity] + letter.to_list, letter.words);
+      }
+      if (kind >= FOUND_IN_ROWS) find_pages(letter.parent, 32 * letter.words);
+    }
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * rank.segment_count; i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -62,23 +73,21 @@ __device__ __noinline__ void tell_owners(const GridRank<Offset, Distance> &rank,
 template <class Offset, class Distance>
 __device__ __noinline__ void learn(const GridRank<Offset, Distance> &rank, Kind kind, u32 parity,
                                    u32 *frontier) {
-  const u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const Readers readers = Readers::of(rank.letter_counts[kind]);
   u32 *visited = rank.search.visited[0], *kept = rank.search.visited[1];
-  for (u32 l = 0; l < rank.letter_counts[kind]; l++) {
+  for (u32 l = readers.first; l < rank.letter_counts[kind]; l += readers.step) {
     const Letter &letter = rank.letters[kind][l];
     const u32 *mail = letter.mail[parity];
     const u32 count = far_load(letter.count[parity]), at = letter.at;
     if (count > letter.words) {  // nobody else writes these words
-      for (u32 w = thread; w < letter.words; w += threads) {
-        const u32 theirs = far_load(mail + w);
-        if (!theirs) continue;
+      read_bitmap(mail, letter.words, readers, [&](u32 w, u32 theirs) {
         visited[at + w] |= theirs;
         kept[at + w] |= theirs;
         if (frontier) frontier[at + w] = theirs;
-      }
+      });
       continue;
     }
-    for (u32 k = thread; k < count; k += threads) {
+    for (u32 k = readers.thread; k < count; k += readers.threads) {
       const u32 place = far_load(mail + letter.to_list + k), bit = 1u << (place & 31);
       const u32 w = at + (place >> 5);
       atomicOr(&visited[w], bit);
@@ -92,7 +101,8 @@ __device__ __noinline__ void learn(const GridRank<Offset, Distance> &rank, Kind 
 template <class Offset, class Distance>
 __device__ __noinline__ void take_found(const GridRank<Offset, Distance> &rank, Kind kind,
                                         u32 parity, u32 level) {
-  for (u32 l = 0; l < rank.letter_counts[kind]; l++) {
+  const Readers readers = Readers::of(rank.letter_counts[kind]);
+  for (u32 l = readers.first; l < rank.letter_counts[kind]; l += readers.step) {
     const Letter &letter = rank.letters[kind][l];
     const u32 count = far_load(letter.count[parity]);
     auto take = [&](const bool(&mine)[AT_ONCE], const u32(&place)[AT_ONCE]) {
@@ -103,7 +113,7 @@ __device__ __noinline__ void take_found(const GridRank<Offset, Distance> &rank, 
                          rank.search.visited[0], level);
     };
     const u32 *mail = letter.mail[parity];
-    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, take);
+    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, readers, take);
   }
 }
 

@@ -10,6 +10,15 @@ __device__ inline T far_load(const T *address) {
   return *(const volatile T *)address;
 }
 
+#define PAGE_WORDS (1 << 19)  // of the addresses that a device finds memory by
+
+// Touch all pages of another device's memory. Called by whole blocks.
+__device__ inline void find_pages(const u32 *memory, u32 words) {
+  for (u32 at = threadIdx.x; (u64)at * PAGE_WORDS < words; at += blockDim.x)
+    far_load(memory + (u64)at * PAGE_WORDS);
+  if (words && threadIdx.x == 0) far_load(memory + words - 1);
+}
+
 // What a rank writes for one of the others, or for all. The list is whole if `count` is at most
 // `words`; without `listing` there is none, and `count` is more than that.
 struct Outgoing {
@@ -50,29 +59,43 @@ __device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entere
   const Sharing sharing = Sharing::of_grid();
   for (u32 turn = 0; sharing.any(turn, mail.words); turn++) {
     const u32 first = sharing.first(turn);
-    u32 fresh[EACH_LANE], was[EACH_LANE];
+    u32 fresh[EACH_LANE], was[EACH_LANE], any = 0;
     load_words(fresh, now, first, mail.words);
     load_words(was, before, first, mail.words);
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
       fresh[i] &= ~was[i];
-      if (entered && fresh[i]) entered[first + i] |= fresh[i];
-      if (finds && fresh[i]) finds[first + i] |= fresh[i];
+      any |= fresh[i];
     }
+    if (any && entered) add_words(entered, first, fresh);
+    if (any && finds) add_words(finds, first, fresh);
     post(fresh, first, mail);
   }
 }
+
+// How the blocks of the grid share letters: each letter is read by some of them, so that none waits
+// for another one's memory, or by one block that reads several.
+struct Readers {
+  u32 first, step;       // letters
+  u32 thread, threads;  // of those that read the same
+
+  __device__ static Readers of(u32 letters) {
+    const u32 groups = max(min(letters, gridDim.x), 1u), group = blockIdx.x % groups;
+    const u32 members = (gridDim.x - group + groups - 1) / groups;
+    return {group, groups, blockIdx.x / groups * blockDim.x + threadIdx.x, members * blockDim.x};
+  }
+};
 
 // Have `take` enter the vertices of a list of `count`, or of a bitmap of `words` words: some at once,
 // as each of them is waited for.
 template <class Take>
 __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, u32 words,
-                                 Take take) {
+                                 const Readers &readers, Take take) {
   bool mine[AT_ONCE];
   u32 vertex[AT_ONCE];
+  const u32 threads = readers.threads;
   if (count <= words) {
-    u32 threads = gridDim.x * blockDim.x;
-    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < count; at += threads * AT_ONCE) {
+    for (u32 at = readers.thread; at < count; at += threads * AT_ONCE) {
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
         mine[i] = at + i * threads < count;
@@ -82,8 +105,7 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
     }
     return;
   }
-  u32 warps = gridDim.x * (blockDim.x / 32);
-  u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const u32 warp = readers.thread / 32, warps = threads / 32;
   const u32 share = min((words + warps - 1) / warps, 32u);
   for (u32 base = warp * share; base < words; base += warps * share) {
     bool inside = lane_id() < share && base + lane_id() < words;
@@ -98,6 +120,22 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
       }
       take(mine, vertex);
     }
+  }
+}
+
+// Have `enter` take the words of a bitmap that are not 0.
+template <class Enter>
+__device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Readers &readers,
+                                   Enter enter) {
+  const u32 threads = readers.threads;
+  for (u32 at = readers.thread; at < words; at += threads * AT_ONCE) {
+    u32 theirs[AT_ONCE];
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      theirs[i] = at + i * threads < words ? far_load(bitmap + at + i * threads) : 0;
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      if (theirs[i]) enter(at + i * threads, theirs[i]);
   }
 }
 

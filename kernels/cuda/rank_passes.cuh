@@ -15,6 +15,15 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
     rank.found_here[i] = 0;
+  // What a device has not read for long is found in tens of microseconds: better all of it at once.
+  for (u32 sender = blockIdx.x; sender < rank.ranks && !rank.hosted; sender += gridDim.x) {
+    if (sender == rank.rank) continue;
+    const Peer &peer = rank.peers[sender];
+    const u32 mail = 2 * (rank.delegate_words + peer.all_ghost_words);
+    find_pages(peer.mail[0], mail);
+    find_pages(peer.mail[1], mail);
+    find_pages(peer.parent, 32 * peer.ghost_words);
+  }
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -27,18 +36,17 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
 template <class Offset, class Distance>
 __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
                                      u32 parity) {
-  u32 threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
-  for (u32 i = 1; i < rank.ranks; i++) {
-    const u32 sender = (rank.rank + i) % rank.ranks;  // not all read from one
+  const Readers readers = Readers::of(rank.ranks - 1);
+  const u32 thread = readers.thread, threads = readers.threads;
+  for (u32 i = readers.first; i + 1 < rank.ranks; i += readers.step) {
+    const u32 sender = (rank.rank + 1 + i) % rank.ranks;  // not all read from one
     const Peer &peer = rank.peers[sender];
     const Arrival &arrival = rank.arrivals[2 * sender + parity];
     const u32 delegates = far_load(&arrival.delegates), ghosts = far_load(&arrival.ghosts);
     const u32 *mail = peer.mail[parity];
     if (delegates > rank.delegate_words) {
-      for (u32 w = thread; w < rank.delegate_words; w += threads) {
-        u32 theirs = far_load(mail + w);
-        if (theirs) atomicOr(&visited[w], theirs);
-      }
+      read_bitmap(mail, rank.delegate_words, readers,
+                  [&](u32 w, u32 theirs) { atomicOr(&visited[w], theirs); });
     } else {
       for (u32 k = thread; k < delegates; k += threads) {
         u32 vertex = far_load(mail + rank.delegate_words + k);
@@ -53,7 +61,7 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
       for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
       enter_found<true>(mine, ghost, vertex, peer.parent, peer.wanted, rank.search, visited, level);
     };
-    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, take);
+    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, readers, take);
   }
 }
 

@@ -31,3 +31,10 @@ __device__ inline void load_words(u32 (&word)[EACH_LANE], const u32 *bitmap, u32
   if (first < words) some = *(const uint4 *)(bitmap + first);
   word[0] = some.x, word[1] = some.y, word[2] = some.z, word[3] = some.w;
 }
+
+// Enter words in a bitmap of which nobody else writes these.
+__device__ inline void add_words(u32 *bitmap, u32 first, const u32 (&word)[EACH_LANE]) {
+  uint4 *place = (uint4 *)(bitmap + first);
+  const uint4 some = *place;
+  *place = {some.x | word[0], some.y | word[1], some.z | word[2], some.w | word[3]};
+}
