@@ -12,17 +12,6 @@ __device__ void begin_grid(const GridRank<Offset, Distance> &rank) {
     search.visited[1][i] = 0;
     if (i < rank.own_words) rank.told[i] = 0;
   }
-  // What a device has not read for long is found in tens of microseconds: better all of it at once.
-  for (u32 kind = 0; kind < KINDS && !rank.hosted; kind++)
-    for (u32 l = blockIdx.x; l < rank.letter_counts[kind]; l += gridDim.x) {
-      const Letter &letter = rank.letters[kind][l];
-      for (int parity = 0; parity < 2; parity++) {
-        find_pages(letter.count[parity], 1);
-        find_pages(letter.mail[parity], letter.words);
-        find_pages(letter.mail[parity] + letter.to_list, letter.words);
-      }
-      if (kind >= FOUND_IN_ROWS) find_pages(letter.parent, 32 * letter.words);
-    }
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * rank.segment_count; i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {

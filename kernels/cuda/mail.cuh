@@ -10,15 +10,6 @@ __device__ inline T far_load(const T *address) {
   return *(const volatile T *)address;
 }
 
-#define PAGE_WORDS (1 << 19)  // of the addresses that a device finds memory by
-
-// Touch all pages of another device's memory. Called by whole blocks.
-__device__ inline void find_pages(const u32 *memory, u32 words) {
-  for (u32 at = threadIdx.x; (u64)at * PAGE_WORDS < words; at += blockDim.x)
-    far_load(memory + (u64)at * PAGE_WORDS);
-  if (words && threadIdx.x == 0) far_load(memory + words - 1);
-}
-
 // What a rank writes for one of the others, or for all. The list is whole if `count` is at most
 // `words`; without `listing` there is none, and `count` is more than that.
 struct Outgoing {

@@ -15,15 +15,6 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
     rank.found_here[i] = 0;
-  // What a device has not read for long is found in tens of microseconds: better all of it at once.
-  for (u32 sender = blockIdx.x; sender < rank.ranks && !rank.hosted; sender += gridDim.x) {
-    if (sender == rank.rank) continue;
-    const Peer &peer = rank.peers[sender];
-    const u32 mail = 2 * (rank.delegate_words + peer.all_ghost_words);
-    find_pages(peer.mail[0], mail);
-    find_pages(peer.mail[1], mail);
-    find_pages(peer.parent, 32 * peer.ghost_words);
-  }
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
