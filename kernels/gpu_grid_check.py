@@ -91,9 +91,9 @@ class GridChecker:
     def _move(self, kind: Kind, values: Array, adding: bool) -> None:
         rank = self._search.rows.rank
         ranks = range(self._search.rows.numbering.ranks)
-        messages = [
-            [self._of(values, p).get() for p in self._told(kind, rank, peer)] for peer in ranks
-        ]
+        told = {p for peer in ranks for p in self._told(kind, rank, peer)}
+        copies = {p: self._of(values, p).get() for p in told}  # for all who are told
+        messages = [[copies[p] for p in self._told(kind, rank, peer)] for peer in ranks]
         cupy = self._device.cupy
         for peer, message in enumerate(self._exchange(messages)):
             for p, theirs in zip(self._told(kind, peer, rank), message, strict=True):

@@ -61,6 +61,14 @@ class Letters:
         )
 
 
+def inboxes_of(letters: Letters, rank: int) -> set[tuple[int, int]]:
+    """Other ranks, and the partitions that each tells this one of, in whatever round."""
+    others = [sender for sender in range(len(letters.known)) if sender != rank]
+    return {
+        (sender, p) for kind in Kind for sender in others for p in letters.of(kind, sender, rank)
+    }
+
+
 class GridMemory:
     """A rank's arrivals, counts and mail of even and odd rounds, and parents by all its numbers.
 
@@ -244,9 +252,9 @@ class HostedGridMail:
 
 
 def _kind_of(control: np.void) -> Kind:
-    if control["phase"] == EXPAND_COLUMNS:
+    if control["pending"] == EXPAND_COLUMNS:
         return Kind.FRONTIER_OF_COLUMNS
-    if control["phase"] == EXPAND_ROWS:
+    if control["pending"] == EXPAND_ROWS:
         return Kind.VISITED_OF_ROWS
     return Kind.FOUND_IN_COLUMNS if control["step"] == PULL else Kind.FOUND_IN_ROWS
 

@@ -72,20 +72,22 @@ class GridNumbering:
         return len(range(partition, self.vertices, self.partitions))
 
     def known(self, rank: int) -> Known:
-        own, columns, rows = self.own(rank), self.in_columns(rank), self.in_rows(rank)
-        targets = [p for p in rows if p not in set(columns)]
+        own, columns = self.own(rank), self.in_columns(rank)
+        in_columns, in_rows = set(columns), set(self.in_rows(rank))
+        targets = sorted(in_rows - in_columns)
         segments, at = [], 0
         for p in (*own, *columns, *targets):
             segments.append(Segment(p, at, self.size(p)))
             at += aligned(self.size(p))
-        return Known(segments, len(own), len(own) + len(columns), set(columns), set(rows))
+        return Known(segments, len(own), len(own) + len(columns), in_columns, in_rows)
 
     def number(self, rank: int, vertex: int) -> int | None:
         """What a rank calls a vertex of its own by its global id; None if it is another's."""
         partition = vertex % self.partitions
         if partition % self.ranks != rank:
             return None
-        return self.known(rank).at[partition].first + vertex // self.partitions
+        before = range(rank, partition, self.ranks)
+        return sum(aligned(self.size(p)) for p in before) + vertex // self.partitions
 
     def _others(self, rank: int) -> list[int]:
         return [p for p in range(self.partitions) if p % self.ranks != rank]

@@ -35,7 +35,7 @@ CONTROL = np.dtype(
         *((name, "u8") for name in ("own_push_work", "own_pull_work")),
         *((name, "u8") for name in ("forward", "unvisited_edges", "unvisited_rows")),
         *((name, "u8") for name in ("pull_bound", "expand_bytes", "fold_bytes")),
-        *((name, "u4") for name in ("status", "level", "own_found", "phase", "step", "stopped")),
+        *((name, "u4") for name in ("status", "level", "own_found", "pending", "step", "stopped")),
     ],
     align=True,
 )

@@ -228,6 +228,10 @@ def bench_across(
             *(graph, ranks_up_to(workers) if scaling else [0], sources, seed, _threads(threads)),
             *(resources, timeout_seconds, progress),
         )
+    if scaling is not None and grid is not None:
+        raise InputError(
+            "--grid is for one number of workers, --scaling for several: leave one out"
+        )
     if device not in ("auto", "cuda"):
         raise InputError(
             f"workers generate and search a graph on a GPU each: leave out --device {device}"

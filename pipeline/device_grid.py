@@ -13,10 +13,12 @@ from ..kernels.device import Device, DeviceMemoryError
 from ..kernels.device_graph import MOST_VERTICES, NEXT
 from ..kernels.gpu_grid import MOST_QUEUED, GpuGridSearch, GridLevel
 from ..kernels.gpu_search import widened
+from ..kernels.grid_mail import Letters, inboxes_of
 from ..kernels.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ..kernels.grid_structures import ARRIVAL
 from ..kernels.grid_structures import LEVEL as LEVEL_RECORD
 from ..kernels.rank_launches import LEVELS as MOST_LEVELS
+from ..kernels.rank_rows import aligned
 from ..kernels.team import Team
 from ..partition.files import read_array_into
 from ..partition.layout import kept_subgraphs
@@ -61,8 +63,8 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
     queue = (4 + 2 * 8) * min(rows, MOST_QUEUED)
     state = own * (1 + 4) + 4 * numbers + bitmaps + queue + rows
     # What others say of a partition, where the host carries it: a bitmap, a list, what is wanted.
-    lines = len(known.in_columns) + len(known.in_rows)
-    inboxes = 3 * 4 * lines * (max(segment.vertices for segment in known.segments) // 32 + 32)
+    told = inboxes_of(Letters(numbering_of(store, ranks)), rank)
+    inboxes = 3 * sum(aligned(known.at[p].vertices) // 8 for _, p in told)
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
     loading = store.largest_shard
     least = offsets + columns + state + inboxes + records + loading + _SLACK
@@ -145,12 +147,12 @@ def collect(
         return RankResult(parts, None), []
     together = np.sum([message[0] for message in came], axis=0).reshape(counts.shape)
     no_delegates = Part(np.empty(0, np.int32), np.empty(0, np.uint32))
-    records = list(_records(levels, together, search.seconds(), size))
+    records = list(_records(levels, together, search.seconds(), search.rows.numbering))
     return RankResult(parts, no_delegates), records
 
 
 def _records(
-    levels: list[GridLevel], together: NDArray[np.int64], seconds: float, ranks: int
+    levels: list[GridLevel], together: NDArray[np.int64], seconds: float, grid: GridNumbering
 ) -> Iterator[SuperstepRecord]:
     """Times are rank 0's."""
     clocks = max(1, sum(sum(level.clocks) for level in levels))
@@ -158,6 +160,9 @@ def _records(
     for i, (found, examined, expand, fold) in enumerate(together.tolist()):
         if not (found or examined):
             return
+        pulled = levels[i].direction == "pull"
+        expands = 1 + (pulled and grid.columns > 1)
+        rounds = expands + ((grid.rows if pulled else grid.columns) > 1)
         yield SuperstepRecord(
             level=i + 1,
             direction={"all": levels[i].direction},
@@ -169,7 +174,7 @@ def _records(
             bytes_sent={
                 "expand": expand,
                 "fold": fold,
-                "control": ranks * (ranks - 1) * ARRIVAL.itemsize,
+                "control": rounds * grid.ranks * (grid.ranks - 1) * ARRIVAL.itemsize,
             },
             seconds=seconds * sum(levels[i].clocks) / clocks,
         )

@@ -18,6 +18,7 @@ from delegraph.kernels import (
     gpu_prepare,
     gpu_rank_check,
     gpu_search,
+    grid_mail,
     grid_structures,
     rank_launches,
     rank_rows,
@@ -188,7 +189,21 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)MEET": rank_launches.MEET,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
-    sources = {"wide_search.cu": wide, "narrow_search.cu": narrow, "rank_search.cu": ranks}
+    grids = {
+        "(u32)EXPAND_COLUMNS": grid_mail.EXPAND_COLUMNS,
+        "(u32)EXPAND_ROWS": grid_mail.EXPAND_ROWS,
+        "(u32)FOLD": grid_mail.FOLD,
+        "(u32)PULL": grid_mail.PULL,
+        **{f"(u32){kind.name}": kind for kind in grid_mail.Kind},
+        "(u32)KINDS": grid_structures.KINDS,
+        "PHASES": len(rank_structures.PHASES),
+    }
+    sources = {
+        "wide_search.cu": wide,
+        "narrow_search.cu": narrow,
+        "rank_search.cu": ranks,
+        "grid_search.cu": grids,
+    }
     for name, constants in sources.items():
         facts = "".join(
             f'static_assert({what} == {int(it)}, "");' for what, it in constants.items()

@@ -105,6 +105,30 @@ def test_ranks_and_nccl(two_devices, edge_list, tmp_path, shape, directed):
     test(edge_list, tmp_path, two_devices, shape, 6, directed)
 
 
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+def test_four_devices(two_devices, edge_list, tmp_path, layout):
+    test = test_gpu_ranks.test_four_devices
+    test(edge_list, tmp_path, two_devices, "hubs", layout, layout == "2d")
+
+
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+def test_records_that_fill_their_buffer(device, edge_list, tmp_path, monkeypatch, layout):
+    test = test_gpu_ranks.test_records_that_fill_their_buffer
+    test(edge_list, tmp_path, device, monkeypatch, layout)
+
+
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+def test_what_is_wrong_is_found(device, edge_list, tmp_path, layout):
+    test_gpu_ranks.test_what_is_wrong_is_found(edge_list, tmp_path, device, layout)
+
+
+def test_what_others_say_has_room(device, edge_list, tmp_path):
+    for i, grid in enumerate(test_gpu_ranks.GRIDS):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        test_gpu_ranks.test_what_others_say_has_room(edge_list, folder, device, grid)
+
+
 @pytest.mark.parametrize("layout", test_rank_build.LAYOUTS)
 @pytest.mark.parametrize("shape", ["self-loop", "random"])
 def test_a_build(device, edge_list, tmp_path, monkeypatch, shape, layout):

@@ -19,11 +19,13 @@ from test_rank_search import edges_of
 
 import delegraph
 from conftest import distances_of
-from delegraph.kernels import gpu_grid, reference
+from delegraph.kernels import gpu_grid, gpu_rank, reference
 from delegraph.kernels.device import Device
 from delegraph.kernels.gpu_grid import GpuGridSearch
 from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
 from delegraph.kernels.gpu_search import PUSH_COST
+from delegraph.kernels.graph import UNREACHED
+from delegraph.kernels.grid_mail import Letters, inboxes_of
 from delegraph.kernels.team import Team
 from delegraph.partition.grid import Grid
 from delegraph.partition.store import Store, open_store
@@ -208,6 +210,73 @@ def test_depth_limit_in_a_grid(edge_list, tmp_path, device, max_depth):
 def test_a_grid_in_host_memory(edge_list, tmp_path, device, directed):
     store = build(edge_list, tmp_path, "hubs", partitions=4, layout="2d", directed=directed)
     check(store, 4, [0, 9, 700], tmp_path / "out", [device], near=5000)
+
+
+@pytest.mark.parametrize("layout", ["delegate", "1d", "2d"])
+def test_records_that_fill_their_buffer(edge_list, tmp_path, device, monkeypatch, layout):
+    monkeypatch.setattr(gpu_rank, "LEVELS", 3)
+    monkeypatch.setattr(gpu_grid, "LEVELS", 3)
+    path = edge_list(range(20), range(1, 21))
+    delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, threshold=None)
+    steps = check(open_store(tmp_path / "graph.dg"), 2, [0, 3], tmp_path / "out", [device])
+    assert len(steps) == 17
+
+
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
+    """A distance too many, a parent that is none, a parent that is missing: each by its rule."""
+    store = build(edge_list, tmp_path, "hubs", partitions=4, layout=layout)
+    src, dst = edges_of(store)
+    wanted = reference.distances(src, dst, store.info.vertices, 5, True)
+    vertex = int(np.flatnonzero(wanted == 2)[-1])  # of low degree: normal, with a tree edge
+
+    def one(communicator) -> list:
+        rank = communicator.rank
+        with device_arrays(communicator, device) as ours:
+            search = rank_on_device.load(store, device, rank, 2, Team(1))
+            search.connect(ours.exchange, direct=False)
+            checker = rank_on_device.checker_of(search, ours)
+            number, found = search.rows.number(vertex), []
+            for wrong in (None, "distance", "parent", "no parent"):
+                search.run(search.rows.number(5))
+                with device.use():
+                    if number is not None and wrong == "distance":
+                        search.distance[number] += 2
+                    if number is not None and wrong == "parent":
+                        search.parent[number] = vertex
+                    if number is not None and wrong == "no parent":
+                        search.parent[number] = UNREACHED
+                counts = checker.check(5).count
+                found.append({rule for rule, count in counts.items() if count})
+            search.close()
+        return found
+
+    with communicators("threads", 2) as group, ThreadPoolExecutor(2) as pool:
+        told = [set.union(*both) for both in zip(*pool.map(one, group), strict=True)]
+    assert told[0] == set()
+    assert 3 in told[1]
+    assert told[2] == {5}
+    assert 1 in told[3]
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
+def test_what_others_say_has_room(edge_list, tmp_path, device, grid):
+    """As device_grid.room_for counts it."""
+    store = build(edge_list, tmp_path, "hubs", **grid)
+
+    def one(communicator) -> tuple[set, set]:
+        rank = communicator.rank
+        with device_arrays(communicator, device) as ours:
+            search = rank_on_device.load(store, device, rank, 3, Team(1))
+            assert isinstance(search, GpuGridSearch)
+            search.connect(ours.exchange, direct=False)
+            counted = inboxes_of(Letters(search.rows.numbering), rank)
+            search.close()
+            return counted, set(search._hosted._inboxes)
+
+    with communicators("threads", 3) as group, ThreadPoolExecutor(3) as pool:
+        for counted, made in pool.map(one, group):
+            assert counted == made
 
 
 def test_a_grid_with_an_order_of_its_own(edge_list, tmp_path, device):

@@ -81,7 +81,7 @@ struct GridControl {
   u32 status;
   u32 level;
   u32 own_found;
-  u32 phase;
+  u32 pending;  // the round whose mail the host carries
   u32 step;
   u32 stopped;
 };

@@ -14,8 +14,6 @@
 #include "passes.cuh"
 #include "push.cuh"
 
-#define STOP_LOOKS 64  // at the others between two at `stop`
-#define LISTED 16      // entries looked at, for each word of a bitmap, with which finds are listed
 
 // Where a rank stands: every block keeps the same, in shared memory.
 struct Standing {
@@ -33,7 +31,7 @@ struct Standing {
   u32 level;
   u32 own_found;
   u32 status;
-  u32 phase;
+  u32 pending;
   u32 step;
 
   __device__ void load(const GridControl &control) {
@@ -49,7 +47,7 @@ struct Standing {
     found = __ldcg(&control.found);
     level = __ldcg(&control.level);
     own_found = __ldcg(&control.own_found);
-    phase = __ldcg(&control.phase);
+    pending = __ldcg(&control.pending);
     step = __ldcg(&control.step);
     status = RUNNING;
     laps.begin();
@@ -67,7 +65,7 @@ struct Standing {
     control.fold_bytes = fold_bytes;
     control.level = level;
     control.own_found = own_found;
-    control.phase = phase;
+    control.pending = pending;
     control.step = step;
     control.status = status;
   }
@@ -130,14 +128,14 @@ struct Fertile {
 // Bytes of the mail of a round. Called by block 0, for each of its threads a part.
 template <class Offset, class Distance>
 __device__ u64 bytes_written(const GridRank<Offset, Distance> &rank, const Standing &here,
-                             u32 kind) {
+                             Round round) {
   u64 bytes = 0;
-  const bool expanding = kind != FOLD;
+  const bool expanding = round != FOLD;
   const u32 begin = expanding ? 0 : rank.own_segments;
   const u32 end = expanding ? rank.own_segments : rank.segment_count;
   for (u32 s = begin + threadIdx.x; s < end; s += blockDim.x) {
     const Segment &part = rank.segments[s];
-    const bool columns = expanding ? kind == EXPAND_COLUMNS : here.step == PULL;
+    const bool columns = expanding ? round == EXPAND_COLUMNS : here.step == PULL;
     const u32 count = __ldcg(rank.sent + (here.round & 1) * rank.segment_count + s);
     bytes += 4ull * min(count, part.words) * (columns ? part.in_columns : part.in_rows);
   }
@@ -147,7 +145,7 @@ __device__ u64 bytes_written(const GridRank<Offset, Distance> &rank, const Stand
 // Tell the others that the mail of this round is written, and wait for theirs. Called by block 0.
 template <class Offset, class Distance>
 __device__ __noinline__ void meet(const GridRank<Offset, Distance> &rank, Standing &here,
-                                  u32 kind) {
+                                  Round round) {
   __shared__ u64 sums[3], bytes;
   __shared__ u32 stopped;
   const u32 parity = here.round & 1;
@@ -159,7 +157,7 @@ __device__ __noinline__ void meet(const GridRank<Offset, Distance> &rank, Standi
     bytes = stopped = 0;
   }
   __syncthreads();
-  const u64 some = kind == NO_ROUND ? 0 : bytes_written(rank, here, kind);
+  const u64 some = round == NO_ROUND ? 0 : bytes_written(rank, here, round);
   __syncthreads();
   if (some) atomicAdd(&bytes, some);
   for (u32 peer = threadIdx.x; peer < rank.ranks; peer += blockDim.x) {
@@ -189,8 +187,8 @@ __device__ __noinline__ void meet(const GridRank<Offset, Distance> &rank, Standi
   if (threadIdx.x) return;
   control->stopped = stopped;
   control->queued[0] = 0;
-  (kind == FOLD ? here.fold_bytes : here.expand_bytes) += bytes;
-  if (kind != EXPAND_COLUMNS) return;
+  (round == FOLD ? here.fold_bytes : here.expand_bytes) += bytes;
+  if (round != EXPAND_COLUMNS) return;
   control->found = sums[0];
   control->push_work = sums[1];
   control->pull_work = sums[2];
@@ -278,8 +276,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
 
   // All that waits for other ranks is between two barriers: block 0 meets them.
-  auto meeting = [&](u32 kind) {
-    if (blockIdx.x == 0) meet(rank, here, kind);
+  auto meeting = [&](Round round) {
+    if (blockIdx.x == 0) meet(rank, here, round);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.met(*control);
@@ -288,7 +286,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
   };
   // Whether the host has to carry mail that is written; it has been here then.
-  auto leave = [&](u32 phase) {
+  auto leave = [&](Round round) {
     if (!rank.hosted) {
       grid_barrier(&control->arrived);
       if (block_leader) here.laps.end(WRITE);
@@ -296,14 +294,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     __syncthreads();  // all have read the status
     if (block_leader) {
-      here.phase = phase;
+      here.pending = round;
       here.status = EXCHANGE;
     }
     __syncthreads();
     return true;
   };
 
-  u32 entry = rank.stage == RECEIVE ? here.phase : NO_ROUND;
+  u32 entry = rank.stage == RECEIVE ? here.pending : NO_ROUND;
   for (;;) {
     if (entry == NO_ROUND) {
       if (block_leader && here.level == last_level) here.status = WIDEN;

@@ -2,7 +2,9 @@
 // Bernaschi, Mastrostefano: Parallel Distributed BFS on the Kepler Architecture).
 #include "sharing.cuh"
 
-#define AT_ONCE 4  // vertices of a lane
+#define AT_ONCE 4      // vertices of a lane
+#define LISTED 16      // entries that may be looked at, for each word of a bitmap, to list finds
+#define STOP_LOOKS 64  // at the others between two at `stop`
 
 // Memory that another device may have written, or has.
 template <class T>

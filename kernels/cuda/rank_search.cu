@@ -17,10 +17,8 @@
 #include "push.cuh"
 #include "rank_passes.cuh"
 
-#define STOP_LOOKS 64  // at the others between two at `stop`
 #define FEW_EDGES 65536  // that a push follows and queues what it finds
 #define LITTLE 2  // entries that a pull may look at, for each that a queue takes, to queue its finds
-#define LISTED 16  // entries that may be looked at, for each word of the delegates' bitmap, to list finds
 
 enum Going : u32 { GO, AGAIN, LAST, STOP };
 

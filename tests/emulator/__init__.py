@@ -26,7 +26,7 @@ import numpy as np
 
 from . import nccl
 
-DEVICES = 2
+DEVICES = 4
 SITE = Path(__file__).with_name("site")
 """For other processes' PYTHONPATH: CuPy and Dask-CUDA, emulated."""
 FULL = "DELEGRAPH_EMULATED_FULL"
