@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from test_rank_search import edges_of, search_by_threads
 
 import delegraph as package
-from conftest import random_edges
+from conftest import distances_of, random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.block_rows import row_of
 from delegraph.kernels.mark_pages import mark_pages, mark_pages_of
@@ -23,6 +25,7 @@ from delegraph.kernels.visit import pull_away, pull_rows, push_away, push_rows, 
 from delegraph.partition import files
 from delegraph.partition.edge_stream import EdgeStream
 from delegraph.partition.grid import Grid
+from delegraph.partition.memory import parse_bytes
 from delegraph.partition.store import Store, open_store, targets_file
 from delegraph.pipeline.communicator import Failure, RankError, SingleCommunicator, ThreadGroup
 from delegraph.pipeline.direction import choose
@@ -252,3 +255,37 @@ def test_projected_bytes_hold_what_is_loaded(tmp_path, layout, threads):
     search_rank(graph, 0, SingleCommunicator(), Team(2 * threads))
     arrays = {id(array): array.nbytes for array in arrays_of(graph)}
     assert sum(arrays.values()) <= rank_stream_bytes(store, 0, 1, threads)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """A store whose edges are far larger than the buffers that they are read into."""
+    rng = np.random.default_rng(1)
+    ends = (rng.random((2, 8_000_000)) ** 2 * 30_000).astype(np.int64)
+    return built(tmp_path_factory.mktemp("large"), *ends, partitions=2).path
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
+    """The least limit that a refusal names is that of edges on disk; plan and bfs keep to it."""
+    on = ("--workers", workers, "--threads", 2, "--memory-limit")
+    args = ("bfs", large, "--source", 5, "-o")
+    ran = delegraph(*args, tmp_path / "out", *on, "1MB")
+    assert ran.code == 2
+    assert f"each of {workers} ranks holds up to" in ran.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
+    assert least, ran.err
+    some = parse_bytes(least[1]) + 15 * 10**6  # what workers hold varies
+    for name, limit in (("streamed", some), ("held", 10 * some)):
+        planned = ok("plan", large, *on, limit, "--json").json
+        assert planned["in_memory"] == (name == "held")
+        ok(*args, tmp_path / name, *on, limit)
+        record = json.loads((tmp_path / f"{name}.run.json").read_text())
+        assert record["ranks"] == workers
+        read = sum(step["bytes_read"] for step in record["supersteps"])
+        assert (read > 0) == (name == "streamed")
+        method = record["search"]["method"]
+        assert method == ("push-pull, streamed" if name == "streamed" else "push-pull")
+    assert distances_of(tmp_path / "streamed") == distances_of(tmp_path / "held")

@@ -138,5 +138,6 @@ def test_projection_against_measurement(name, tmp_path):
         command = [sys.executable, "-c", code, what, tmp_path, small.path, store.path]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         ratios[what] = int(done.stdout) / wanted
-    assert all(0.5 <= ratio <= 1.1 for ratio in ratios.values()), ratios
+    least = {"ranked": 0.3}  # alone it keeps nothing that is to be sent
+    assert all(least.get(what, 0.5) <= ratio <= 1.1 for what, ratio in ratios.items()), ratios
     print(ratios, projected)
