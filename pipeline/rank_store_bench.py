@@ -266,8 +266,8 @@ def bench_store_on_workers(
     """Search a store from the same sources by several numbers of ranks, one after the other.
 
     runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
-    for more ranks than partitions, LimitError where a share does not fit, DelegraphError if a
-    result breaks a rule.
+    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
+    from disk), DelegraphError if a result breaks a rule.
     """
     store = open_store(path)
     info, team = store.info, Team(threads)
