@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +20,10 @@ import delegraph as package
 from conftest import distances_of, random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.block_rows import row_of
-from delegraph.kernels.mark_pages import mark_pages, mark_pages_of
+from delegraph.kernels.mark_pages import mark_pages_of
 from delegraph.kernels.numbering import by_rule
 from delegraph.kernels.team import Team
-from delegraph.kernels.visit import pull_away, pull_rows, push_away, push_rows, rows_with_edges
+from delegraph.kernels.visit import pull_away, pull_rows, push_away, push_rows
 from delegraph.partition import files
 from delegraph.partition.edge_stream import EdgeStream
 from delegraph.partition.grid import Grid
@@ -37,7 +39,6 @@ from delegraph.pipeline.rank_search import (
     load_rank,
     rank_stream_bytes,
     search_rank,
-    warm_up,
 )
 from delegraph.pipeline.rank_superstep import Choose
 from test_search import violations_of
@@ -147,6 +148,17 @@ def test_edges_that_a_push_examines_and_bytes_that_it_reads(tmp_path, layout):
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", ["2d", "1d"])
+def test_late_pulls_skip_what_is_visited(tmp_path, layout):
+    store = built(tmp_path, *random_edges(7, 2000, 20_000), **LAYOUTS[layout])
+    place = store, 0, 3, tmp_path / "out"
+    steps = search_by_threads(*place, choose=CHOICES["pull"], on_disk=True)[2][0].supersteps
+    skipped = [step["blocks_skipped"] for step in steps]
+    assert skipped == sorted(skipped)
+    assert skipped[-1] > skipped[0]
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_marked_pages_are_those_of_the_rows(tmp_path):
     store = built(tmp_path, *random_edges(2, 300, 3000), partitions=2, layout="1d")
     offsets = store.offsets(0, "nn", Team(1))
@@ -217,17 +229,35 @@ def test_wide_offsets():
     assert (away[:2].tolist(), parents[:2].tolist()) == ([0, 1], [1, 4])
 
 
+COMPILED = """
+import sys
+import numpy as np
+from delegraph.kernels import block_rows, mark_pages, visit
+from delegraph.kernels.team import Team
+from delegraph.partition.store import open_store
+from delegraph.pipeline.communicator import SingleCommunicator
+from delegraph.pipeline.rank_search import load_rank, search_rank, warm_up
+
+def variants():
+    places = vars(visit) | vars(mark_pages) | vars(block_rows)
+    return {name: len(k.signatures) for name, k in places.items() if hasattr(k, "signatures")}
+
+warm_up([np.uint32])
+before = variants()
+for on_disk in (False, True):
+    graph = load_rank(open_store(sys.argv[1]), 0, 1, Team(1), on_disk=on_disk)
+    for way in ("push", "pull"):
+        search_rank(graph, 0, SingleCommunicator(), Team(1), choose=lambda *_: way)
+        graph.clear()
+assert variants() == before, (variants(), before)
+"""
+
+
 @pytest.mark.parametrize("layout", ["auto", "2d"])
 def test_compiling_beforehand_compiles_all(tmp_path, layout):
+    """In a process that has compiled nothing else."""
     store = built(tmp_path, *random_edges(3, 300, 2000), **LAYOUTS[layout], directed=True)
-    warm_up([np.uint32])
-    kernels = push_rows, pull_rows, push_away, pull_away, rows_with_edges, row_of
-    kernels += mark_pages, mark_pages_of
-    compiled = [len(kernel.signatures) for kernel in kernels]
-    for on_disk in (False, True):
-        for rule in CHOICES.values():
-            search_by_threads(store, 0, 2, tmp_path / "out", choose=rule, on_disk=on_disk)
-    assert compiled == [len(kernel.signatures) for kernel in kernels]
+    subprocess.run([sys.executable, "-c", COMPILED, store.path], check=True)
 
 
 def arrays_of(graph: AnyRankGraph) -> Sequence[np.ndarray]:
