@@ -84,7 +84,8 @@ def bench(
     delegraph bench kronecker:29 --workers 4 --scaling weak
 
     With workers each of them holds a share of the graph: of a store of at least as many partitions,
-    as bfs does (--device, --memory-limit), or of a graph that they make, with a GPU each.
+    as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
+    a GPU each.
     """
     from ..partition.errors import InputError
     from ..pipeline.api import bench, bench_across

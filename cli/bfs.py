@@ -71,8 +71,9 @@ def bfs(
     was cut off goes on from its last checkpoint when the same command runs again.
 
     --workers 4 searches a store of at least 4 partitions on as many local processes, each
-    holding its share, and each with a GPU where there are as many; --scheduler or --scheduler-file
-    on a cluster that is there. If a worker is lost, the search is done again on those left.
+    holding its share (or streaming it, where it does not fit), and each with a GPU where there are
+    as many; --scheduler or --scheduler-file on a cluster that is there. If a worker is lost, the
+    search is done again on those left.
 
     A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
     room for are read from host memory; a graph that fits neither is searched on the CPU.

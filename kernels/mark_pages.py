@@ -45,3 +45,21 @@ def mark_pages(offsets, first_row, last_row, rows, wanted, flip, page_starts, ac
                     row = max(row, row_of(offsets, page_starts[last]) - 1)
         row += 1
     return count, edges
+
+
+@njit(nogil=True, cache=True)
+def mark_pages_of(offsets, queue, page_starts, active):
+    """Mark the pages of the rows in ``queue``: uint32, rising. The rest as mark_pages has it."""
+    page = 0
+    for i in range(queue.shape[0]):
+        row = np.int64(queue[i])
+        start = np.int64(offsets[row])
+        stop = np.int64(offsets[row + 1])
+        if start == stop:
+            continue
+        if page_starts[page + 1] <= start:
+            page = np.searchsorted(page_starts, start, side="right") - 1
+        last = page
+        while page_starts[last] < stop:
+            active[last] = 1
+            last += 1

@@ -6,6 +6,12 @@ sent to it. So it is in a grid of partitions, to one of the same grid row or col
 local ids of the subgraph's rows and targets; parents are global ids.
 
 All run on several threads at once. A vertex belongs to the thread that sets its bit in ``found``.
+
+Of a subgraph whose edges pass by in runs, some are at hand: ``begin <= e < end``, edge e at
+``targets[e - begin]``. ``offsets`` is the whole subgraph's; its first and last row there may be
+cut, and their other edges be at hand on other threads. Rows come that have edges there, or none at
+all. Places in ``targets`` are unsigned: Numba would test others for being negative, which took a
+tenth of a push.
 """
 
 import numpy as np
@@ -17,7 +23,7 @@ from .push import claim
 
 
 @njit(nogil=True, cache=True)
-def push_rows(offsets, targets, queue, rows, visited, found, parent):
+def push_rows(offsets, targets, begin, end, queue, rows, visited, found, parent):
     """Follow the edges of the rows in ``queue``.
 
     queue: uint32, rows of the frontier. rows: Numbering. visited, found: bitmaps, by target, as is
@@ -27,11 +33,11 @@ def push_rows(offsets, targets, queue, rows, visited, found, parent):
     examined = 0
     for i in range(queue.shape[0]):
         u = queue[i]
-        first = np.int64(offsets[u])
-        last = np.int64(offsets[np.int64(u) + 1])
+        first = max(np.int64(offsets[u]), begin) - begin
+        last = min(np.int64(offsets[np.int64(u) + 1]), end) - begin
         examined += last - first
         for e in range(first, last):
-            v = targets[e]
+            v = targets[np.uintp(e)]
             if not contains(visited, v) and claim(found, v):
                 parent[v] = to_global(rows, u)
                 new += 1
@@ -39,7 +45,9 @@ def push_rows(offsets, targets, queue, rows, visited, found, parent):
 
 
 @njit(nogil=True, cache=True)
-def pull_rows(offsets, targets, first, last, numbering, reached, visited, found, parent):
+def pull_rows(
+    offsets, targets, begin, end, first, last, numbering, reached, visited, found, parent
+):
     """Let the unvisited ones of the rows ``first <= v < last`` look for a parent.
 
     The rows are incoming edges: their targets are the candidates, numbered by ``numbering``.
@@ -52,9 +60,11 @@ def pull_rows(offsets, targets, first, last, numbering, reached, visited, found,
         v = np.uint32(row)
         if contains(visited, v) or contains(found, v):
             continue
-        for e in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
+        start = max(np.int64(offsets[row]), begin) - begin
+        stop = min(np.int64(offsets[row + 1]), end) - begin
+        for e in range(start, stop):
             examined += 1
-            u = targets[e]
+            u = targets[np.uintp(e)]
             if contains(reached, u):
                 if claim(found, v):
                     parent[v] = to_global(numbering, u)
@@ -64,21 +74,21 @@ def pull_rows(offsets, targets, first, last, numbering, reached, visited, found,
 
 
 @njit(nogil=True, cache=True)
-def push_away(offsets, targets, queue, rows, sent, away, parents):
+def push_away(offsets, targets, begin, end, queue, rows, sent, away, parents):
     """Follow edges whose targets others own, each target once in a search.
 
     sent: bitmap over all targets. away, parents: uint32, receive the targets and their parents;
-    they hold as many as the rows of ``queue`` have edges. Returns (found, examined).
+    they hold as many as the rows of ``queue`` have edges at hand. Returns (found, examined).
     """
     new = 0
     examined = 0
     for i in range(queue.shape[0]):
         u = queue[i]
-        first = np.int64(offsets[u])
-        last = np.int64(offsets[np.int64(u) + 1])
+        first = max(np.int64(offsets[u]), begin) - begin
+        last = min(np.int64(offsets[np.int64(u) + 1]), end) - begin
         examined += last - first
         for e in range(first, last):
-            v = targets[e]
+            v = targets[np.uintp(e)]
             if claim(sent, v):
                 away[new] = v
                 parents[new] = to_global(rows, u)
@@ -87,11 +97,12 @@ def push_away(offsets, targets, queue, rows, sent, away, parents):
 
 
 @njit(nogil=True, cache=True)
-def pull_away(offsets, targets, first, last, numbering, reached, sent, away, parents):
+def pull_away(offsets, targets, begin, end, first, last, numbering, reached, sent, away, parents):
     """As pull_rows, of rows that others own: those in ``sent`` are left out.
 
     reached: bitmap; of the frontier is enough, as a vertex with a neighbour of an earlier level is
-    visited. away, parents: as push_away's; they hold as many as there are rows.
+    visited. away, parents: as push_away's; they hold as
+    many as there are rows with edges at hand.
     """
     new = 0
     examined = 0
@@ -99,9 +110,11 @@ def pull_away(offsets, targets, first, last, numbering, reached, sent, away, par
         v = np.uint32(row)
         if contains(sent, v):
             continue
-        for e in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
+        start = max(np.int64(offsets[row]), begin) - begin
+        stop = min(np.int64(offsets[row + 1]), end) - begin
+        for e in range(start, stop):
             examined += 1
-            u = targets[e]
+            u = targets[np.uintp(e)]
             if contains(reached, u):
                 if claim(sent, v):
                     away[new] = v

@@ -20,16 +20,10 @@ from ..kernels.visit import add_all, admit, pull_rows, push_rows
 from .communicator import Communicator, Message
 from .direction import Direction
 from .packing import as_list, packed, unpacked
+from .rank_edges import Looked, total
 from .rank_graph import Flow, RankGraph, Vertices
 from .rank_superstep import Choose, Superstep
-from .remote_vertices import (
-    ROWS_A_TURN,
-    Away,
-    RemoteVertices,
-    by_partition,
-    pieces,
-    push_remote,
-)
+from .remote_vertices import Away, RemoteVertices, by_partition, push_remote
 
 
 @dataclass
@@ -45,7 +39,8 @@ class DelegateSupersteps:
 
     def superstep(self, level: int) -> Superstep:
         graph, size = self.graph, self.communicator.size
-        found = examined = 0
+        found = 0
+        looks: list[Looked] = []
         directions: dict[str, Direction] = dict.fromkeys(SUBGRAPHS, "push")
         for part in graph.parts:
             for flow in part.flows:
@@ -57,7 +52,7 @@ class DelegateSupersteps:
                 else:
                     directions[flow.name], new, looked = self._visit(flow, flow.targets)
                 found += new
-                examined += looked
+                looks.append(looked)
         delegates = as_list(graph.delegates.found)
         messages = [self._message(rank, found, delegates) for rank in range(size)]
         sent = {"delegates": 0, "normals": 0, "control": 0}
@@ -78,37 +73,34 @@ class DelegateSupersteps:
         entered = sum(len(part.normals.frontier) for part in graph.parts)
         if graph.rank == 0:  # all ranks have them; they count once
             entered += len(graph.delegates.frontier)
-        return Superstep(entered, examined, directions, sent, more=anything > 0)
+        return Superstep(entered, total(looks), directions, sent, more=anything > 0)
 
-    def _visit(self, flow: Flow, targets: Vertices) -> tuple[Direction, int, int]:
-        """Direction, vertices found here, edges examined."""
-        forward, leaving = flow.forward, flow.leaving
+    def _visit(self, flow: Flow, targets: Vertices) -> tuple[Direction, int, Looked]:
+        """Direction, vertices found here, what was looked at."""
+        leaving, numbering = flow.leaving, flow.rows.numbering
         if not leaving:
-            return "push", 0, 0
+            return "push", 0, Looked()
+        state = targets.visited, targets.found, targets.parent
         direction = self.choose(leaving, *flow.pullable)
         if direction == "pull":
             assert flow.backward is not None
-            rows = flow.backward
-            done = self.team.map(
-                lambda first: pull_rows(
-                    *(rows.offsets, rows.targets, first, min(first + ROWS_A_TURN, targets.count)),
-                    *(flow.rows.numbering, flow.rows.visited),
-                    *(targets.visited, targets.found, targets.parent),
-                ),
-                range(0, targets.count, ROWS_A_TURN),
+            reached = flow.rows.visited
+            visits = flow.backward.pull(
+                self.team,
+                lambda piece, *rows: pull_rows(*piece, *rows, numbering, reached, *state),
+                *(targets.visited, targets.found),
             )
         else:
-            done = self.team.map(
-                lambda queue: push_rows(
-                    *(forward.offsets, forward.targets, queue, flow.rows.numbering),
-                    *(targets.visited, targets.found, targets.parent),
-                ),
-                list(pieces(flow.rows.frontier)),
+            visits = flow.forward.push(
+                self.team,
+                flow.rows.frontier,
+                lambda piece, queue: push_rows(*piece, queue, numbering, *state),
             )
-        return direction, sum(new for new, _ in done), sum(looked for _, looked in done)
+        new = sum(new for new, _ in visits.results)
+        return direction, new, visits.looked(edges for _, edges in visits.results)
 
-    def _push_away(self, flow: Flow) -> tuple[int, int]:
-        """Vertices found along nn, edges examined."""
+    def _push_away(self, flow: Flow) -> tuple[int, Looked]:
+        """Vertices found along nn, what was looked at."""
         rows = flow.rows
         away, parents, looked = push_remote(
             self.team, flow.forward, rows.frontier, rows.numbering, self.graph.sent

@@ -6,7 +6,6 @@ in it keeps what it knows of all their vertices, once, however many partitions i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 
 from ..kernels import bitmap
 from ..kernels.numbering import by_rule
-from ..kernels.team import Team
 from ..kernels.visit import add_all, rows_with_edges
 from ..partition.grid import Grid
 from ..partition.layout import kept_subgraphs, local_rows
 from ..partition.store import Store
 from .direction import Pullable
-from .rank_graph import Rows, Vertices, pullable, share_bytes
+from .rank_edges import AnyRows, Loader
+from .rank_graph import Vertices, pullable, share_bytes
 from .streamed_graph import reverse_of
 
 
@@ -52,8 +51,8 @@ class Block:
 
     number: int
     normals: Vertices
-    forward: Rows
-    backward: Rows
+    forward: AnyRows
+    backward: AnyRows
     whole: Pullable
     pullable: Pullable = field(init=False)
 
@@ -76,16 +75,9 @@ class GridGraph:
     delegates: Vertices
 
     @classmethod
-    def load(
-        cls,
-        store: Store,
-        rank: int,
-        ranks: int,
-        team: Team,
-        check: Callable[[], None] = lambda: None,
-    ) -> GridGraph:
-        """Reads and verifies the partitions of a rank. check: called before each subgraph."""
-        info, grid = store.info, store.info.grid
+    def load(cls, loader: Loader, rank: int, ranks: int) -> GridGraph:
+        info = loader.store.info
+        grid = info.grid
         assert grid is not None
         n = info.vertices
         parts = range(rank, info.partitions, ranks)
@@ -93,10 +85,7 @@ class GridGraph:
         columns = {j: Line.of(local_rows(n, grid.columns, j)) for j in map(grid.column, parts)}
         blocks = []
         for p in parts:
-            subgraphs = {}
-            for name in kept_subgraphs(grid, info.directed):
-                check()
-                subgraphs[name] = Rows(*store.subgraph(p, name, team))
+            subgraphs = {name: loader.rows(p, name) for name in kept_subgraphs(grid, info.directed)}
             backward = subgraphs[reverse_of("nn", info.directed)]
             blocks.append(
                 Block(

@@ -35,6 +35,7 @@ from ..partition.layout import local_rows
 from .communicator import Communicator, Message
 from .grid_graph import Block, GridGraph
 from .packing import packed, unpacked
+from .rank_edges import Looked, total
 from .rank_superstep import Choose, Superstep
 from .remote_vertices import Away, RemoteVertices, by_partition, joined, pull_remote, push_remote
 
@@ -55,15 +56,15 @@ class GridSupersteps:
         sent = {"expand": 0, "fold": 0, "control": 0}
         frontier, *work = self._expand_along_columns(sent)
         if not frontier:
-            return Superstep(0, 0, {}, sent, more=False)
+            return Superstep(0, Looked(), {}, sent, more=False)
         direction = self.choose(*work)
         if direction == "pull":
             self._expand_along_rows(sent)
-        examined = 0
+        looks = []
         for block in graph.blocks:
             self.communicator.check()
             away, looked = self._push(block) if direction == "push" else self._pull(block)
-            examined += looked
+            looks.append(looked)
             for some in away:
                 self.remote.add(some)
         if (graph.grid.columns if direction == "push" else graph.grid.rows) > 1:
@@ -74,7 +75,7 @@ class GridSupersteps:
             block.normals.advance(level)
             graph.enter(block)
         entered = sum(len(block.normals.frontier) for block in graph.blocks)
-        return Superstep(entered, examined, {"all": direction}, sent, more=True)
+        return Superstep(entered, total(looks), {"all": direction}, sent, more=True)
 
     def _expand_along_columns(self, sent: dict[str, int]) -> NDArray[np.int64]:
         """Sums over all ranks: vertices of the frontier, and what ``choose`` wants to know."""
@@ -119,8 +120,8 @@ class GridSupersteps:
                 enter(partition, unpacked(part, count, of))
         return sums
 
-    def _push(self, block: Block) -> tuple[list[Away], int]:
-        """What was found from the vertices of a block's column; edges examined."""
+    def _push(self, block: Block) -> tuple[list[Away], Looked]:
+        """What was found from the vertices of a block's column, what was looked at."""
         graph, grid = self.graph, self.graph.grid
         column, i = grid.column(block.number), grid.row(block.number)
         queue = joined(graph.columns[column].frontier)
@@ -132,8 +133,8 @@ class GridSupersteps:
             for j, *some in by_partition(away, parents, grid.columns)
         ], looked
 
-    def _pull(self, block: Block) -> tuple[list[Away], int]:
-        """What was found of the vertices of a block's column; edges examined."""
+    def _pull(self, block: Block) -> tuple[list[Away], Looked]:
+        """What was found of the vertices of a block's column, what was looked at."""
         graph, grid = self.graph, self.graph.grid
         row, j = grid.row(block.number), grid.column(block.number)
         line = graph.rows[row]

@@ -27,7 +27,7 @@ from .devices import has_device_each
 from .execute import Progress
 from .generate import Recipe
 from .nccl import device_arrays
-from .rank_jobs import RankJob
+from .rank_jobs import RankJob, Way
 from .rank_on_device import DeviceSearchOfRank
 from .rank_prepare import Prepared, prepare
 from .rank_searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell
@@ -86,10 +86,10 @@ class BenchJob:
     def again(self) -> BenchJob:
         return self
 
-    def get_ready(self, rank: int, size: int) -> int:
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         gpu_prepare.warm_up(device, self.recipe.candidates, False)
-        return 0  # what is generated stands on the devices
+        return [Way(0, self)]  # what is generated stands on the devices
 
     def run(
         self, communicator: Communicator, team: Team
@@ -288,5 +288,6 @@ def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Re
     return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
 
 
-def _enough(ranks: int, baseline: int, need: int) -> None:
+def _enough(ranks: int, baseline: int, needs: Sequence[int]) -> int:
     """Of the hosts nothing is asked."""
+    return 0

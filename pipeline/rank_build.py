@@ -52,6 +52,7 @@ from .device_build import (
 )
 from .nccl import device_arrays
 from .prepare import BuildOptions, Preparation
+from .rank_jobs import Way
 from .rank_prepare import combine, exchange_keys, total
 from .ranks import Done, lease, run_on_workers, stop, workers_of
 from .write_store import finish_store, make_folders
@@ -106,7 +107,7 @@ class BuildJob:
     def again(self) -> BuildJob:
         return self  # a file that is written again gets the same bytes
 
-    def get_ready(self, rank: int, size: int) -> int:
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         device = open_device(0, self.device_limit)
         domain, directed = self.source.domain, self.options.directed
         both = 2 if directed else 1
@@ -114,7 +115,7 @@ class BuildJob:
         copies = grid.rows if grid else 2  # and those of delegates
         self._check_room(device, size, self._share(rank, size)[1], both * domain * copies // size)
         gpu_prepare.warm_up(device, self.rows, directed)
-        return self.host_bytes
+        return [Way(self.host_bytes, self)]
 
     def run(self, communicator: Communicator, team: Team) -> Share:
         device = open_device(0, self.device_limit)
@@ -340,8 +341,14 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
     finish_store(run, counted, entries_of(layout, first.entries), records)
 
 
-def _check_room(run: Preparation, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
-    """Raises DeviceMemoryError, with the least limit that would do, if a rank does not fit."""
+def _check_room(
+    run: Preparation, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
+) -> int:
+    """The one way that there is.
+
+    Raises DeviceMemoryError, with the least limit that would do, if a rank does not fit.
+    """
+    (need,) = needs
     limit = run.plan.budget.limit
     each = baseline + need + GROWTH_BYTES
     least = tree_bytes() + ranks * (need + GROWTH_BYTES) if cluster.local else each
@@ -352,3 +359,4 @@ def _check_room(run: Preparation, cluster: Cluster, ranks: int, baseline: int, n
             f"each, which hold up to {format_bytes(need)} beside Python and libraries: "
             f"--memory-limit {wanted} would do"
         )
+    return 0

@@ -20,6 +20,7 @@ from ..partition.layout import kept_subgraphs, numberings
 from ..partition.store import EDGE_BLOCK, Store, expand_rows, stem_of
 from .communicator import Communicator, Message
 from .grid_graph import GridGraph
+from .rank_edges import Rows
 from .rank_graph import RankGraph
 from .rank_result import Part, RankResult, put_together
 
@@ -92,7 +93,7 @@ class RankCheck:
 
 
 def edges_of(graph: RankGraph | GridGraph) -> Edges:
-    """All that a rank holds, in global ids."""
+    """All that a rank holds in memory, in global ids."""
     if isinstance(graph, GridGraph):
         table, grid = by_table(np.empty(0, np.uint32)), graph.grid
         places = [(block.number, "nn", block.forward) for block in graph.blocks]
@@ -103,6 +104,7 @@ def edges_of(graph: RankGraph | GridGraph) -> Edges:
         ]
     for partition, name, rows in places:
         sources, targets = numberings(partition, name, graph.partitions, grid, table)
+        assert isinstance(rows, Rows)
         for some, ends in expand_rows(*rows):
             yield all_to_global(sources, some), all_to_global(targets, ends)
 

@@ -7,9 +7,8 @@ however many partitions the rank holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +16,12 @@ from numpy.typing import NDArray
 from ..kernels import bitmap
 from ..kernels.graph import UNREACHED
 from ..kernels.numbering import Numbering, by_rule, by_table
-from ..kernels.team import Team
 from ..kernels.visit import rows_with_edges
 from ..partition.layout import kept_subgraphs, local_rows
 from ..partition.store import Store, stem_of
 from .direction import Pullable
+from .rank_edges import AnyRows, Loader
 from .streamed_graph import reverse_of
-
-
-class Rows(NamedTuple):
-    """Compressed sparse rows."""
-
-    offsets: NDArray[np.unsignedinteger]
-    targets: NDArray[np.uint32]
 
 
 class Vertices:
@@ -81,8 +73,8 @@ class Flow:
     """
 
     name: str
-    forward: Rows
-    backward: Rows | None
+    forward: AnyRows
+    backward: AnyRows | None
     rows: Vertices
     targets: Vertices | None
     whole: Pullable
@@ -126,17 +118,10 @@ class RankGraph:
     sent: NDArray[np.uint64]
 
     @classmethod
-    def load(
-        cls,
-        store: Store,
-        rank: int,
-        ranks: int,
-        team: Team,
-        check: Callable[[], None] = lambda: None,
-    ) -> RankGraph:
-        """Reads and verifies the partitions of a rank. check: called before each subgraph."""
+    def load(cls, loader: Loader, rank: int, ranks: int) -> RankGraph:
+        store = loader.store
         info = store.info
-        table = store.delegates(team)
+        table = store.delegates(loader.team)
         delegates = Vertices(len(table), by_table(table))
         parts = []
         for p in range(rank, info.partitions, ranks):
@@ -144,10 +129,7 @@ class RankGraph:
                 local_rows(info.vertices, info.partitions, p), by_rule(info.partitions, p)
             )
             names = kept_subgraphs(None, info.directed)
-            rows = {}
-            for name in names:
-                check()
-                rows[name] = Rows(*store.subgraph(p, name, team))
+            rows = {name: loader.rows(p, name) for name in names}
             kinds = {"n": normals, "d": delegates}
             flows = []
             for name in kept_subgraphs(None, directed=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..kernels.backend import get_backend
 from ..kernels.device import Device, open_device
@@ -17,10 +17,19 @@ from .communicator import Communicator, barrier
 from .metrics import SuperstepRecord
 from .nccl import device_arrays
 from .rank_result import result_of, save, save_whole
-from .rank_search import load_rank, rank_bytes, search_rank, warm_up
-from .search_memory import graph_bytes
-from .streamed_graph import subgraphs_of
+from .rank_search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
+from .search_memory import graph_bytes, stream_bytes
+from .stream_search import stream_search, stream_team
+from .stream_search import warm_up as warm_up_stream
+from .streamed_graph import StreamedGraph, subgraphs_of
 from .superstep import search as search_graph
+
+
+class Way(NamedTuple):
+    """How a rank can do a job. need: bytes that it takes on its host. job: that does it so."""
+
+    need: int
+    job: Any
 
 
 class RankJob(Protocol):
@@ -51,10 +60,10 @@ class RankJob(Protocol):
         """The same job, for an attempt that nothing of an earlier one disturbs."""
         ...
 
-    def get_ready(self, rank: int, size: int) -> int:
-        """Bytes that the rank takes on its host; compiles what others should not wait for.
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        """How the rank can do it, the best first; compiles what others should not wait for.
 
-        DeviceMemoryError: no room for it.
+        All ranks have as many ways. DeviceMemoryError: no room for it.
         """
         ...
 
@@ -65,8 +74,9 @@ class RankJob(Protocol):
 class SearchJob:
     """A search of a store from ``source``, a global id.
 
-    folder: where attempts leave what they find (rank_result.py), this one in ``place``. On rank 0
-    ``run`` gives the supersteps of all ranks together.
+    folder: where attempts leave what they find (rank_result.py), this one in ``place``. on_disk:
+    edges are read as they are searched; on CPUs alone. On rank 0 ``run`` gives the supersteps of
+    all ranks together.
     """
 
     store: Path
@@ -77,6 +87,7 @@ class SearchJob:
     device: str = "cpu"
     device_limit: int | None = None
     place: Path = Path()
+    on_disk: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -90,15 +101,22 @@ class SearchJob:
         place.mkdir()
         return replace(self, place=place)
 
-    def get_ready(self, rank: int, size: int) -> int:
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
         if self.device == "cuda":
             device = self._open_device()
             if size == 1:
-                return device_search.room_for(store, device).host_bytes
-            return rank_on_device.room_for(store, rank, size, device).host_bytes
-        warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
-        return rank_bytes(store, rank, size) if size > 1 else graph_bytes(store)
+                return [Way(device_search.room_for(store, device).host_bytes, self)]
+            return [Way(rank_on_device.room_for(store, rank, size, device).host_bytes, self)]
+        offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
+        if size == 1:
+            warm_up_stream(offset_types)
+            needs = graph_bytes(store), stream_bytes(store, threads)
+        else:
+            warm_up(offset_types)
+            place = store, rank, size
+            needs = rank_bytes(*place), rank_stream_bytes(*place, threads)
+        return [Way(needs[0], self), Way(needs[1], replace(self, on_disk=True))]
 
     def run(self, communicator: Communicator, team: Team) -> list[SuperstepRecord]:
         store = open_store(self.store)
@@ -108,18 +126,24 @@ class SearchJob:
             device = self._open_device()
             with device_arrays(communicator, device) as communicator:
                 return self._run_on_device(store, device, communicator, team)
-        graph = load_rank(*(store, communicator.rank, communicator.size, team, communicator.check))
+        place = communicator.rank, communicator.size
+        if self.on_disk:
+            team = stream_team(team.threads)
+        graph = load_rank(store, *place, team, communicator.check, self.on_disk)
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
         save(result_of(graph), self.place)
         return found.supersteps
 
     def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:
-        """One rank has all partitions, merged into one graph."""
+        """One rank has all partitions, merged into one graph where they are in memory."""
         if self.device == "cuda":
             device = self._open_device()
             room = device_search.room_for(store, device)
             gpu = GpuSearch(device, device_search.load(store, device, room, team))
             found = device_search.search_on_device(gpu, self.source, self.max_depth)
+        elif self.on_disk:
+            graph, team = StreamedGraph.of(store, team), stream_team(team.threads)
+            found = stream_search(graph, self.source, team, self.max_depth)
         else:
             backend = get_backend("cpu", team.threads)
             found = search_graph(store.graph(team), self.source, backend, self.max_depth)

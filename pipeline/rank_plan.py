@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from .build import Resources
 from .cluster import Cluster
 from .communicator import TIMEOUT_SECONDS, Communicator, barrier
 from .plan import Budget, Plan, Shape, StepPlan
-from .rank_jobs import SearchJob
+from .rank_jobs import SearchJob, Way
 from .ranks import run_on_workers
 from .search_ranks import check_room, open_workers
 
@@ -48,8 +49,9 @@ class PlanJob:
     def again(self) -> PlanJob:
         return self
 
-    def get_ready(self, rank: int, size: int) -> int:
-        return self.search.get_ready(rank, size)
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        ways = self.search.get_ready(rank, size, threads)
+        return [Way(need, replace(self, search=search)) for need, search in ways]
 
     def run(self, communicator: Communicator, team: Team) -> int:
         barrier(communicator)  # nobody leaves before the others have met
@@ -77,16 +79,24 @@ def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
         room = partial(_check_room, asked, resources.limit, cluster)
         done = run_on_workers(cluster.client, workers, PlanJob(search), room)
         ranks, (baseline, need) = len(done.results), asked[-1]
+        job = done.job
+        assert isinstance(job, PlanJob)
         each = baseline + GROWTH_BYTES
         held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
-    return Plan(budget, Shape(in_memory=True), (step,), None, done.devices)
+    return Plan(budget, Shape(in_memory=not job.search.on_disk), (step,), None, done.devices)
 
 
 def _check_room(
-    asked: list[tuple[int, int]], limit: int, cluster: Cluster, ranks: int, baseline: int, need: int
-) -> None:
+    asked: list[tuple[int, int]],
+    limit: int,
+    cluster: Cluster,
+    ranks: int,
+    baseline: int,
+    needs: Sequence[int],
+) -> int:
     """As for a search; keeps what was asked for."""
-    check_room(limit, cluster, ranks, baseline, need)
-    asked.append((baseline, need))
+    way = check_room(limit, cluster, ranks, baseline, needs)
+    asked.append((baseline, needs[way]))
+    return way

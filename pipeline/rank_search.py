@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..kernels.block_rows import row_of
 from ..kernels.graph import UNREACHED
+from ..kernels.mark_pages import mark_pages, mark_pages_of
 from ..kernels.numbering import by_rule
 from ..kernels.team import Team
 from ..kernels.visit import (
@@ -29,6 +31,7 @@ from ..kernels.visit import (
     sort_by_partition,
     to_bitmap,
 )
+from ..partition.layout import kept_subgraphs
 from ..partition.store import Store
 from .communicator import Communicator, Message, RankError, barrier, failure_of
 from .delegate_supersteps import DelegateSupersteps
@@ -37,6 +40,7 @@ from .grid_graph import GridGraph, grid_bytes
 from .grid_supersteps import GridSupersteps
 from .metrics import SuperstepRecord
 from .packing import as_list
+from .rank_edges import Loader, on_disk_bytes
 from .rank_graph import RankGraph, delegate_bytes
 from .rank_superstep import Choose, Superstep, Supersteps
 
@@ -44,16 +48,33 @@ AnyRankGraph = RankGraph | GridGraph
 
 
 def load_rank(
-    store: Store, rank: int, ranks: int, team: Team, check: Callable[[], None] = lambda: None
+    store: Store,
+    rank: int,
+    ranks: int,
+    team: Team,
+    check: Callable[[], None] = lambda: None,
+    on_disk: bool = False,
 ) -> AnyRankGraph:
-    """Reads and verifies the partitions of a rank. check: called before each subgraph."""
+    """Reads and verifies the partitions of a rank; edges on disk are, as they are searched.
+
+    check: called before each subgraph, and each run of edges that a search reads.
+    """
     kind = RankGraph if store.info.grid is None else GridGraph
-    return kind.load(store, rank, ranks, team, check)
+    return kind.load(Loader(store, team, check, [] if on_disk else None), rank, ranks)
 
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:
     """Bytes that loading and searching a rank's share holds at most."""
     return (delegate_bytes if store.info.grid is None else grid_bytes)(store, rank, ranks)
+
+
+def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
+    """The same with edges on disk, on a team for ``threads`` cores (stream_team)."""
+    parts = range(rank, store.info.partitions, ranks)
+    names = kept_subgraphs(store.info.grid, store.info.directed)
+    shards = [file for p in parts for name in names for file in store.shards(p, name)]
+    targets = sum(store.files[file].bytes for file in shards)
+    return rank_bytes(store, rank, ranks) - targets + on_disk_bytes(store, parts, threads)
 
 
 @dataclass
@@ -121,7 +142,7 @@ class _RankSearch:
         graph, remote, size = self._graph, self._steps.remote, self._communicator.size
         known = np.flatnonzero(graph.delegates.parent != UNREACHED).astype(np.uint32)
         counts = np.array(
-            [[step.entered, step.examined, *step.sent.values()] for step, _ in self._done], np.int64
+            [[step.entered, *step.looked, *step.sent.values()] for step, _ in self._done], np.int64
         )
         own = [known, graph.delegates.parent[known], counts.ravel()]
         messages: list[Message] = [
@@ -141,7 +162,8 @@ class _RankSearch:
         """Of all supersteps that followed edges; directions and seconds are rank 0's."""
         frontier = 1
         done = zip(self._done, sums.tolist(), strict=True)
-        for level, ((step, seconds), (found, examined, *sent)) in enumerate(done, 1):
+        for level, ((step, seconds), (found, *counts)) in enumerate(done, 1):
+            (examined, read, skipped), sent = counts[:3], counts[3:]
             if not frontier or not (found or examined):
                 return
             yield SuperstepRecord(
@@ -150,8 +172,8 @@ class _RankSearch:
                 frontier=frontier,
                 found=found,
                 edges_examined=examined,
-                bytes_read=0,
-                blocks_skipped=0,
+                bytes_read=read,
+                blocks_skipped=skipped,
                 bytes_sent=dict(zip(step.sent, sent, strict=True)),
                 seconds=seconds,
             )
@@ -164,12 +186,16 @@ def warm_up(offset_types: Iterable[DTypeLike]) -> None:
     state = one, one.copy(), list_of_one.copy()
     numbering = by_rule()
     for dtype in offset_types:
-        rows = np.zeros(2, dtype), list_of_one
+        rows = np.zeros(2, dtype), list_of_one, 0, 1
         push_rows(*rows, list_of_one, numbering, *state)
         pull_rows(*rows, 0, 1, numbering, one, *state)
         push_away(*rows, list_of_one, numbering, one, list_of_one, list_of_one)
         pull_away(*rows, 0, 1, numbering, one, one.copy(), list_of_one, list_of_one)
         rows_with_edges(rows[0], list_of_one)
+        active, starts = np.zeros(1, np.uint8), np.zeros(2, np.int64)
+        mark_pages(rows[0], 0, 1, numbering, one, np.uint64(0), starts, active, False)
+        mark_pages_of(rows[0], list_of_one, starts, active)
+        row_of(rows[0], 0)
     nothing, starts = np.empty(0, np.uint32), np.empty(2, np.int64)
     sort_by_partition(nothing, nothing, 1, starts, nothing, nothing)
     admit(nothing, one, one.copy())

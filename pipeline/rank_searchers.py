@@ -20,6 +20,7 @@ from .communicator import Communicator, barrier
 from .grid_graph import GridGraph
 from .metrics import SuperstepRecord
 from .rank_check import RankCheck
+from .rank_edges import Rows
 from .rank_on_device import DeviceSearchOfRank, checker_of
 from .rank_result import result_of
 from .rank_search import AnyRankGraph, search_rank
@@ -229,6 +230,7 @@ def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dic
 def _graph_bytes(graph: AnyRankGraph) -> int:
     """Of a rank's rows in host memory."""
     flows = graph.blocks if isinstance(graph, GridGraph) else graph.flows
-    both = [rows for flow in flows for rows in (flow.forward, flow.backward) if rows is not None]
-    arrays = {id(array): array.nbytes for rows in both for array in rows}
+    both = [rows for flow in flows for rows in (flow.forward, flow.backward)]
+    held = [rows for rows in both if isinstance(rows, Rows)]
+    arrays = {id(array): array.nbytes for rows in held for array in rows}
     return sum(arrays.values())

@@ -41,6 +41,7 @@ from .nccl import device_arrays
 from .rank_bench import ScalingRow, scale
 from .rank_check import RankCheck, check_bytes, edges_of, stored_edges
 from .rank_check import warm_up as warm_up_check
+from .rank_jobs import Way
 from .rank_on_device import DeviceSearchOfRank, own_ids
 from .rank_search import load_rank, rank_bytes
 from .rank_search import warm_up as warm_up_search
@@ -96,7 +97,7 @@ class StoreBenchJob:
     def again(self) -> StoreBenchJob:
         return self
 
-    def get_ready(self, rank: int, size: int) -> int:
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store, device = open_store(self.store), self._device()
         n = store.info.vertices
         if size == 1:
@@ -111,7 +112,7 @@ class StoreBenchJob:
             if device is None:
                 warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
             warm_up_check()
-        return max(need + rows, rows_bytes(store) if rows else 0)
+        return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(self, communicator: Communicator, team: Team) -> StoreMeasured | None:
         store, device, rank = open_store(self.store), self._device(), communicator.rank
@@ -265,8 +266,8 @@ def bench_store_on_workers(
     """Search a store from the same sources by several numbers of ranks, one after the other.
 
     runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
-    for more ranks than partitions, LimitError where a share does not fit, DelegraphError if a
-    result breaks a rule.
+    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
+    from disk), DelegraphError if a result breaks a rule.
     """
     store = open_store(path)
     info, team = store.info, Team(threads)

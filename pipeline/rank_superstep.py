@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from .direction import Direction
+from .rank_edges import Looked
 from .remote_vertices import RemoteVertices
 
 Choose = Callable[[int, int, int], Direction]
@@ -15,13 +16,13 @@ Choose = Callable[[int, int, int], Direction]
 class Superstep(NamedTuple):
     """What a rank did in one.
 
-    entered: vertices of the next frontier, each of which counts on one rank alone. examined: edges.
-    sent: bytes to other ranks by kind, the same kinds always. more: whether there may be another
-    superstep, in which all ranks agree.
+    entered: vertices of the next frontier, each of which counts on one rank alone. sent: bytes to
+    other ranks by kind, the same kinds always. more: whether there may be another superstep, in
+    which all ranks agree.
     """
 
     entered: int
-    examined: int
+    looked: Looked
     directions: dict[str, Direction]
     sent: dict[str, int]
     more: bool

@@ -30,7 +30,7 @@ from .cluster import unseen, unseen_by
 from .communicator import Failure, RankError, SingleCommunicator, telling_others
 from .devices import device_errors
 from .nccl import StuckError
-from .rank_jobs import RankJob
+from .rank_jobs import RankJob, Way
 
 _LOOK_SECONDS = 0.5
 _COMPILE_SECONDS = 120.0
@@ -59,13 +59,13 @@ class _Seen(NamedTuple):
 
 
 class _Ready(NamedTuple):
-    """A rank that can be met. baseline: bytes that its worker holds before any work; need: that it
-    takes. no_room: why it cannot work on the device.
+    """A rank that can be met. baseline: bytes that its worker holds before any work. ways: that
+    it can take. no_room: why it cannot work on the device.
     """
 
     address: str
     baseline: int
-    need: int
+    ways: list[Way]
     no_room: str = ""
 
 
@@ -101,7 +101,8 @@ def run_on_workers(client: Any, workers: Sequence[str], job: RankJob, check_room
     """Do a job on the workers at these addresses, a rank each; again, once, if one of them is lost.
 
     check_room: called with the number of ranks, the most that a worker holds before any work, and
-    the most that a rank takes; raises what a user should see if there is too little memory.
+    the most that a rank takes, by way; gives the place of the way that all take, or raises what a
+    user should see if there is too little memory.
     Raises DelegraphError naming rank and host where a rank fails.
     """
     lost = False
@@ -146,7 +147,9 @@ def _attempt(client: Any, workers: Sequence[str], job: RankJob, check_room: Any)
         for rank in ready:
             if rank.no_room:
                 raise _NoRoomError(rank.no_room)
-        check_room(size, max(rank.baseline for rank in ready), max(rank.need for rank in ready))
+        ways = zip(*(rank.ways for rank in ready), strict=True)
+        needs = [max(way.need for way in of_all) for of_all in ways]
+        job = ready[0].ways[check_room(size, max(rank.baseline for rank in ready), needs)].job
         running = [(_run, (session, [rank.address for rank in ready], job))] * size
         results = _gather(client, workers, running, job.timeout)
         counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
@@ -298,13 +301,13 @@ def _get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) ->
         if at.address != worker:
             raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
         try:
-            need = job.get_ready(rank, size)
+            ways = job.get_ready(rank, size, at.state.nthreads)
         except DeviceMemoryError as error:
-            return _Ready("", 0, 0, str(error))
+            return _Ready("", 0, [], str(error))
         return_freed_memory()
         if size == 1:
             _sessions[session] = _Session(SingleCommunicator())
-            return _Ready("", held_bytes(), need)
+            return _Ready("", held_bytes(), ways)
         security = at.security
         arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
         host = at.address.rpartition(":")[0]
@@ -313,7 +316,7 @@ def _get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) ->
         patience.daemon = True
         patience.start()
         _sessions[session] = _Session(communicator, patience)
-        return _Ready(communicator.address, held_bytes(), need)
+        return _Ready(communicator.address, held_bytes(), ways)
 
 
 def _forget(session: str) -> None:

@@ -7,7 +7,7 @@ what came; in the end it takes the first parent whose level is the vertex's dist
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,10 +28,8 @@ from ..kernels.visit import (
 )
 from ..partition.layout import local_rows
 from .packing import packed, unpacked
-from .rank_graph import Rows, Vertices
-
-ROWS_A_TURN = 1 << 14
-"""Rows that a thread takes at once."""
+from .rank_edges import AnyRows, Looked, Piece, Visits
+from .rank_graph import Vertices
 
 _NOTHING = np.empty(0, np.uint32)
 
@@ -58,52 +56,45 @@ def joined(pieces: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
 
 def push_remote(
     team: Team,
-    rows: Rows,
+    rows: AnyRows,
     queue: NDArray[np.uint32],
     numbering: Numbering,
     sent: NDArray[np.uint64],
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
-    """push_away on a team: targets, their parents, edges examined."""
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Looked]:
+    """push_away on a team: targets, their parents, what was looked at."""
 
-    def push(some: NDArray[np.uint32]) -> tuple[NDArray, NDArray, int]:
-        edges = rows_with_edges(rows.offsets, some)[1]
+    def push(piece: Piece, some: NDArray[np.uint32]) -> tuple[NDArray, NDArray, int]:
+        edges = min(rows_with_edges(piece.offsets, some)[1], len(piece.targets))
         away, parents = np.empty(edges, np.uint32), np.empty(edges, np.uint32)
-        count, looked = push_away(*rows, some, numbering, sent, away, parents)
+        count, looked = push_away(*piece, some, numbering, sent, away, parents)
         return away[:count], parents[:count], int(looked)
 
-    return _together(team.map(push, list(pieces(queue))))
+    return _together(rows.push(team, queue, push))
 
 
 def pull_remote(
     team: Team,
-    rows: Rows,
+    rows: AnyRows,
     numbering: Numbering,
     reached: NDArray[np.uint64],
     sent: NDArray[np.uint64],
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
-    """pull_away on a team: rows, their parents, edges examined."""
-    count = len(rows.offsets) - 1
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Looked]:
+    """pull_away on a team: rows, their parents, what was looked at."""
 
-    def pull(first: int) -> tuple[NDArray, NDArray, int]:
-        last = min(first + ROWS_A_TURN, count)
-        away, parents = (np.empty(last - first, np.uint32) for _ in range(2))
-        new, looked = pull_away(*rows, first, last, numbering, reached, sent, away, parents)
+    def pull(piece: Piece, first: int, last: int) -> tuple[NDArray, NDArray, int]:
+        most = min(last - first, len(piece.targets))
+        away, parents = np.empty(most, np.uint32), np.empty(most, np.uint32)
+        place = first, last, numbering
+        new, looked = pull_away(*piece, *place, reached, sent, away, parents)
         return away[:new], parents[:new], int(looked)
 
-    return _together(team.map(pull, range(0, count, ROWS_A_TURN)))
+    return _together(rows.pull(team, pull, sent))
 
 
-def _together(
-    done: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32], int]],
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], int]:
-    away = joined(some for some, _, _ in done)
-    return away, joined(some for _, some, _ in done), sum(looked for _, _, looked in done)
-
-
-def pieces(queue: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Of a frontier, for a thread at a time."""
-    for first in range(0, len(queue), ROWS_A_TURN):
-        yield queue[first : first + ROWS_A_TURN]
+def _together(visits: Visits) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Looked]:
+    done = visits.results
+    looked = visits.looked(edges for _, _, edges in done)
+    return joined(away for away, _, _ in done), joined(some for _, some, _ in done), looked
 
 
 def by_partition(

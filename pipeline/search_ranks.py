@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -65,7 +65,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     writing = partial(writing_bytes, store)
     return Searched(
         *(names, Found(*arrays[0], done.results[0]), graph_record(store)),
-        *(info.layout, "push-pull", writing),
+        *(info.layout, "push-pull, streamed" if attempt.on_disk else "push-pull", writing),
         device=done.devices,
         ranks=len(done.results),
     )
@@ -101,15 +101,27 @@ def open_workers(
         yield Workers(cluster, workers_of(cluster.client)[:partitions], device)
 
 
-def check_room(limit: int, cluster: Cluster, ranks: int, baseline: int, need: int) -> None:
-    """Raises LimitError, with the least limit that would do, if a rank does not fit."""
-    each = baseline + need + GROWTH_BYTES
-    least = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
-    if least > limit:
-        wanted = format_bytes(least).replace(" ", "")
-        of_each = "" if cluster.local else " of each worker"
-        raise LimitError(
-            f"the memory limit{of_each} of {format_bytes(limit)} is too small: each of "
-            f"{ranks} ranks holds up to {format_bytes(need)}, beside Python and libraries; give "
-            f"--memory-limit {wanted} or more"
-        )
+def check_room(
+    limit: int, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
+) -> int:
+    """The first of several ways that fits. needs: bytes that each takes on a rank.
+
+    Raises LimitError, with the least limit that would do, if none does.
+    """
+    here = resident_bytes() + GROWTH_BYTES
+
+    def held(need: int) -> int:
+        each = baseline + need + GROWTH_BYTES
+        return here + ranks * each if cluster.local else each
+
+    for way, need in enumerate(needs):
+        if held(need) <= limit:
+            return way
+    need = min(needs)
+    wanted = format_bytes(held(need)).replace(" ", "")
+    of_each = "" if cluster.local else " of each worker"
+    raise LimitError(
+        f"the memory limit{of_each} of {format_bytes(limit)} is too small: each of "
+        f"{ranks} ranks holds up to {format_bytes(need)}, beside Python and libraries; give "
+        f"--memory-limit {wanted} or more"
+    )

@@ -27,6 +27,7 @@ from delegraph.partition.errors import DelegraphError
 from delegraph.pipeline import nccl, ranks
 from delegraph.pipeline.communicator import Communicator, Failure, RankError, barrier
 from delegraph.pipeline.nccl import NcclCommunicator, StuckError, device_arrays
+from delegraph.pipeline.rank_jobs import Way
 from delegraph.pipeline.tcp import TcpCommunicator
 
 SOON = 30.0  # on a machine that is busy, with NCCL to be loaded
@@ -199,7 +200,7 @@ def test_what_was_just_made_is_sent(kind):
 @pytest.mark.parametrize("kind", [*BY_NCCL, "nccl on one device"])
 def test_all_to_all(kind, monkeypatch):
     """Where nobody can read the others' memory."""
-    monkeypatch.setattr(PeerMemory, "open", lambda *_: None)
+    monkeypatch.setattr(PeerMemory, "open", lambda *_: 0)
     monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)
     size = 2 if kind == "nccl on GPUs" else 3
     starts = [0, 5, 30_000, 30_000][: size + 1]
@@ -235,8 +236,8 @@ class StuckJob:
     def again(self) -> StuckJob:
         return self
 
-    def get_ready(self, rank: int, size: int) -> int:
-        return 0
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        return [Way(0, self)]
 
     def run(self, communicator: Communicator, team: Team) -> str:
         if communicator.rank == 1:
@@ -275,7 +276,7 @@ def test_processes(killed):
         job: Any = SendingJob(killed=killed)
         began = time.monotonic()
         try:
-            done = ranks.run_on_workers(client, ranks.workers_of(client), job, lambda *_: None)
+            done = ranks.run_on_workers(client, ranks.workers_of(client), job, lambda *_: 0)
         except DelegraphError:
             # The rank that was left may have been stuck, so that nobody could begin again.
             assert killed == "setting up"
@@ -293,7 +294,7 @@ def test_a_worker_with_a_rank_that_is_stuck():
         workers = ranks.workers_of(client)
         before = pids(client)
         job: Any = StuckJob()
-        done = ranks.run_on_workers(client, workers, job, lambda *_: None)
+        done = ranks.run_on_workers(client, workers, job, lambda *_: 0)
         assert done.results == ["done"]
         assert "rank 1 is gone" in done.notes[0]
         assert before[workers[1]] not in pids(client).values()

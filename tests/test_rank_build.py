@@ -46,7 +46,7 @@ def build(path: Path, output: Path, ranks: int, limit: int | None = None, **opti
 
         def one(communicator: Communicator) -> rank_build.Share:
             with telling_others(communicator.rank, communicator):
-                job.get_ready(communicator.rank, ranks)
+                job.get_ready(communicator.rank, ranks, threads=1)
                 return job.run(communicator, Team(1))
 
         with ThreadPoolExecutor(ranks) as pool:

@@ -27,6 +27,7 @@ from delegraph.pipeline.communicator import (
 from delegraph.pipeline.delegate_supersteps import DelegateSupersteps
 from delegraph.pipeline.direction import choose
 from delegraph.pipeline.grid_graph import GridGraph
+from delegraph.pipeline.rank_edges import Rows
 from delegraph.pipeline.rank_search import RankFound, load_rank, rank_bytes, search_rank
 from delegraph.pipeline.rank_superstep import Choose
 from test_search import violations_of
@@ -41,10 +42,11 @@ def search_by_threads(
     threads: int = 1,
     kind: str = "threads",
     choose: Choose = choose,
+    on_disk: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, list[RankFound]]:
     def one(communicator) -> RankFound:
-        graph = load_rank(store, communicator.rank, ranks, Team(1))
         with telling_others(communicator.rank, communicator):
+            graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=on_disk)
             found = search_rank(graph, source, communicator, Team(threads), max_depth, choose)
         rank_result.save(rank_result.result_of(graph), folder)
         return found
@@ -233,8 +235,8 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
                 state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
             else:
                 rows, state = graph.flows, [graph.sent]
-            both = [rows for flow in rows for rows in (flow.forward, flow.backward) if rows]
-            state += [array for rows in both for array in rows]
+            both = [rows for flow in rows for rows in (flow.forward, flow.backward)]
+            state += [array for rows in both if isinstance(rows, Rows) for array in rows]
             for kind in (graph.delegates, *graph.normals.values()):
                 state += [kind.visited, kind.found, kind.distance, kind.parent, kind._queue]
             held = sum(array.nbytes for array in {id(array): array for array in state}.values())
