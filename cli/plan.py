@@ -73,6 +73,8 @@ def plan(
             ),
             **build_values,
         )
+    for note in found.notes:
+        options.talk(quiet, note)
     document = plan_document(found)
     if as_json:
         options.print_json(document)

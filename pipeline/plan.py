@@ -127,7 +127,8 @@ class Plan:
     """The steps of a build or a search, in order, under a budget.
 
     facts: of a graph to be built; None for a search, whose store is known exactly. device: where
-    its steps with device bytes run, for people; None for the CPU.
+    its steps with device bytes run, for people; None for the CPU. notes: for people, too, of
+    devices that would not do.
     """
 
     budget: Budget
@@ -135,6 +136,7 @@ class Plan:
     steps: tuple[StepPlan, ...]
     facts: Facts | None = field(repr=False)
     device: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:

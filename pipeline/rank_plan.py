@@ -85,7 +85,8 @@ def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
         held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
-    return Plan(budget, Shape(in_memory=not job.search.on_disk), (step,), None, done.devices)
+    shape = Shape(in_memory=not job.search.on_disk)
+    return Plan(budget, shape, (step,), None, done.devices, tuple(done.notes))
 
 
 def _check_room(

@@ -229,6 +229,8 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
     beside = searcher_bytes(store, rank, ranks)
     host = rank_on_device.room_for(store, rank, ranks, device, beside).host_bytes
+    if checked_on_device(store) and store.info.grid is not None:
+        return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
     if checked_on_device(store):
         return host + 4 * (4 + 4) * store.info.vertices // ranks  # ghosts' distances on their way
     result = (4 + 4) * store.info.vertices // ranks
@@ -238,7 +240,9 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
 def searcher_bytes(store: Store, rank: int, ranks: int) -> int:
     """What a DeviceRankSearcher holds on the device beside the graph and its search."""
     own, ghosts = rank_on_device.numbers_of(store, rank, ranks)
-    return 4 * BUSY + (4 + 4) * (own + ghosts) + (8 + 4) * own
+    # Ids and distances; in a grid parents and what has joined, too, and distances as they come.
+    each = 4 + 4 if store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
+    return 4 * BUSY + each * (own + ghosts) + (8 + 4) * own
 
 
 def _rows_from_own(gpu: DeviceSearchOfRank, rows_from: NDArray[np.int64]) -> Array:

@@ -167,11 +167,6 @@ def test_refusals(delegraph, folder, tmp_path):
     ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 5)
     assert (ran.code, "has 4 partitions for 5 workers" in ran.err) == (2, True)
     assert "--partitions 5" in ran.err
-    grid = folder / "grid.dg"
-    delegraph("build", folder / "random.parquet", "-o", grid, "--layout", "2d", "--grid", "2x1")
-    on = ("--workers", 2, "--device", "cuda")
-    ran = delegraph("bfs", grid, "--source", 0, "-o", out, *on)
-    assert (ran.code, "has layout 2d" in ran.err) == (2, True)
     ran = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
     assert (ran.code, "source 99999 is not a vertex" in ran.err) == (2, True)
     ran = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
