@@ -15,8 +15,7 @@ import numpy as np
 
 from .device import Device, pack
 from .device_graph import Array
-from .gpu_search import _MOST_QUEUED as MOST_QUEUED
-from .gpu_search import PUSH_COST, SEARCH
+from .gpu_search import MOST_QUEUED, PUSH_COST, SEARCH
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
 from .grid_rows import GridRows, Known
 from .grid_structures import CONTROL, LEVEL, NAME, PART, RANK, SEGMENT

@@ -11,19 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from .check import RULES, Violations
-from .device import Device, pack
+from .check import Violations
+from .device import Device
 from .device_graph import Array
-from .gpu_check import _LANES, _NOWHERE, _REPORT, _TILE, reached
+from .gpu_check import reached
 from .gpu_grid import GpuGridSearch
-from .gpu_rank_check import _CLAIM, _add
+from .gpu_rank_check import EdgeCheck, add_wrong
 from .gpu_search import widened
 from .graph import UNREACHED
 from .grid_mail import Kind, Letters
 from .grid_rows import GridRows
 from .peer_memory import Exchange
-
-_SOURCE = "rank_check.cu"
 
 
 class GridChecker:
@@ -53,27 +51,15 @@ class GridChecker:
             distance = widened(distance)
             self._from_owners(Kind.FRONTIER_OF_COLUMNS, parent)
             joined = cupy.zeros(known.row_numbers, np.uint8)
-            count = cupy.zeros(1 + len(RULES), np.uint64)
-            first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
-            report = pack(_REPORT, count=count, first=first)
-            claim = pack(_CLAIM, distance=distance, parent=parent, global_id=self._global_id)
-            rows = search.rows.graph.forward
-            lanes = -(-rows.edges // _TILE) * _LANES
-            edges = (rows.offsets, rows.targets(), np.uint64(rows.edges))
-            last = (np.uint32(len(rows.offsets) - 1), np.uint32(0), claim, joined, report)
-            function = f"check_rank_edges<{rows.offset_type}>"
-            self._device.launch(_SOURCE, function, lanes, (*edges, *last))
+            edges = EdgeCheck(self._device, distance, parent, self._global_id)
+            edges.look_at(search.rows.graph.forward, 0, joined)
             self._to_owners(joined)
-            violations = Violations()
-            counts, places = count.get().tolist(), first.get().tolist()
-            for rule in (3, 4):
-                found = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
-                violations.add(rule, counts[rule], *found)
+            violations = edges.violations()
             has_parent, there = parent[:own] != np.uint32(UNREACHED), distance[:own] >= 0
             root = self._global_id[:own] == np.uint32(source)
-            _add(cupy, violations, 5, has_parent & ~joined[:own].astype(bool))
-            _add(cupy, violations, 2, (distance[:own] == 0) != (root & there))
-            _add(cupy, violations, 1, has_parent != (there & ~root))
+            add_wrong(cupy, violations, 5, has_parent & ~joined[:own].astype(bool))
+            add_wrong(cupy, violations, 2, (distance[:own] == 0) != (root & there))
+            add_wrong(cupy, violations, 1, has_parent != (there & ~root))
         return violations
 
     def rows_reached(self, rows_from: Array) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .device import Device, pack
 from .device_graph import Array
-from .gpu_search import _MOST_QUEUED, _WIDE, PUSH_COST, SEARCH
+from .gpu_search import MOST_QUEUED, PUSH_COST, SEARCH, WIDE_LAUNCH
 from .graph import UNREACHED
 from .peer_memory import Exchange
 from .rank_launches import LEVELS, RankLaunches
@@ -84,8 +84,8 @@ class GpuRankSearch:
             self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
             self._nn_rows, self._nn_offsets = _without_empty_rows(cupy, rows)
-            most_queued = min(max(_LEAST_QUEUED, graph.used // 64), _MOST_QUEUED)
-            warps = self.device.multiprocessors * _WIDE[1] * (_WIDE[0] // 32)
+            most_queued = min(max(_LEAST_QUEUED, graph.used // 64), MOST_QUEUED)
+            warps = self.device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
             kind = graph.forward.offsets.dtype
             self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]

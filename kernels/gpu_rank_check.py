@@ -27,6 +27,39 @@ _CLAIM = np.dtype(
 )
 
 
+class EdgeCheck:
+    """Rules 3 and 4 over the edges of rows that a rank has.
+
+    distance, parent: by its numbers, of all that its rows lead to, and of these rows; global_id:
+    the same. joined: uint8, set where an edge leads to a row's parent, one level up.
+    """
+
+    def __init__(self, device: Device, distance: Array, parent: Array, global_id: Array) -> None:
+        self._device = device
+        cupy = device.cupy
+        self._count = cupy.zeros(1 + len(RULES), np.uint64)
+        self._first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
+        self._report = pack(_REPORT, count=self._count, first=self._first)
+        self._claim = pack(_CLAIM, distance=distance, parent=parent, global_id=global_id)
+
+    def look_at(self, rows: Rows, begin: int, joined: Array) -> None:
+        """begin: the number of their first row."""
+        lanes = -(-rows.edges // _TILE) * _LANES
+        edges = (rows.offsets, rows.targets(), np.uint64(rows.edges))
+        last = (np.uint32(len(rows.offsets) - 1), np.uint32(begin))
+        function = f"check_rank_edges<{rows.offset_type}>"
+        arguments = (*edges, *last, self._claim, joined, self._report)
+        self._device.launch(_SOURCE, function, lanes, arguments)
+
+    def violations(self) -> Violations:
+        found = Violations()
+        counts, places = self._count.get().tolist(), self._first.get().tolist()
+        for rule in (3, 4):
+            known = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
+            found.add(rule, counts[rule], *known)
+        return found
+
+
 class RankChecker:
     """Checks of searches of one graph; every rank makes one, and all call ``check`` together."""
 
@@ -45,37 +78,22 @@ class RankChecker:
         with self._device.use() as cupy:
             distance = self._distances()
             joined = cupy.zeros(own, np.uint8)
-            count = cupy.zeros(1 + len(RULES), np.uint64)
-            first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
-            report = pack(_REPORT, count=count, first=first)
-            claim = pack(_CLAIM, distance=distance, parent=search.parent, global_id=self._global_id)
-            forward = rows.graph.forward
+            edges = EdgeCheck(self._device, distance, search.parent, self._global_id)
+            edges.look_at(rows.graph.forward, 0, joined)
             nn = Rows(rows.nn_offsets, rows.nn_targets)
-            for some, begin in ((forward, 0), (nn, numbering.first_normal)):
-                tiles = -(-some.edges // _TILE)
-                lanes = tiles * _LANES
-                arguments = (some.offsets, some.targets(), np.uint64(some.edges))
-                last = (np.uint32(len(some.offsets) - 1), np.uint32(begin))
-                function = f"check_rank_edges<{some.offset_type}>"
-                self._device.launch(
-                    _SOURCE, function, lanes, (*arguments, *last, claim, joined, report)
-                )
-            violations = Violations()
-            counts, places = count.get().tolist(), first.get().tolist()
-            for rule in (3, 4):
-                known = () if places[rule] == _NOWHERE else divmod(places[rule], 2**32)
-                violations.add(rule, counts[rule], *known)
+            edges.look_at(nn, numbering.first_normal, joined)
+            violations = edges.violations()
             has_parent = search.knows()
             found = distance[:own] >= 0
             root = self._global_id[:own] == np.uint32(source)
-            _add(cupy, violations, 5, has_parent & ~joined.astype(bool))
-            _add(cupy, violations, 2, (distance[:own] == 0) != (root & found))
+            add_wrong(cupy, violations, 5, has_parent & ~joined.astype(bool))
+            add_wrong(cupy, violations, 2, (distance[:own] == 0) != (root & found))
             # Somebody has to know each parent: the owner, or of a delegate any rank.
             told = cupy.packbits(has_parent[:delegates]).get()
             known = np.bitwise_or.reduce([some[0] for some in self._exchange(self._to_all(told))])
             known = cupy.unpackbits(cupy.asarray(known))[:delegates].astype(bool)
             has_parent[:delegates] = known
-            _add(cupy, violations, 1, has_parent != (found & ~root))
+            add_wrong(cupy, violations, 1, has_parent != (found & ~root))
         return violations
 
     def rows_reached(self, rows_from: Array) -> int:
@@ -125,7 +143,8 @@ def _global(cupy: Any, rows: RankRows, owner: int, places: Array) -> Array:
     return (whole * numbering.partitions + part * numbering.ranks + owner).astype(np.uint32)
 
 
-def _add(cupy: Any, violations: Violations, rule: int, wrong: Array) -> None:
+def add_wrong(cupy: Any, violations: Violations, rule: int, wrong: Array) -> None:
+    """Vertices that break a rule."""
     count = int(cupy.count_nonzero(wrong))
     if count:
         violations.add(rule, count, int(cupy.argmax(wrong)))

@@ -66,12 +66,12 @@ DONE, WIDE, NARROW, WIDEN, MORE = range(1, 6)  # enum Status
 PUSH_COST = 2.4
 """What following an edge in a push costs, where looking at an entry in a pull costs 1."""
 
-_WIDE = (1024, 1)  # threads of a block, blocks of a multiprocessor
+WIDE_LAUNCH = (1024, 1)  # threads of a block, blocks of a multiprocessor
 _SCRATCH = 1920  # bytes of shared memory of a warp (cuda/pull.cuh)
 _TILE = 128  # vertices (there)
-_LEVELS = 1 << 16  # records in their buffer
+LEVELS = 1 << 16  # records in their buffer
 _FEW_LEVELS = 64  # that are read with the state, in one copy
-_MOST_QUEUED = 1 << 23
+MOST_QUEUED = 1 << 23
 _NARROW_THREADS = 256
 _BLOCK_FRONTIER = 2048  # cuda/narrow_search.cu, and the next two
 _LIGHT = 32
@@ -106,13 +106,13 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
     state = (1 + 4 + 4) * vertices + vertices // 4
     spill = MOST_BLOCKS * _BLOCK_FRONTIER * _LIGHT
     queued = min(vertices, _enqueue_edges(vertices) + spill) + 1
-    buffers = 2 * queued * (4 + 2 * offset) + 16 * spill + _LEVELS * LEVEL.itemsize
+    buffers = 2 * queued * (4 + 2 * offset) + 16 * spill + LEVELS * LEVEL.itemsize
     return rows + derived + state + buffers + _SLACK
 
 
 def _enqueue_edges(used: int) -> int:
     """Edges of a push that makes a queue of what it finds, at most."""
-    return min(max(1 << 16, used // 4), _MOST_QUEUED)
+    return min(max(1 << 16, used // 4), MOST_QUEUED)
 
 
 def widened(distance: Array) -> Array:
@@ -174,7 +174,7 @@ class GpuSearch:
                 [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)] for _ in range(2)
             ]
             self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
-            self._state = cupy.zeros(CONTROL.itemsize + _LEVELS * LEVEL.itemsize, np.uint8)
+            self._state = cupy.zeros(CONTROL.itemsize + LEVELS * LEVEL.itemsize, np.uint8)
             self._spill = cupy.empty(2 * spill, np.uint64) if self.narrow else None
         self._graph = pack_graph(graph)
         self._search = pack(
@@ -185,7 +185,7 @@ class GpuSearch:
             rest=self._rest,
             control=self._state,
             levels=self._state.data.ptr + CONTROL.itemsize,
-            level_capacity=_LEVELS,
+            level_capacity=LEVELS,
             enqueue_edges=enqueue_edges,
             narrow_levels=_NARROW_LEVELS if self.narrow else 0,
             narrow_frontier=_NARROW_FRONTIER * self._blocks,
@@ -298,9 +298,9 @@ class GpuSearch:
 
     def _launch(self, kernel: int) -> None:
         if kernel == WIDE:
-            blocks = self.device.multiprocessors * _WIDE[1]
+            blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
             arguments = (self._graph, self._search)
-            self._wide()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
+            self._wide()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
         else:
             arguments = (self._graph, self._search, self._padded)
             narrow, shared = self._narrow()
@@ -310,7 +310,7 @@ class GpuSearch:
         kind = self.graph.forward.offset_type
         distance = "u8" if self.distance is self._bytes else "int"
         tiered = "true" if self.graph.tiered else "false"
-        name = f"wide_search<{kind}, {distance}, {tiered}, {_WIDE[0]}, {_WIDE[1]}>"
+        name = f"wide_search<{kind}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
         return self.device.kernel("wide_search.cu", name, shared_bytes(), cooperative=True)
 
     def _narrow(self) -> tuple[Any, int]:
@@ -352,4 +352,4 @@ class GpuSearch:
 
 
 def shared_bytes() -> int:
-    return _WIDE[0] // 32 * _SCRATCH
+    return WIDE_LAUNCH[0] // 32 * _SCRATCH

@@ -12,8 +12,7 @@ import numpy as np
 
 from .device import Device
 from .device_graph import Array, DeviceGraph
-from .gpu_search import _LEVELS as LEVELS
-from .gpu_search import _WIDE, DONE, MORE, WIDEN, pack_graph, shared_bytes
+from .gpu_search import DONE, LEVELS, MORE, WIDE_LAUNCH, WIDEN, pack_graph, shared_bytes
 from .graph import UNREACHED
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
@@ -164,15 +163,15 @@ class RankLaunches:
             raise
 
     def _start(self, rank: np.ndarray) -> None:
-        blocks = self._device.multiprocessors * _WIDE[1]
+        blocks = self._device.multiprocessors * WIDE_LAUNCH[1]
         arguments = (self._packed_graph, rank)
-        self._kernel()((blocks,), (_WIDE[0],), arguments, shared_mem=shared_bytes())
+        self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
         offset = self._graph.forward.offset_type
         distance = "u8" if self.distance is self._bytes else "int"
         tiered = "true" if self._graph.tiered else "false"
-        name = f"{self._name}<{offset}, {distance}, {tiered}, {_WIDE[0]}, {_WIDE[1]}>"
+        name = f"{self._name}<{offset}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
         return self._device.kernel(f"{self._name}.cu", name, shared_bytes(), cooperative=True)
 
     def _widen(self) -> None:

@@ -20,11 +20,11 @@ from ..kernels.grid_structures import LEVEL as LEVEL_RECORD
 from ..kernels.rank_launches import LEVELS as MOST_LEVELS
 from ..kernels.rank_rows import aligned
 from ..kernels.team import Team
-from ..partition.files import read_array_into
 from ..partition.layout import kept_subgraphs
 from ..partition.memory import format_bytes
 from ..partition.store import Store
 from .communicator import Communicator, Message
+from .device_rows import make_rows
 from .device_search import Room
 from .metrics import SuperstepRecord
 from .rank_result import Part, RankResult
@@ -98,30 +98,11 @@ def load(
 ) -> GridRows:
     """Reads and verifies the partitions of a rank, a shard at a time.
 
-    check: called before each shard.
+    check: called before each subgraph, and each shard.
     """
     info = store.info
     maker = GridRowsMaker(device, numbering_of(store, ranks), rank, info.directed, room.near)
-    places = [
-        (p, name)
-        for name in kept_subgraphs(info.grid, info.directed)
-        for p in range(rank, info.partitions, ranks)
-    ]
-    for p, name in places:
-        check()
-        maker.count(p, name, store.offsets(p, name, team))
-    maker.begin()
-    buffer = np.empty(store.largest_shard // 4, np.uint32)
-    for p, name in places:
-        begin = 0
-        for file in store.shards(p, name):
-            check()
-            record = store.files[file]
-            shard = buffer[: record.length(np.uint32)]
-            read_array_into(store.path / file, record, shard, team)
-            maker.place(p, name, begin, shard)
-            begin += len(shard)
-        maker.end(p, name)
+    make_rows(store, maker, kept_subgraphs(info.grid, info.directed), team, check)
     return maker.finish()
 
 

@@ -24,11 +24,11 @@ from ..kernels.rank_rows import (
 from ..kernels.rank_structures import ARRIVAL
 from ..kernels.rank_structures import LEVEL as LEVEL_RECORD
 from ..kernels.team import Team
-from ..partition.files import read_array_into
 from ..partition.layout import ends_of, kept_subgraphs
 from ..partition.memory import format_bytes
 from ..partition.store import Store
 from .communicator import Communicator, Message
+from .device_rows import make_rows
 from .device_search import Room
 from .metrics import SuperstepRecord
 from .rank_result import Part, RankResult
@@ -116,7 +116,7 @@ def load(
 ) -> RankRows:
     """Reads and verifies the partitions of a rank, a shard at a time.
 
-    check: called before each shard.
+    check: called before each subgraph, and each shard.
     """
     info, numbering = store.info, numbering_of(store, ranks)
     maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
@@ -124,23 +124,7 @@ def load(
     names = sorted(
         kept_subgraphs(info.grid, info.directed), key=lambda name: ends_of(name)[1] == "n"
     )
-    parts = range(rank, info.partitions, ranks)
-    places = [(p, name) for name in names for p in parts]
-    for p, name in places:
-        check()
-        maker.count(p, name, store.offsets(p, name, team))
-    maker.begin()
-    buffer = np.empty(store.largest_shard // 4, np.uint32)
-    for p, name in places:
-        begin = 0
-        for file in store.shards(p, name):
-            check()
-            record = store.files[file]
-            shard = buffer[: record.length(np.uint32)]
-            read_array_into(store.path / file, record, shard, team)
-            maker.place(p, name, begin, shard)
-            begin += len(shard)
-        maker.end(p, name)
+    make_rows(store, maker, names, team, check)
     return maker.finish(None if numbering.hubs_first else store.delegates(team))
 
 

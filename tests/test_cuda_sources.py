@@ -35,7 +35,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     each choice once.
     """
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
-    wide = ", ".join(map(str, gpu_search._WIDE))
+    wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
