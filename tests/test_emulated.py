@@ -55,32 +55,29 @@ def device(two_devices) -> Device:
     return two_devices[0]
 
 
-@pytest.mark.parametrize("way", ["chosen", "pull"])
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("way", "directed"), [("chosen", True), ("pull", False)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_a_search(device, shape, directed, way):
     test_gpu_search.test_against_the_definition(device, shape, directed, way)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("threshold", [1, 6])
+@pytest.mark.parametrize(("threshold", "directed"), [(1, True), (6, False)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_ranks_and_the_host(device, edge_list, tmp_path, shape, threshold, directed):
     test = test_gpu_ranks.test_mail_by_the_host
     test(edge_list, tmp_path, device, shape, threshold, directed)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("push_cost", [PUSH_COST, test_gpu_search.PULL])
+@pytest.mark.parametrize(
+    ("push_cost", "directed"), [(PUSH_COST, True), (test_gpu_search.PULL, False)]
+)
 @pytest.mark.parametrize("shape", SMALL)
 def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_cost, directed):
     test = test_gpu_ranks.test_two_rounds
     test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
 
 
-@pytest.mark.parametrize(
-    ("grid", "directed"), [(1, False), (2, True), (3, False)], ids=["2x2", "2x3", "3x2"]
-)
+@pytest.mark.parametrize(("grid", "directed"), [(1, False), (3, True)], ids=["2x2", "3x2"])
 def test_a_grid_and_the_host(device, edge_list, tmp_path, grid, directed):
     test = test_gpu_ranks.test_a_grid
     test(edge_list, tmp_path, device, "two components", test_gpu_ranks.GRIDS[grid], directed)
@@ -98,8 +95,7 @@ def test_a_grid_and_its_memory(
     test(edge_list, tmp_path, two_devices, "hubs", grid, push_cost, directed)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", SMALL)
+@pytest.mark.parametrize(("shape", "directed"), [("two components", True), ("hubs", False)])
 def test_ranks_and_nccl(two_devices, edge_list, tmp_path, shape, directed):
     test = test_gpu_ranks.test_mail_by_nccl
     test(edge_list, tmp_path, two_devices, shape, 6, directed)
@@ -175,7 +171,7 @@ def test_workers(edge_list, tmp_path):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     """The search is done again on the devices that are left."""
-    vertices = 800  # some seconds
+    vertices = 600  # some seconds
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     path = edge_list(range(vertices - 1), range(1, vertices))
     delegraph.build(path, store, partitions=4, threshold=6)

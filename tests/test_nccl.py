@@ -200,7 +200,7 @@ def test_what_was_just_made_is_sent(kind):
 @pytest.mark.parametrize("kind", [*BY_NCCL, "nccl on one device"])
 def test_all_to_all(kind, monkeypatch):
     """Where nobody can read the others' memory."""
-    monkeypatch.setattr(PeerMemory, "open", lambda *_: 0)
+    monkeypatch.setattr(PeerMemory, "open", lambda *_: None)
     monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)
     size = 2 if kind == "nccl on GPUs" else 3
     starts = [0, 5, 30_000, 30_000][: size + 1]
