@@ -184,12 +184,14 @@ class GpuGridSearch:
 
     def levels(self) -> list[GridLevel]:
         """What each superstep of the last search did."""
-        names = ("found", "examined", "expand_bytes", "fold_bytes")
         return [
             GridLevel(
-                "pull" if record["pulled"] else "push",
-                *(int(record[name]) for name in names),
-                tuple(record["clocks"].tolist()),
+                direction="pull" if record["pulled"] else "push",
+                found=int(record["found"]),
+                examined=int(record["examined"]),
+                expand_bytes=int(record["expand_bytes"]),
+                fold_bytes=int(record["fold_bytes"]),
+                clocks=tuple(record["clocks"].tolist()),
             )
             for record in self._launches.records()
         ]

@@ -218,12 +218,15 @@ class GpuRankSearch:
 
     def levels(self) -> list[RankLevel]:
         """What each superstep of the last search did."""
-        names = ("normals", "delegates", "examined", "delegate_bytes", "normal_bytes")
         return [
             RankLevel(
-                "pull" if record["pulled"] else "push",
-                *(int(record[name]) for name in names),
-                tuple(record["clocks"].tolist()),
+                direction="pull" if record["pulled"] else "push",
+                normals=int(record["normals"]),
+                delegates=int(record["delegates"]),
+                examined=int(record["examined"]),
+                delegate_bytes=int(record["delegate_bytes"]),
+                normal_bytes=int(record["normal_bytes"]),
+                clocks=tuple(record["clocks"].tolist()),
             )
             for record in self._launches.records()
         ]

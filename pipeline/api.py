@@ -225,7 +225,13 @@ def bench_across(
             device_memory_limit=device_memory_limit,
         )
         return bench_store_on_workers(
-            *(graph, ranks_up_to(workers) if scaling else [0], sources, seed, _threads(threads)),
+            *(
+                str(graph),
+                ranks_up_to(workers) if scaling else [0],
+                sources,
+                seed,
+                _threads(threads),
+            ),
             *(resources, timeout_seconds, progress),
         )
     if scaling is not None and grid is not None:

@@ -87,7 +87,9 @@ class DelegateSupersteps:
             reached = flow.rows.visited
             visits = flow.backward.pull(
                 self.team,
-                lambda piece, *rows: pull_rows(*piece, *rows, numbering, reached, *state),
+                lambda piece, first, last: pull_rows(
+                    *piece, first, last, numbering, reached, *state
+                ),
                 *(targets.visited, targets.found),
             )
         else:

@@ -28,7 +28,6 @@ from delegraph.kernels import gpu_grid
 from delegraph.kernels.device import Device, open_device
 from delegraph.kernels.gpu_search import PUSH_COST
 from delegraph.kernels.team import Team
-from delegraph.partition.grid import Grid
 from delegraph.partition.store import open_store
 from delegraph.pipeline.build import Resources
 from delegraph.pipeline.cluster import ClusterOptions
@@ -77,10 +76,9 @@ def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_co
     test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
 
 
-@pytest.mark.parametrize(("grid", "directed"), [(1, False), (3, True)], ids=["2x2", "3x2"])
-def test_a_grid_and_the_host(device, edge_list, tmp_path, grid, directed):
+def test_a_grid_and_the_host(device, edge_list, tmp_path):
     test = test_gpu_ranks.test_a_grid
-    test(edge_list, tmp_path, device, "two components", test_gpu_ranks.GRIDS[grid], directed)
+    test(edge_list, tmp_path, device, "two components", test_gpu_ranks.GRIDS[1], True)
 
 
 @pytest.mark.parametrize("push_cost", [0.0, PUSH_COST, test_gpu_search.PULL])
@@ -196,11 +194,9 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("ranks", "placing"),
     [
-        (2, Placing()),
         (3, Placing()),
-        (3, Placing("1d")),
+        (2, Placing("1d")),
         (4, Placing("2d", push_only=True)),
-        (6, Placing("2d", Grid(3, 2))),
     ],
     ids=str,
 )
