@@ -15,12 +15,12 @@ import numpy as np
 
 from .device import Device, pack
 from .device_graph import Array
-from .gpu_search import MOST_QUEUED, PUSH_COST, SEARCH
+from .gpu_search import MOST_QUEUED, PUSH_COST
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
 from .grid_rows import GridRows, Known
 from .grid_structures import CONTROL, LEVEL, NAME, PART, RANK, SEGMENT
 from .peer_memory import Exchange
-from .rank_launches import LEVELS, RankLaunches
+from .rank_launches import RankLaunches
 from .rank_rows import ALIGNED, aligned
 
 
@@ -49,6 +49,7 @@ class GpuGridSearch:
 
     Every rank makes one, then all call ``connect``, ``run`` and ``close`` in the same order.
     parent: uint32, by the rank's numbers (Known), global ids, UNREACHED where there is none.
+    letters: what ranks tell each other.
     check: raises if another rank is known to have failed. push_cost: the same on all ranks; 0: they
     only push.
     """
@@ -61,7 +62,7 @@ class GpuGridSearch:
     def __post_init__(self) -> None:
         rows, graph, known = self.rows, self.rows.graph, self.rows.known
         numbering = rows.numbering
-        self._letters = letters = Letters(numbering)
+        self.letters = letters = Letters(numbering)
         self._launches = launches = RankLaunches(
             *(self.device, "grid_search", graph, known.own_numbers, CONTROL, LEVEL, self.check)
         )
@@ -69,30 +70,17 @@ class GpuGridSearch:
         with self.device.use() as cupy:
             self._memory = memory = GridMemory(self.device, letters, rows.rank)
             self.parent: Array = memory.parent
-            self._visited = [cupy.empty(known.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.zeros(known.row_numbers // 32, np.uint32)
             self._told = cupy.empty(known.own_numbers // 32, np.uint32)
-            kind = graph.forward.offsets.dtype
-            self._queue = [cupy.empty(queued + 1, dtype) for dtype in (np.uint32, kind, kind)]
-            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             self._barren, own_rows, own_edges = _rows_to_pull(cupy, rows)
             self._parts = cupy.asarray(_parts(known).view(np.uint32))
             segments = np.array(segments_of(letters, known, rows.rank), SEGMENT)
             self._segments = cupy.asarray(segments.view(np.uint32))
-        search = pack(
-            SEARCH,
-            parent=self.parent,
-            visited=[bitmap.data.ptr for bitmap in self._visited],
-            queue=[tuple(part.data.ptr for part in self._queue)] * 2,
-            rest=self._rest,
-            level_capacity=LEVELS,
-            enqueue_edges=queued,
-            push_cost=self.push_cost,
-        )
+        search = launches.search(self.parent, known.numbers, queued + 1, queued, self.push_cost)
         name = pack(NAME, parts=self._parts, partitions=numbering.partitions)
         self._rank = pack(
             RANK,
-            search=search[0],
+            search=search,
             name=name[0],
             barren=self._barren,
             frontier=self._frontier,
@@ -124,7 +112,7 @@ class GpuGridSearch:
         ranks = self.rows.numbering.ranks
         bases = memory.peers.open(exchange, rank, ranks) if direct else None
         self.direct = bases is not None
-        self._hosted = HostedGridMail(self.device, self._letters, rank, memory, exchange)
+        self._hosted = HostedGridMail(self.device, self.letters, rank, memory, exchange)
         others = [(rank + i) % ranks for i in range(1, ranks)]  # not all read from one
         with self.device.use() as cupy:
             letters = [
@@ -133,7 +121,7 @@ class GpuGridSearch:
                     if bases is not None
                     else self._hosted.letter_from(sender, p)
                     for sender in others
-                    for p in self._letters.of(kind, sender, rank)
+                    for p in self.letters.of(kind, sender, rank)
                 ]
                 for kind in Kind
             ]
@@ -141,7 +129,7 @@ class GpuGridSearch:
                 cupy.asarray(np.concatenate(some).view(np.uint8)) if some else None
                 for some in letters
             ]
-            places = [0 if bases is None else memory.arrivals_in(base) for base in bases or []]
+            places = [memory.arrivals_in(base) for base in bases or []]
             self._peers = cupy.asarray(np.array(places or [0], np.uint64))
         self._rank["letters"] = [0 if some is None else some.data.ptr for some in self._told_by]
         self._rank["letter_counts"] = [len(some) for some in letters]

@@ -19,7 +19,7 @@ from .gpu_grid import GpuGridSearch
 from .gpu_rank_check import EdgeCheck, add_wrong
 from .gpu_search import widened
 from .graph import UNREACHED
-from .grid_mail import Kind, Letters
+from .grid_mail import Kind
 from .grid_rows import GridRows
 from .peer_memory import Exchange
 
@@ -32,7 +32,6 @@ class GridChecker:
         self._search = search
         self._exchange = exchange
         self._known = search.rows.known
-        self._letters = Letters(search.rows.numbering)
         with device.use() as cupy:
             self._global_id = global_ids(cupy, search.rows)
 
@@ -87,7 +86,7 @@ class GridChecker:
                 some[:] = some | came if adding else came
 
     def _told(self, kind: Kind, sender: int, receiver: int) -> list[int]:
-        return [] if sender == receiver else self._letters.of(kind, sender, receiver)
+        return [] if sender == receiver else self._search.letters.of(kind, sender, receiver)
 
     def _of(self, values: Array, partition: int) -> Array:
         segment = self._known.at[partition]

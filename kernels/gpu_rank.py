@@ -15,10 +15,10 @@ import numpy as np
 
 from .device import Device, pack
 from .device_graph import Array
-from .gpu_search import MOST_QUEUED, PUSH_COST, SEARCH, WIDE_LAUNCH
+from .gpu_search import MOST_QUEUED, PUSH_COST, WIDE_LAUNCH
 from .graph import UNREACHED
 from .peer_memory import Exchange
-from .rank_launches import LEVELS, RankLaunches
+from .rank_launches import RankLaunches
 from .rank_mail import HostedMail, RankMemory
 from .rank_rows import RankRows
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
@@ -81,32 +81,19 @@ class GpuRankSearch:
         with self.device.use() as cupy:
             self._memory = memory = RankMemory(self.device, rows)
             self.parent: Array = memory.parent
-            self._visited = [cupy.empty(rows.numbers // 32, np.uint32) for _ in range(2)]
             self._frontier = cupy.empty(self._own // 32, np.uint32)
             self._nn_rows, self._nn_offsets = _without_empty_rows(cupy, rows)
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), MOST_QUEUED)
             warps = self.device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
-            kind = graph.forward.offsets.dtype
-            self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
             self._elsewhere = _owned_elsewhere(cupy, rows)
             self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
-            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
-        search = pack(
-            SEARCH,
-            parent=self.parent,
-            visited=[bitmap.data.ptr for bitmap in self._visited],
-            queue=[tuple(part.data.ptr for part in self._queue)] * 2,
-            rest=self._rest,
-            level_capacity=LEVELS,
-            enqueue_edges=most_queued,
-            push_cost=self.push_cost,
-        )
+        search = launches.search(self.parent, rows.numbers, queued, most_queued, self.push_cost)
         numbering = rows.numbering
         self._rank = pack(
             RANK,
-            search=search[0],
+            search=search,
             name=pack(
                 NAME,
                 delegates=rows.delegates,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .device import Device
+from .device import Device, pack
 from .device_graph import Array, DeviceGraph
-from .gpu_search import DONE, LEVELS, MORE, WIDE_LAUNCH, WIDEN, pack_graph, shared_bytes
+from .gpu_search import DONE, LEVELS, MORE, SEARCH, WIDE_LAUNCH, WIDEN, pack_graph, shared_bytes
 from .graph import UNREACHED
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
@@ -61,6 +61,29 @@ class RankLaunches:
             self._levels = cupy.zeros(LEVELS * record.itemsize, np.uint8)
             self._stop = device.pinned(1, np.uint32)
             self._stop[0] = 0
+
+    def search(
+        self, parent: Array, numbers: int, queued: int, enqueue_edges: int, push_cost: float
+    ) -> np.void:
+        """The kernel's structure of a search, and what it writes to beside ``parent``.
+
+        numbers: that the rank knows. queued: vertices that its queue has room for.
+        """
+        graph, kind = self._graph, self._graph.forward.offsets.dtype
+        with self._device.use() as cupy:
+            self._visited = [cupy.empty(numbers // 32, np.uint32) for _ in range(2)]
+            self._queue = [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)]
+            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
+        return pack(
+            SEARCH,
+            parent=parent,
+            visited=[bitmap.data.ptr for bitmap in self._visited],
+            queue=[tuple(part.data.ptr for part in self._queue)] * 2,
+            rest=self._rest,
+            level_capacity=LEVELS,
+            enqueue_edges=enqueue_edges,
+            push_cost=push_cost,
+        )[0]
 
     @property
     def places(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from test_rank_search import edges_of
 
 import delegraph
 from conftest import distances_of
-from delegraph.kernels import gpu_grid, gpu_rank, reference
+from delegraph.kernels import gpu_grid, rank_launches, reference
 from delegraph.kernels.device import Device
 from delegraph.kernels.gpu_grid import GpuGridSearch
 from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
@@ -214,8 +214,7 @@ def test_a_grid_in_host_memory(edge_list, tmp_path, device, directed):
 
 @pytest.mark.parametrize("layout", ["delegate", "1d", "2d"])
 def test_records_that_fill_their_buffer(edge_list, tmp_path, device, monkeypatch, layout):
-    monkeypatch.setattr(gpu_rank, "LEVELS", 3)
-    monkeypatch.setattr(gpu_grid, "LEVELS", 3)
+    monkeypatch.setattr(rank_launches, "LEVELS", 3)
     path = edge_list(range(20), range(1, 21))
     delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, threshold=None)
     steps = check(open_store(tmp_path / "graph.dg"), 2, [0, 3], tmp_path / "out", [device])
