@@ -17,11 +17,12 @@ from .device import Device, pack
 from .device_graph import Array
 from .gpu_search import MOST_QUEUED, PUSH_COST
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
-from .grid_rows import GridRows, Known
-from .grid_structures import CONTROL, LEVEL, NAME, PART, RANK, SEGMENT
+from .grid_rows import GridRows
+from .grid_structures import CONTROL, LEVEL, NAME, RANK, SEGMENT
 from .peer_memory import Exchange
 from .rank_launches import RankLaunches
-from .rank_rows import ALIGNED, aligned
+from .rank_rows import aligned, parts_of
+from .rank_structures import PARTS
 
 
 class GridLevel(NamedTuple):
@@ -73,15 +74,15 @@ class GpuGridSearch:
             self._frontier = cupy.zeros(known.row_numbers // 32, np.uint32)
             self._told = cupy.empty(known.own_numbers // 32, np.uint32)
             self._barren, own_rows, own_edges = _rows_to_pull(cupy, rows)
-            self._parts = cupy.asarray(_parts(known).view(np.uint32))
+            self._parts = cupy.asarray(parts_of(known.segments).view(np.uint32))
             segments = np.array(segments_of(letters, known, rows.rank), SEGMENT)
             self._segments = cupy.asarray(segments.view(np.uint32))
         search = launches.search(self.parent, known.numbers, queued + 1, queued, self.push_cost)
-        name = pack(NAME, parts=self._parts, partitions=numbering.partitions)
+        parts = pack(PARTS, of=self._parts, partitions=numbering.partitions)
         self._rank = pack(
             RANK,
             search=search,
-            name=name[0],
+            name=pack(NAME, parts=parts[0])[0],
             barren=self._barren,
             frontier=self._frontier,
             told=self._told,
@@ -197,13 +198,3 @@ def _rows_to_pull(cupy: Any, rows: GridRows) -> tuple[Array, int, int]:
     own_rows = own - int(cupy.count_nonzero(empty[:own]))
     bitmap = cupy.packbits(empty.view(np.uint8), bitorder="little").view(np.uint32)
     return bitmap, own_rows, int(offsets[own])
-
-
-def _parts(known: Known) -> np.ndarray:
-    """The kernel's ``Part`` of each ALIGNED numbers."""
-    parts = [
-        (segment.first, segment.partition)
-        for segment in known.segments
-        for _ in range(aligned(segment.vertices) // ALIGNED)
-    ]
-    return np.array(parts or [(0, 0)], PART)

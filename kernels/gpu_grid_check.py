@@ -97,7 +97,7 @@ def global_ids(cupy: Any, rows: GridRows) -> Array:
     """uint32, by a rank's numbers; UNREACHED where there is no vertex."""
     partitions = np.uint32(rows.numbering.partitions)
     found = cupy.full(rows.known.numbers, UNREACHED, np.uint32)
-    for p, first, count in rows.known.segments:
+    for p, first, count, _ in rows.known.segments:
         ids = cupy.arange(count, dtype=np.uint32) * partitions + np.uint32(p)
         found[first : first + count] = ids
     return found

@@ -20,8 +20,8 @@ from .graph import UNREACHED
 from .peer_memory import Exchange
 from .rank_launches import RankLaunches
 from .rank_mail import HostedMail, RankMemory
-from .rank_rows import RankRows
-from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
+from .rank_rows import RankRows, Segment, parts_of
+from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PARTS, PEER, RANK
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 
@@ -86,7 +86,9 @@ class GpuRankSearch:
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), MOST_QUEUED)
             warps = self.device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
-            self._elsewhere = _owned_elsewhere(cupy, rows)
+            hubs_first = rows.numbering.hubs_first
+            self._delegates = None if hubs_first else rows.delegate_ids(cupy)
+            self._parts = cupy.asarray(parts_of(_named(rows)).view(np.uint32))
             self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
         search = launches.search(self.parent, rows.numbers, queued, most_queued, self.push_cost)
@@ -96,29 +98,26 @@ class GpuRankSearch:
             search=search,
             name=pack(
                 NAME,
-                delegates=rows.delegates,
+                parts=pack(PARTS, of=self._parts, partitions=numbering.partitions)[0],
+                delegates=self._delegates,
                 normals=numbering.first_normal,
-                skipped=numbering.skipped(rows.rank),
-                parts=numbering.parts(rows.rank),
-                partitions=numbering.partitions,
-                ranks=ranks,
-                rank=rows.rank,
             )[0],
             nn_rows=self._nn_rows,
             nn_offsets=self._nn_offsets,
             nn_targets=rows.nn_targets,
             nn_row_count=len(self._nn_rows),
             frontier=self._frontier,
-            elsewhere=self._elsewhere,
             found_here=self._found_here,
             late=self._late,
             many_delegates=self.many_delegates,
             **launches.places,
             arrivals=memory.arrivals_at,
             mail=memory.mail_at,
+            brief=memory.brief_at,
             sent=self._sent,
             rank=rows.rank,
             ranks=ranks,
+            region=memory.region_of(rows.rank),
             delegate_words=memory.delegate_words,
             own_words=self._own // 32,
             ghost_words=memory.ghost_words,
@@ -147,16 +146,18 @@ class GpuRankSearch:
                 if peer == rank:
                     continue
                 theirs = message[0].tolist()
-                starts, (all_words, at, words, first) = theirs[:4], theirs[4:]
+                starts, (all_words, at, words, first) = theirs[:-4], theirs[-4:]
                 vertices = self.ghost_vertices[peer]
                 own_at, own_words, _ = memory.ghosts_of(peer)
-                facts = {"own_ghosts_at": own_at, "own_ghost_words": own_words}
+                facts: dict[str, Any] = {"region": memory.region_of(peer)}
+                facts |= {"own_ghosts_at": own_at, "own_ghost_words": own_words}
                 facts |= {"ghost_words": words, "vertex": vertices.data.ptr}
                 if bases is not None:
                     base = bases[peer]
                     facts |= {
-                        "mail": [base + starts[1], base + starts[2]],
-                        "parent": base + starts[3] + 4 * first,
+                        "brief": [base + at for at in starts[1:3]],
+                        "mail": [base + at for at in starts[3:5]],
+                        "parent": base + starts[5] + 4 * first,
                         "arrivals": base + 2 * rank * ARRIVAL.itemsize,
                         "ghosts_at": at,
                         "all_ghost_words": all_words,
@@ -243,12 +244,8 @@ def _without_empty_rows(cupy: Any, rows: RankRows) -> tuple[Array, Array]:
     return (some + rows.numbering.first_normal).astype(np.uint32), begins
 
 
-def _owned_elsewhere(cupy: Any, rows: RankRows) -> Array:
-    """Bitmap of the delegates that other ranks own."""
+def _named(rows: RankRows) -> list[Segment]:
+    """What global ids of a rank's numbers go by: delegates that have a table count, too."""
     numbering = rows.numbering
-    ids = rows.delegates
-    if ids is None:
-        ids = cupy.arange(numbering.delegates, dtype=np.uint32)
-    bits = cupy.zeros(numbering.first_normal, np.uint8)
-    bits[: len(ids)] = ids % numbering.partitions % numbering.ranks != rows.rank
-    return cupy.packbits(bits, bitorder="little").view(np.uint32)
+    delegates = numbering.delegate_segments.values()
+    return [*delegates, *numbering.normal_segments(rows.rank).values()]

@@ -18,7 +18,7 @@ from .gpu_rank import GpuRankSearch
 from .gpu_search import widened
 from .graph import UNREACHED
 from .peer_memory import Exchange
-from .rank_rows import RankRows
+from .rank_rows import ALIGNED, RankNumbering, RankRows, parts_of
 
 _SOURCE = "rank_check.cu"
 _CLAIM = np.dtype(
@@ -74,7 +74,7 @@ class RankChecker:
         """source: a global id. On every rank the violations that it knows of."""
         search, rows = self._search, self._search.rows
         numbering = rows.numbering
-        own, delegates = rows.own_numbers, numbering.delegates
+        own, delegates = rows.own_numbers, numbering.first_normal
         with self._device.use() as cupy:
             distance = self._distances()
             joined = cupy.zeros(own, np.uint8)
@@ -101,17 +101,22 @@ class RankChecker:
         return reached(self._device, self._search.distance, rows_from)[1]
 
     def _distances(self) -> Array:
-        """int32, by all numbers: of ghosts from their owners."""
+        """int32, by all numbers: of other ranks' delegates and of ghosts from their owners."""
         search, rows = self._search, self._search.rows
         cupy = self._device.cupy
         distance = cupy.full(rows.numbers, -1, np.int32)
         own = distance[: rows.own_numbers]
         own[:] = widened(search.distance)
-        messages = [[own[vertices].get()] for vertices in search.ghost_vertices]
-        for peer, (theirs,) in enumerate(self._exchange(messages)):
+        first, end = rows.numbering.own_delegates(rows.rank)
+        delegates = own[first:end].get()
+        messages = [[delegates, own[vertices].get()] for vertices in search.ghost_vertices]
+        for peer, (delegates, ghosts) in enumerate(self._exchange(messages)):
+            if peer == rows.rank:
+                continue
+            first, end = rows.numbering.own_delegates(peer)
+            distance[first:end] = cupy.asarray(delegates)
             first = rows.ghost_first[peer]
-            if peer != rows.rank:
-                distance[first : first + len(theirs)] = cupy.asarray(theirs)
+            distance[first : first + len(ghosts)] = cupy.asarray(ghosts)
         return distance
 
     def _to_all(self, message: Any) -> list[list[Any]]:
@@ -122,25 +127,23 @@ def global_ids(cupy: Any, rows: RankRows) -> Array:
     """uint32, by a rank's numbers; UNREACHED where there is no vertex."""
     numbering = rows.numbering
     found = cupy.full(rows.numbers, UNREACHED, np.uint32)
-    delegates = numbering.delegates
-    known = cupy.arange(delegates, dtype=np.uint32) if rows.delegates is None else rows.delegates
-    found[:delegates] = known
-    first = numbering.first_normal
-    normals = numbering.normals(rows.rank)
-    places = cupy.arange(normals, dtype=np.uint32)
-    found[first : first + normals] = _global(cupy, rows, rows.rank, places)
+    found[: numbering.first_normal] = rows.delegate_ids(cupy)
+    for partition, first, vertices, skipped in numbering.normal_segments(rows.rank).values():
+        places = cupy.arange(skipped, skipped + vertices, dtype=np.uint32)
+        some = places * np.uint32(numbering.partitions) + np.uint32(partition)
+        found[first : first + vertices] = some
     for owner, ghosts in enumerate(rows.ghosts):
         at = rows.ghost_first[owner]
-        found[at : at + len(ghosts)] = _global(cupy, rows, owner, ghosts - np.uint32(first))
+        found[at : at + len(ghosts)] = _ghost_ids(cupy, numbering, owner, ghosts)
     return found
 
 
-def _global(cupy: Any, rows: RankRows, owner: int, places: Array) -> Array:
-    """Of vertices by their places among those of their owner."""
-    numbering = rows.numbering
-    own = places.astype(np.int64) + numbering.skipped(owner)
-    whole, part = cupy.divmod(own, numbering.parts(owner))
-    return (whole * numbering.partitions + part * numbering.ranks + owner).astype(np.uint32)
+def _ghost_ids(cupy: Any, numbering: RankNumbering, owner: int, ghosts: Array) -> Array:
+    """Global ids of normal vertices, as their owner numbers them."""
+    parts = parts_of(numbering.normal_segments(owner).values())
+    part = (ghosts - np.uint32(numbering.first_normal)) // np.uint32(ALIGNED)
+    first, partition = (cupy.asarray(parts[name].copy())[part] for name in ("first", "partition"))
+    return (ghosts - first) * np.uint32(numbering.partitions) + partition
 
 
 def add_wrong(cupy: Any, violations: Violations, rule: int, wrong: Array) -> None:

@@ -12,24 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .device import Device, unsigned_name
 from .device_graph import Array, DeviceGraph, derive
-from .rank_rows import MergedRows, aligned
+from .rank_rows import MergedRows, Segment, aligned
 
 _SOURCE = "grid_rows.cu"
-
-
-class Segment(NamedTuple):
-    """A partition, as a rank numbers its vertices from ``first`` on."""
-
-    partition: int
-    first: int
-    vertices: int
 
 
 @dataclass(frozen=True)
@@ -49,10 +40,6 @@ class GridNumbering:
     @property
     def partitions(self) -> int:
         return self.rows * self.columns
-
-    @property
-    def delegates(self) -> int:
-        return 0
 
     def own(self, rank: int) -> list[int]:
         return list(range(rank, self.partitions, self.ranks))

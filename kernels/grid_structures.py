@@ -3,12 +3,11 @@
 import numpy as np
 
 from .gpu_search import COUNTERS, SEARCH
-from .rank_structures import PHASES
+from .rank_structures import PARTS, PHASES
 
 KINDS = 4  # of letters
 
-PART = np.dtype([("first", "u4"), ("partition", "u4")])
-NAME = np.dtype([("parts", "u8"), ("partitions", "u4")], align=True)
+NAME = np.dtype([("parts", PARTS)], align=True)
 ARRIVAL = np.dtype(
     [
         *((name, "u8") for name in ("round", "push_work", "pull_work")),

@@ -1,22 +1,28 @@
 """The rows of one rank of a search by several devices, made on its device (cuda/rank_rows.cu).
 
-A rank numbers what it knows: the delegates; its own normal vertices, as they stand in the global
-order; and ghosts, the normal vertices of other ranks that its edges along nn lead to, by owner.
-Each kind, and the ghosts of each owner, begin at a multiple of ALIGNED. Algorithm 1 of Pan, Pearce,
-Owens (Scalable Breadth-First Search on a GPU Cluster) says which rank has an edge; in numbers of
-its own, targets along nn need 32 bits, and a ghost is marked as any vertex is.
+A rank numbers what it knows: the delegates; its own normal vertices; and ghosts, the normal
+vertices of other ranks that its edges along nn lead to, by owner. Delegates are numbered by owner,
+the same way on all ranks, so that those of a rank stand together; these and the normal vertices go
+by partition. What is of one partition, and the ghosts of an owner, begin at a multiple of ALIGNED.
+Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster) says which rank
+has an edge; in numbers of its own, targets along nn need 32 bits, and a ghost is marked as any
+vertex is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .device import Device, DeviceError, pack, unsigned_name
 from .device_graph import MOST_SHORT, Array, DeviceGraph, Rows, derive
+from .graph import UNREACHED
+from .rank_structures import PART
 
 ALIGNED = 1024
 """Vertices whose bits a warp reads at once."""
@@ -24,11 +30,9 @@ ALIGNED = 1024
 MOST_NUMBERS = 2**32 - 2 * ALIGNED
 
 _SOURCE = "rank_rows.cu"
-_OWNER = np.dtype(
-    [(name, "u4") for name in ("parts", "skipped", "first", "before", "ghosts", "unused")]
-)
-_RANKS = np.dtype(
-    [("owners", "u8"), *((name, "u4") for name in ("partitions", "ranks", "rank", "normals"))],
+_OWNER = np.dtype([(name, "u4") for name in ("first", "marked", "before", "ghosts")])
+_OWNERS = np.dtype(
+    [("of", "u8"), *((name, "u4") for name in ("partitions", "ranks", "rank", "normals"))],
     align=True,
 )
 
@@ -41,70 +45,156 @@ def aligned(count: int) -> int:
     return -(-count // ALIGNED) * ALIGNED
 
 
+class Segment(NamedTuple):
+    """Vertices of a partition, as a rank numbers them from ``first`` on.
+
+    skipped: vertices of the partition that come before them.
+    """
+
+    partition: int
+    first: int
+    vertices: int
+    skipped: int = 0
+
+    @property
+    def end(self) -> int:
+        """Where another one may begin."""
+        return self.first + aligned(self.vertices)
+
+
+def parts_of(segments: Iterable[Segment]) -> NDArray[np.void]:
+    """The kernel's ``Part`` of each ALIGNED numbers, of segments one after the other."""
+    parts = [
+        (segment.first - segment.skipped, segment.partition)
+        for segment in segments
+        for _ in range(aligned(segment.vertices) // ALIGNED)
+    ]
+    return np.array(parts or [(0, 0)], PART)
+
+
 @dataclass(frozen=True)
 class RankNumbering:
-    """Which vertices each rank owns: those of the partitions p with p mod ranks = rank.
+    """Which vertices each rank owns, those of the partitions p with p mod ranks = rank, and what
+    it calls them.
 
-    hubs_first: whether global ids go by degree, so that the first of them are the delegates.
+    owned_delegates: of each partition. hubs_first: whether global ids go by degree, so that the
+    first of them are the delegates.
 
-    >>> two = RankNumbering(ranks=2, partitions=3, vertices=10, delegates=0, hubs_first=True)
-    >>> two.parts(0), two.normals(0), two.normals(1)
-    (2, 7, 3)
+    >>> two = RankNumbering.of(ranks=2, partitions=3, vertices=10, delegates=0)
+    >>> two.normals(0), two.normals(1)
+    (7, 3)
     """
 
     ranks: int
     partitions: int
     vertices: int
-    delegates: int
+    owned_delegates: tuple[int, ...]
     hubs_first: bool
 
-    def parts(self, rank: int) -> int:
-        """Partitions."""
-        return len(range(rank, self.partitions, self.ranks))
+    @classmethod
+    def of(
+        cls, ranks: int, partitions: int, vertices: int, delegates: int | NDArray[np.uint32]
+    ) -> RankNumbering:
+        """delegates: how many, of ids that go by degree; else their global ids."""
+        hubs_first = isinstance(delegates, int)
+        if isinstance(delegates, int):
+            owned = [len(range(p, delegates, partitions)) for p in range(partitions)]
+        else:
+            owned = np.bincount(delegates % partitions, minlength=partitions).tolist()
+        return cls(ranks, partitions, vertices, tuple(owned), hubs_first)
 
-    def skipped(self, rank: int) -> int:
-        """Leading vertices that are delegates, and not numbered among the normal ones."""
-        return self._owned(rank, self.delegates) if self.hubs_first else 0
+    @property
+    def delegates(self) -> int:
+        return sum(self.owned_delegates)
+
+    def own(self, rank: int) -> range:
+        """Partitions."""
+        return range(rank, self.partitions, self.ranks)
 
     def normals(self, rank: int) -> int:
         """Vertices that are numbered as its own."""
-        return self._owned(rank, self.vertices) - self.skipped(rank)
+        return sum(segment.vertices for segment in self.normal_segments(rank).values())
 
-    @property
+    @cached_property
+    def delegate_segments(self) -> dict[int, Segment]:
+        """By partition, in the order of their numbers, which are the same on all ranks."""
+        by_owner = [p for rank in range(self.ranks) for p in self.own(rank)]
+        return _lay_out(0, ((p, self.owned_delegates[p], 0) for p in by_owner))
+
+    def own_delegates(self, rank: int) -> tuple[int, int]:
+        """The first of the numbers of a rank's delegates, and where the next rank's begin."""
+        segments = [self.delegate_segments[p] for p in self.own(rank)]
+        return (segments[0].first, segments[-1].end) if segments else (0, 0)
+
+    @cached_property
     def first_normal(self) -> int:
-        """The number of a rank's first own vertex."""
-        return aligned(self.delegates)
+        """The number of a rank's first own normal vertex."""
+        return max((segment.end for segment in self.delegate_segments.values()), default=0)
 
-    def place_of_part(self, rank: int, partition: int) -> tuple[int, int]:
-        """(step, first): row i of a partition is the rank's own vertex ``i * step + first``."""
-        return self.parts(rank), partition // self.ranks - self.skipped(rank)
+    def normal_segments(self, rank: int) -> dict[int, Segment]:
+        """Of its own partitions. Where hubs are first, delegates are skipped; else they have
+        numbers among the normal vertices, too, which are not used.
+        """
+        skipped = self.owned_delegates if self.hubs_first else (0,) * self.partitions
+        rows = {p: len(range(p, self.vertices, self.partitions)) for p in self.own(rank)}
+        return _lay_out(
+            self.first_normal, ((p, rows[p] - skipped[p], skipped[p]) for p in self.own(rank))
+        )
+
+    def own_numbers(self, rank: int) -> int:
+        """Where the numbers of its delegates and own normal vertices end."""
+        ends = [segment.end for segment in self.normal_segments(rank).values()]
+        return max(ends, default=self.first_normal)
 
     def number(self, rank: int, vertex: int) -> int | None:
         """What a rank calls a vertex by its global id; None if it does not have it.
 
         Delegates are among them only where hubs are first.
         """
+        partition, place = vertex % self.partitions, vertex // self.partitions
         if self.hubs_first and vertex < self.delegates:
-            return vertex
-        partition = vertex % self.partitions
+            return self.delegate_segments[partition].first + place
         if partition % self.ranks != rank:
             return None
-        step, first = self.place_of_part(rank, partition)
-        return self.first_normal + vertex // self.partitions * step + first
+        segment = self.normal_segments(rank)[partition]
+        return segment.first + place - segment.skipped
 
-    def _owned(self, rank: int, below: int) -> int:
-        whole, rest = divmod(below, self.partitions)
-        return whole * self.parts(rank) + len(range(rank, rest, self.ranks))
+    def delegate_numbers(self, xp: Any, delegates: NDArray[np.uint32] | None) -> Array:
+        """uint32, of the delegates as a store has them. delegates: their global ids; None where
+        hubs are first. xp: NumPy, or CuPy.
+        """
+        segments = [self.delegate_segments[p] for p in range(self.partitions)]
+        firsts = xp.asarray(np.array([segment.first for segment in segments], np.uint32))
+        each = np.uint32(self.partitions)
+        if delegates is None:
+            ids = xp.arange(self.delegates, dtype=np.uint32)
+            return firsts[ids % each] + ids // each
+        partition = delegates % each
+        order = np.argsort(partition, kind="stable")
+        before = np.cumsum([0, *self.owned_delegates[:-1]])
+        numbers = np.empty(len(delegates), np.uint32)
+        places = np.arange(len(delegates)) - before[partition[order]]
+        numbers[order] = np.array([s.first for s in segments])[partition[order]] + places
+        return xp.asarray(numbers)
+
+
+def _lay_out(first: int, sizes: Iterable[tuple[int, int, int]]) -> dict[int, Segment]:
+    """Segments one after the other. sizes: partition, vertices, skipped ones."""
+    found: dict[int, Segment] = {}
+    for partition, vertices, skipped in sizes:
+        found[partition] = segment = Segment(partition, first, vertices, skipped)
+        first = segment.end
+    return found
 
 
 @dataclass(frozen=True)
 class RankRows:
     """What a rank has on its device.
 
-    graph: rows of dd, dn and nd, of delegates and own vertices. nn_offsets: uint32 (normals + 1,);
-    nn_targets: uint32, the rank's numbers. ghosts: of each owner uint32 (g,), as the owner numbers
-    them; the rank itself numbers them from ghost_first on. delegates: uint32, their global ids;
-    None where these are their numbers.
+    graph: rows of dd, dn and nd, of delegates and own vertices. nn_offsets: uint32, a row for each
+    number of a normal vertex; nn_targets: uint32, the rank's numbers. ghosts: of each owner uint32
+    (g,), as the owner numbers them; the rank itself numbers them from ghost_first on. delegates:
+    uint32, their global ids, as a store has them; None where hubs are first.
     """
 
     numbering: RankNumbering
@@ -114,21 +204,33 @@ class RankRows:
     nn_targets: Array
     ghosts: list[Array]
     ghost_first: list[int]
-    delegates: Array | None
+    delegates: NDArray[np.uint32] | None
 
     def number(self, vertex: int) -> int | None:
         """What the rank calls a vertex by its global id; None if it does not have it."""
         if self.delegates is not None:
-            place = np.flatnonzero(self.delegates.get() == vertex)
+            place = np.flatnonzero(self.delegates == vertex)
             if len(place):
-                return int(place[0])
+                return int(self.delegate_numbers(np)[place[0]])
         return self.numbering.number(self.rank, vertex)
+
+    def delegate_numbers(self, xp: Any) -> Array:
+        """See RankNumbering."""
+        return self.numbering.delegate_numbers(xp, self.delegates)
+
+    def delegate_ids(self, xp: Any) -> Array:
+        """uint32, the global ids of delegates by number; UNREACHED where there is none."""
+        ids = xp.full(self.numbering.first_normal, UNREACHED, np.uint32)
+        every = self.delegates
+        if every is None:
+            every = np.arange(self.numbering.delegates, dtype=np.uint32)
+        ids[self.delegate_numbers(xp)] = xp.asarray(every)
+        return ids
 
     @property
     def own_numbers(self) -> int:
-        """Delegates and own vertices, aligned."""
-        numbering = self.numbering
-        return numbering.first_normal + aligned(numbering.normals(self.rank))
+        """Delegates and own normal vertices."""
+        return self.numbering.own_numbers(self.rank)
 
     @property
     def numbers(self) -> int:
@@ -171,26 +273,29 @@ class MergedRows:
 class RankRowsMaker:
     """Takes subgraphs, first their offsets (``count``), then their targets (``place``).
 
-    near: entries of the rows of dd, dn and nd, and of their reverse, that stand on the device; the
-    others are pinned in host memory. None: all.
+    delegates: their global ids; None where hubs are first. near: entries of the rows of dd,
+    dn and nd, and of their reverse, that stand on the device; the others are pinned in host memory.
+    None: all.
     """
 
     device: Device
     numbering: RankNumbering
     rank: int
     directed: bool
+    delegates: NDArray[np.uint32] | None = None
     near: int | None = None
     _made: dict[str, MergedRows] = field(default_factory=dict)
     _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         numbering = self.numbering
-        normals = numbering.normals(self.rank)
-        rows = numbering.first_normal + normals
+        rows = numbering.own_numbers(self.rank)
+        self._segments = numbering.normal_segments(self.rank)
         with self.device.use() as cupy:
+            self._delegate_numbers = numbering.delegate_numbers(cupy, self.delegates)
             for name in ("rows", "reverse") if self.directed else ("rows",):
                 self._made[name] = MergedRows(cupy.zeros(rows, np.uint64))
-            self._made["nn"] = MergedRows(cupy.zeros(normals, np.uint64))
+            self._made["nn"] = MergedRows(cupy.zeros(rows - numbering.first_normal, np.uint64))
 
     def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
         """Take a subgraph's offsets: all of them before the first targets."""
@@ -208,11 +313,11 @@ class RankRowsMaker:
     def place(self, partition: int, name: str, begin: int, targets: NDArray[np.uint32]) -> None:
         """Take targets of a subgraph, from entry ``begin`` on."""
         making, offsets = self._making(name), self._offsets[partition, name]
-        times, plus = 1, 0
-        if name != "nn" and _end_of_targets(name) == "n":
-            times, first = self.numbering.place_of_part(self.rank, partition)
-            plus = (self.numbering.first_normal + first) % 2**32
-        step, first = self._rows_of(partition, name)
+        segment, first_row = self._segments[partition], self._first_row(name)
+        row_plus = segment.first - segment.skipped - first_row
+        plus = 0 if name == "nn" else segment.first - segment.skipped
+        numbers = np.uint64(self._delegate_numbers.data.ptr)
+        none = np.uint64(0)
         kinds = f"{unsigned_name(making.offsets.dtype)}, {unsigned_name(offsets.dtype)}"
         with self.device.use() as cupy:
             shard = cupy.asarray(targets)
@@ -221,8 +326,10 @@ class RankRowsMaker:
                 *(_SOURCE, f"place_targets<{kinds}>", len(targets)),
                 (
                     *(shard, np.uint64(begin), np.uint64(len(targets))),
-                    *(offsets, np.uint32(len(offsets) - 1), np.uint32(step), np.int64(first)),
-                    *(making.fill, np.uint32(times), np.uint32(plus)),
+                    *(offsets, np.uint32(len(offsets) - 1)),
+                    *(numbers if _end_of_rows(name) == "d" else none, np.int64(row_plus)),
+                    making.fill,
+                    *(numbers if _end_of_targets(name) == "d" else none, np.uint32(plus)),
                     *(making.near, np.uint64(len(making.near)), far),
                 ),
             )
@@ -233,22 +340,29 @@ class RankRowsMaker:
             self._add(self._making(name).fill, partition, name, self._offsets[partition, name])
             del self._offsets[partition, name]
 
-    def finish(self, delegates: NDArray[np.uint32] | None) -> RankRows:
-        """delegates: their global ids; None where these are their numbers."""
-        with self.device.use() as cupy:
+    def finish(self) -> RankRows:
+        with self.device.use():
             nn = self._made["nn"]
             ghosts, ghost_first = self._number_ghosts(nn.near)
             rows = self._made["rows"].rows
             reverse = self._made["reverse"].rows if self.directed else None
             graph = derive(self.device, rows, reverse, padded=False)
-            table = None if delegates is None else cupy.asarray(delegates)
         if nn.offsets.dtype != np.uint32:
             raise DeviceError(
                 f"rank {self.rank} has {len(nn.near):,} edges between normal vertices, and a "
                 "device takes 2^32: build the store with a lower --threshold"
             )
         return RankRows(
-            *(self.numbering, self.rank, graph, nn.offsets, nn.near, ghosts, ghost_first, table)
+            *(
+                self.numbering,
+                self.rank,
+                graph,
+                nn.offsets,
+                nn.near,
+                ghosts,
+                ghost_first,
+                self.delegates,
+            )
         )
 
     def _making(self, name: str) -> MergedRows:
@@ -256,55 +370,56 @@ class RankRowsMaker:
             return self._made["nn"]
         return self._made["reverse" if name.startswith("reverse-") else "rows"]
 
-    def _rows_of(self, partition: int, name: str) -> tuple[int, int]:
-        """(step, first): row i of a subgraph is row ``i * step + first`` of those that are made."""
-        if _end_of_rows(name) == "d":
-            return 1, 0
-        step, first = self.numbering.place_of_part(self.rank, partition)
-        return step, first + (0 if name == "nn" else self.numbering.first_normal)
+    def _first_row(self, name: str) -> int:
+        """The number of the vertex that has the first of the rows that are made."""
+        return self.numbering.first_normal if name == "nn" else 0
 
     def _add(self, to: Array, partition: int, name: str, offsets: Array) -> None:
         """Add the lengths of a subgraph's rows."""
-        step, first = self._rows_of(partition, name)
-        least = 0 if name == "nn" or _end_of_rows(name) == "d" else self.numbering.first_normal
-        begin = max(0, -((first - least) // step))  # rows of delegates, which are empty, go before
-        lengths = offsets[begin + 1 :] - offsets[begin:-1]
-        some = to[begin * step + first :: step][: len(lengths)]
-        some += lengths.astype(to.dtype)
+        lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)
+        if _end_of_rows(name) == "d":
+            to[self._delegate_numbers] += lengths
+            return
+        segment = self._segments[partition]
+        begin = segment.first - self._first_row(name)
+        some = to[begin : begin + segment.vertices]
+        some += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
 
     def _number_ghosts(self, targets: Array) -> tuple[list[Array], list[int]]:
         """Targets along nn become the rank's numbers; see RankRows for what is returned."""
         numbering, cupy = self.numbering, self.device.cupy
-        owners = np.zeros(numbering.ranks, _OWNER)
-        sizes = [numbering.normals(rank) for rank in range(numbering.ranks)]
-        words = np.cumsum([0, *(-(-size // 32) for size in sizes)])
-        owners["parts"] = [numbering.parts(rank) for rank in range(numbering.ranks)]
-        owners["skipped"] = [numbering.skipped(rank) for rank in range(numbering.ranks)]
-        owners["first"] = 32 * words[:-1]
+        normals = numbering.first_normal
+        sizes = [numbering.own_numbers(rank) - normals for rank in range(numbering.ranks)]
+        words = np.cumsum([0, *(size // 32 for size in sizes)])
+        owners = np.zeros(numbering.partitions, _OWNER)
+        owner = np.arange(numbering.partitions) % numbering.ranks
+        owners["marked"] = 32 * words[owner]
+        for rank in range(numbering.ranks):
+            for segment in numbering.normal_segments(rank).values():
+                owners["first"][segment.partition] = segment.first - segment.skipped
         count = np.uint64(len(targets))
         marked = cupy.zeros(int(words[-1]) + 1, np.uint32)
-        ranks = self._pack(cupy.asarray(owners.view(np.uint8)))
-        self.device.launch(_SOURCE, "mark_ghosts", len(targets), (targets, count, ranks, marked))
+        packed = self._pack(cupy.asarray(owners.view(np.uint8)))
+        self.device.launch(_SOURCE, "mark_ghosts", len(targets), (targets, count, packed, marked))
         before = cupy.zeros(len(marked) + 1, np.uint32)
         before[1:] = cupy.cumsum(_ones(cupy, marked), dtype=np.uint32)
         ends = before[cupy.asarray(words)].get().astype(np.int64)
         found = np.diff(ends)
-        own = numbering.first_normal + aligned(sizes[self.rank])
-        first = own + np.cumsum([0, *map(aligned, found.tolist())])
+        first = numbering.own_numbers(self.rank) + np.cumsum([0, *map(aligned, found.tolist())])
         if first[-1] > MOST_NUMBERS:
             raise DeviceError(
                 f"rank {self.rank} knows {first[-1]:,} vertices: too many for a device"
             )
-        owners["before"], owners["ghosts"] = ends[:-1], first[:-1]
-        ranks = self._pack(cupy.asarray(owners.view(np.uint8)))
-        arguments = (targets, count, ranks, marked, before)
+        owners["before"], owners["ghosts"] = ends[owner], first[owner]
+        packed = self._pack(cupy.asarray(owners.view(np.uint8)))
+        arguments = (targets, count, packed, marked, before)
         self.device.launch(_SOURCE, "number_targets", len(targets), arguments)
         ghosts = []
         for rank, size in enumerate(found.tolist()):
             some = cupy.empty(size, np.uint32)
             own_words = int(words[rank + 1] - words[rank])
             place = (np.uint64(words[rank]), np.uint64(own_words))
-            arguments = (marked, before, *place, np.uint32(numbering.first_normal), some)
+            arguments = (marked, before, *place, np.uint32(normals), some)
             self.device.launch(_SOURCE, "list_ghosts", own_words, arguments)
             ghosts.append(some)
         return ghosts, first[:-1].tolist()
@@ -313,8 +428,8 @@ class RankRowsMaker:
         self._owners = owners  # that a launch reads
         numbering = self.numbering
         return pack(
-            _RANKS,
-            owners=owners,
+            _OWNERS,
+            of=owners,
             partitions=numbering.partitions,
             ranks=numbering.ranks,
             rank=self.rank,

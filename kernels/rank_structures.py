@@ -4,21 +4,19 @@ import numpy as np
 
 from .gpu_search import COUNTERS, SEARCH
 
-NAME = np.dtype(
-    [
-        ("delegates", "u8"),
-        *((name, "u4") for name in ("normals", "skipped", "parts", "partitions", "ranks", "rank")),
-    ],
-    align=True,
-)
+PART = np.dtype([("first", "u4"), ("partition", "u4")])
+PARTS = np.dtype([("of", "u8"), ("partitions", "u4")], align=True)
+NAME = np.dtype([("parts", PARTS), ("delegates", "u8"), ("normals", "u4")], align=True)
+REGION = np.dtype([("begin", "u4"), ("end", "u4")])
 ARRIVAL = np.dtype(
     [("round", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "again"))],
     align=True,
 )
 PEER = np.dtype(
     [
-        ("mail", "u8", 2),
+        *(("mail", "u8", 2), ("brief", "u8", 2)),
         *((name, "u8") for name in ("parent", "vertex", "wanted", "arrivals")),
+        ("region", REGION),
         *((name, "u4") for name in ("ghosts_at", "ghost_words", "all_ghost_words")),
         *((name, "u4") for name in ("own_ghosts_at", "own_ghost_words")),
     ],
@@ -54,14 +52,22 @@ RANK = np.dtype(
         ("search", SEARCH),
         ("name", NAME),
         *((name, "u8") for name in ("nn_rows", "nn_offsets", "nn_targets", "frontier")),
-        *((name, "u8") for name in ("elsewhere", "found_here", "late")),
+        *((name, "u8") for name in ("found_here", "late")),
         *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
-        ("mail", "u8", 2),
+        *(("mail", "u8", 2), ("brief", "u8", 2)),
         *((name, "u8") for name in ("sent", "stop")),
-        *((name, "u4") for name in ("rank", "ranks", "delegate_words", "own_words")),
+        *((name, "u4") for name in ("rank", "ranks")),
+        ("region", REGION),
+        *((name, "u4") for name in ("delegate_words", "own_words")),
         *(
             (name, "u4")
-            for name in ("ghost_words", "stage", "hosted", "many_delegates", "nn_row_count")
+            for name in (
+                "ghost_words",
+                "stage",
+                "hosted",
+                "many_delegates",
+                "nn_row_count",
+            )
         ),
     ],
     align=True,

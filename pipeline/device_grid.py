@@ -116,7 +116,7 @@ def collect(
         parent = search.parent[: known.own_numbers].get()
     parts = {
         p: Part(distance[first : first + vertices], parent[first : first + vertices])
-        for p, first, vertices in known.segments[: known.own]
+        for p, first, vertices, _ in known.segments[: known.own]
     }
     levels = search.levels()
     counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 4)

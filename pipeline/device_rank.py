@@ -24,7 +24,7 @@ from ..kernels.rank_rows import (
 from ..kernels.rank_structures import ARRIVAL
 from ..kernels.rank_structures import LEVEL as LEVEL_RECORD
 from ..kernels.team import Team
-from ..partition.layout import ends_of, kept_subgraphs
+from ..partition.layout import ends_of, kept_subgraphs, local_rows
 from ..partition.memory import format_bytes
 from ..partition.store import Store
 from .communicator import Communicator, Message
@@ -36,38 +36,34 @@ from .rank_result import Part, RankResult
 _SLACK = 96 << 20  # small arrays, queues, what the pool rounds up
 
 
-def numbering_of(store: Store, ranks: int) -> RankNumbering:
-    info = store.info
-    hubs_first = info.order == "degree"
-    return RankNumbering(ranks, info.partitions, info.vertices, info.delegates, hubs_first)
-
-
 def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
     """Where the targets of a rank's dd, dn and nd go; nn is on the device.
 
     beside: bytes that are held on the device beside the rows and their search.
     Raises DeviceMemoryError where not even what must be on the device fits.
     """
-    info, numbering = store.info, numbering_of(store, ranks)
+    info = store.info
     nn, forward, reverse = _target_bytes(store, rank, ranks)
-    normals = numbering.normals(rank)
+    parts = range(rank, info.partitions, ranks)
+    delegates = _delegate_numbers(store)
     own, ghosts = numbers_of(store, rank, ranks)
+    normals = own - delegates
     offsets = 8 * 2 * (own * (2 if info.directed else 1) + normals)
     kinds = 4 if info.directed else 2  # of subgraphs with a row for each delegate
-    parts = numbering.parts(rank)
-    stored_offsets = 8 * (kinds * info.delegates * parts + 3 * (normals + info.delegates + parts))
+    stored_offsets = 8 * (kinds * delegates * len(parts) + 3 * (own + len(parts)))
     if nn // 4 >= MOST_SHORT or own + ghosts > MOST_NUMBERS:
         raise DeviceMemoryError(
             f"rank {rank} of {ranks} has {nn // 4:,} edges between normal vertices and would know "
             f"up to {own + ghosts:,} vertices: too many for a device"
         )
     columns = 4 * (1 + NEXT) * own
-    mailed = numbering.first_normal + ghosts  # in two rounds, as a bitmap and as a list
-    bitmaps = (2 * (own + ghosts) + own + 4 * mailed + 3 * numbering.first_normal) // 8
+    mailed = delegates + ghosts  # in two rounds, as a bitmap and as a list
+    bitmaps = (2 * (own + ghosts) + own + 4 * mailed + 2 * delegates) // 8
     rows_along_nn = 8 * min(normals, nn // 4)
     state = own * (1 + 4) + 4 * (own + ghosts) + bitmaps + rows_along_nn
-    # A ghost's number stands with its owner, too; a bitmap of all vertices while they are numbered.
-    known = 4 * 2 * ghosts + info.vertices // 4
+    # A ghost's number stands with its owner, too; while they are numbered, a bitmap of all
+    # vertices, and the numbers of delegates.
+    known = 4 * 2 * ghosts + info.vertices // 4 + 4 * 2 * delegates
     records = MOST_LEVELS * LEVEL_RECORD.itemsize
     loading = store.largest_shard
     least = nn + offsets + stored_offsets + columns + state + known + records + loading + _SLACK
@@ -86,12 +82,22 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
 
 
 def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
-    """What a rank knows: delegates and own vertices; at most so many ghosts."""
-    numbering = numbering_of(store, ranks)
-    normals = numbering.normals(rank)
-    own = numbering.first_normal + aligned(normals)
+    """What a rank knows, at most: delegates and own vertices; ghosts."""
+    info, parts = store.info, range(rank, store.info.partitions, ranks)
+    skipped = info.delegates if info.order == "degree" else 0
+    normals = sum(
+        aligned(
+            local_rows(info.vertices, info.partitions, p) - local_rows(skipped, info.partitions, p)
+        )
+        for p in parts
+    )
     nn = _target_bytes(store, rank, ranks)[0]
-    return own, min(nn // 4, store.info.vertices - normals) + ranks * ALIGNED
+    return _delegate_numbers(store) + normals, min(nn // 4, info.vertices) + ranks * ALIGNED
+
+
+def _delegate_numbers(store: Store) -> int:
+    """At most: those of each partition begin at a multiple of ALIGNED."""
+    return aligned(store.info.delegates) + store.info.partitions * ALIGNED
 
 
 def _target_bytes(store: Store, rank: int, ranks: int) -> tuple[int, int, int]:
@@ -118,14 +124,19 @@ def load(
 
     check: called before each subgraph, and each shard.
     """
-    info, numbering = store.info, numbering_of(store, ranks)
-    maker = RankRowsMaker(device, numbering, rank, info.directed, room.near)
+    info = store.info
+    delegates = None if info.order == "degree" else store.delegates(team)
+    numbering = RankNumbering.of(
+        *(ranks, info.partitions, info.vertices),
+        info.delegates if delegates is None else delegates,
+    )
+    maker = RankRowsMaker(device, numbering, rank, info.directed, delegates, room.near)
     # Hubs first: a row's delegates come before its normal vertices.
     names = sorted(
         kept_subgraphs(info.grid, info.directed), key=lambda name: ends_of(name)[1] == "n"
     )
     make_rows(store, maker, names, team, check)
-    return maker.finish(None if numbering.hubs_first else store.delegates(team))
+    return maker.finish()
 
 
 def collect(
@@ -133,50 +144,46 @@ def collect(
 ) -> tuple[RankResult, list[SuperstepRecord]]:
     """What a rank found; on rank 0, what the ranks did together.
 
-    The parents of delegates come to rank 0 from those who found them.
+    The distances of delegates come to rank 0 from their owners, parents from those who found them.
     """
     rows, numbering = search.rows, search.rows.numbering
-    ranks, rank = communicator.size, communicator.rank
+    ranks, rank, end = communicator.size, communicator.rank, search.rows.numbering.first_normal
     with search.device.use():
         distance = widened(search.distance.get())
         parent = search.parent[: rows.own_numbers].get()
-        known = search.knows()[: numbering.delegates].get()
-    parts = {
-        p: Part(_part(rows, p, distance), _part(rows, p, parent))
-        for p in range(rank, numbering.partitions, ranks)
-    }
-    parents = np.where(known, parent[: numbering.delegates], UNREACHED)
+        known = search.knows()[:end].get()
+    parts = {p: Part(*_parts(numbering, rank, p, distance, parent)) for p in numbering.own(rank)}
+    parents = np.where(known, parent[:end], UNREACHED)
     known = np.flatnonzero(known).astype(np.uint32)
     levels = search.levels()
     counts = np.array([level[1:-1] for level in levels], np.int64).reshape(-1, 5)
     nothing: Message = []
-    told: Message = [known, parents[known], counts.ravel()]
+    own = slice(*numbering.own_delegates(rank))
+    told: Message = [distance[own], known, parents[known], counts.ravel()]
     came = communicator.exchange([told if peer == 0 else nothing for peer in range(ranks)])
     records: list[SuperstepRecord] = []
     delegates: Part | None = None
     if rank == 0:
         together = counts.copy()
-        for peer, (places, theirs, more) in enumerate(came):
+        for peer, (distances, places, theirs, more) in enumerate(came):
+            distance[slice(*numbering.own_delegates(peer))] = distances
             if peer != rank:
                 parents[places] = theirs
                 together += more.reshape(counts.shape)
         together[:, 1] = counts[:, 1]  # delegates: all ranks have them
-        delegates = Part(distance[: numbering.delegates], parents)
+        numbers = rows.delegate_numbers(np)
+        delegates = Part(distance[numbers], parents[numbers])
         records = list(_records(levels, together, search.seconds(), ranks))
     return RankResult(parts, delegates), records
 
 
-def _part(rows: RankRows, partition: int, values: NDArray) -> NDArray:
+def _parts(
+    numbering: RankNumbering, rank: int, partition: int, *every: NDArray
+) -> Iterator[NDArray]:
     """Of a partition's rows, from all that a rank has; what rows of delegates get says nothing."""
-    numbering = rows.numbering
-    step, first = numbering.place_of_part(rows.rank, partition)
-    count = len(range(partition, numbering.vertices, numbering.partitions))
-    begin = max(0, -(first // step))
-    part = np.full(count, values.dtype.type(-1) if values.dtype.kind == "i" else UNREACHED)
-    part = part.astype(values.dtype)
-    own = values[numbering.first_normal + begin * step + first :: step]
-    part[begin:] = own[: count - begin]
-    return part
+    _, first, vertices, skipped = numbering.normal_segments(rank)[partition]
+    for values in every:
+        yield np.concatenate([values[:1].repeat(skipped), values[first : first + vertices]])
 
 
 def _records(

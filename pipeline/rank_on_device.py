@@ -15,6 +15,7 @@ from ..kernels.gpu_grid_check import global_ids as grid_ids
 from ..kernels.gpu_rank import GpuRankSearch
 from ..kernels.gpu_rank_check import RankChecker
 from ..kernels.gpu_rank_check import global_ids as rank_ids
+from ..kernels.graph import UNREACHED
 from ..kernels.team import Team
 from ..partition.store import Store
 from . import device_grid, device_rank
@@ -83,10 +84,13 @@ def checker_of(search: DeviceSearchOfRank, communicator: Communicator) -> RankCh
 
 
 def own_ids(search: DeviceSearchOfRank) -> NDArray[np.uint32]:
-    """Global ids by a rank's own numbers; UNREACHED where there is no vertex."""
+    """Global ids, by a rank's own numbers, of what it owns; else UNREACHED."""
     with search.device.use() as cupy:
         if isinstance(search, GpuGridSearch):
-            ids = grid_ids(cupy, search.rows)
-        else:
-            ids = rank_ids(cupy, search.rows)
-        return ids[: search.rows.own_numbers].get()
+            return grid_ids(cupy, search.rows)[: search.rows.own_numbers].get()
+        ids = rank_ids(cupy, search.rows)[: search.rows.own_numbers]
+        numbering = search.rows.numbering
+        first, end = numbering.own_delegates(search.rows.rank)
+        ids[:first] = UNREACHED
+        ids[end : numbering.first_normal] = UNREACHED
+        return ids.get()

@@ -35,7 +35,7 @@ _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))
 class Prepared(NamedTuple):
     """A rank of a graph that is ready to be searched.
 
-    rows_from: by its own numbers, input rows that touch each; of delegates on rank 0 alone.
+    rows_from: by its own numbers, input rows that touch each; none of delegates that others own.
     id_of_rank: uint32, of all vertices, on the device. threshold: None in a grid. edges: of the
     whole graph; entries: of this rank, by subgraph.
     """
@@ -82,20 +82,19 @@ def prepare(
             assert grid is not None
             numbering = GridNumbering(ranks, grid.rows, grid.columns, n)
             made, entries = _take_block(device, numbering, grid, rank, counted)
-            rows_from = cupy.zeros(made.own_numbers, np.uint64)
-            first = skipped = 0
+            own_segments = [made.known.at[rank]]
         else:
-            numbering = RankNumbering(ranks, ranks, n, chosen.delegates, hubs_first=True)
+            numbering = RankNumbering.of(ranks, ranks, n, chosen.delegates)
             maker = RankRowsMaker(device, numbering, rank, directed=False)
             entries = _take(maker, rank, counted, n, chosen.delegates)
-            made = maker.finish(None)
-            rows_from = cupy.zeros(made.own_numbers, np.uint64)
-            if rank == 0:
-                rows_from[: chosen.delegates] = ranking.degree[: chosen.delegates]
-            first, skipped = numbering.first_normal, numbering.skipped(rank)
+            made = maker.finish()
+            segments = (numbering.delegate_segments, numbering.normal_segments(rank))
+            own_segments = [some[rank] for some in segments]
         del counted
-        normals = ranking.degree[rank::ranks][skipped:]
-        rows_from[first : first + len(normals)] = normals
+        rows_from = cupy.zeros(made.own_numbers, np.uint64)
+        for _, first, vertices, skipped in own_segments:
+            own_degrees = ranking.degree[rank::ranks][skipped : skipped + vertices]
+            rows_from[first : first + vertices] = own_degrees
         edges = total(communicator, np.array([sum(entries.values())]))[0] // 2
         return Prepared(
             *(made, rows_from, ranking.id_of_rank, chosen, int(edges), int(rows), entries)

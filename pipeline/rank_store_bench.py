@@ -246,13 +246,11 @@ def searcher_bytes(store: Store, rank: int, ranks: int) -> int:
 
 
 def _rows_from_own(gpu: DeviceSearchOfRank, rows_from: NDArray[np.int64]) -> Array:
-    """By a rank's own numbers, on its device; of delegates on rank 0 alone."""
+    """By a rank's own numbers, on its device."""
     ids = own_ids(gpu)
     there = ids != UNREACHED
     own = np.zeros(len(ids), np.uint64)
     own[there] = rows_from[ids[there]]
-    if gpu.rows.rank:
-        own[: gpu.rows.numbering.delegates] = 0
     with gpu.device.use() as cupy:
         return cupy.asarray(own)
 

@@ -21,6 +21,7 @@ from delegraph.kernels import (
     grid_mail,
     grid_structures,
     rank_launches,
+    rank_mail,
     rank_rows,
     rank_structures,
 )
@@ -142,13 +143,13 @@ STRUCTURES = [
     ("grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
     ("grid_search.cu", "GridName", grid_structures.NAME),
     ("grid_search.cu", "Letter", grid_structures.LETTER),
-    ("grid_search.cu", "Part", grid_structures.PART),
+    ("grid_search.cu", "Part", rank_structures.PART),
     ("grid_search.cu", "Segment", grid_structures.SEGMENT),
     ("grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
     ("grid_search.cu", "GridControl", grid_structures.CONTROL),
     ("grid_search.cu", "GridLevel", grid_structures.LEVEL),
     ("rank_rows.cu", "Owner", rank_rows._OWNER),
-    ("rank_rows.cu", "Ranks", rank_rows._RANKS),
+    ("rank_rows.cu", "Owners", rank_rows._OWNERS),
     ("check.cu", "Claim<int>", gpu_check._CLAIM),
     ("check.cu", "Report", gpu_check._REPORT),
     ("rank_check.cu", "RankClaim", gpu_rank_check._CLAIM),
@@ -187,6 +188,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)GO_ON": rank_launches.GO_ON,
         "(u32)RECEIVE": rank_launches.RECEIVE,
         "(u32)MEET": rank_launches.MEET,
+        "BRIEF": rank_mail.BRIEF,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
     grids = {

@@ -6,24 +6,14 @@
 // alone, which are targets and nothing else. What is of other ranks are ghosts.
 #include "laps.cuh"
 #include "mail.cuh"
-
-// The partition that some numbers belong to.
-struct Part {
-  u32 first;  // number of its first vertex
-  u32 partition;
-};
+#include "names.cuh"
 
 // The global id of a vertex.
 struct GridName {
-  const Part *parts;  // for each 1024 numbers
-  u32 partitions;
+  Parts parts;
 
   __device__ bool noted(u32 vertex) const { return true; }
-
-  __device__ u32 operator()(u32 vertex) const {
-    const Part part = parts[vertex >> 10];
-    return (vertex - part.first) * partitions + part.partition;
-  }
+  __device__ u32 operator()(u32 vertex) const { return parts.global_id(vertex); }
 };
 
 // What a rank tells all others in every round, in their memory.

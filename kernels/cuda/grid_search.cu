@@ -116,7 +116,7 @@ struct Standing {
 };
 
 // All vertices but those without a row to pull along.
-struct Fertile {
+struct Fertile : Everyone {
   const u32 *barren;
 
   __device__ uint4 passed_over(u32 tile, uint4 visited) const {
@@ -231,9 +231,9 @@ __device__ Tally pull_unvisited(const Graph<Offset> &graph,
   const Search<Offset, Distance> &search = rank.search;
   u32 *visited = search.visited[0], *kept = search.visited[1];
   const u32 level = here.level + 1;
-  const Fertile sought = {rank.barren};
-  Tally tally = pull<Offset, Distance, TIERED>(graph, search, kept, kept, visited, graph.vertices,
-                                               scratch, visits, level, rank.name, sought);
+  const Fertile sought = {{tiles_of(graph.vertices)}, rank.barren};
+  Tally tally = pull<Offset, Distance, TIERED>(graph, search, kept, kept, visited, sought, scratch,
+                                               visits, level, rank.name);
   grid_barrier(&rank.control->arrived);
   if (u32 rest = (u32)__ldcg(&visits.rest)) {
     const Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest,

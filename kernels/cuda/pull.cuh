@@ -17,11 +17,16 @@
 #define LANE_ENTRIES 16     // that a lane looks at alone
 #define WARP_ENTRIES 4096   // that a warp looks at alone
 
-// What a pull looks for of a tile: vertices whose bits this leaves clear. By default all that are
-// unvisited.
+// What a pull looks for: of some tiles, the vertices whose bits `passed_over` leaves clear. By
+// default all unvisited vertices of the leading tiles.
 struct Everyone {
+  u32 tiles;
+
+  __device__ u32 tile(u32 i) const { return i; }
   __device__ uint4 passed_over(u32 tile, uint4 visited) const { return visited; }
 };
+
+__device__ inline u32 tiles_of(u32 vertices) { return (vertices + TILE - 1) / TILE; }
 
 // A warp's share of shared memory. Places count the vertices of the warp's tiles.
 union alignas(16) Scratch {
@@ -61,14 +66,14 @@ struct Pull {
   Scratch &scratch;
   Counters &counters;
   u32 level;
-  u32 first;  // tile
+  u32 first;  // of the warp's tiles
   u32 apart;  // one tile and the next
   Name name;
   Sought sought;
   Tally tally;
 
   __device__ u32 vertex_at(u32 place) {
-    return (first + place / TILE * apart) * TILE + place % TILE;
+    return sought.tile(first + place / TILE * apart) * TILE + place % TILE;
   }
 
   __device__ void reach(u32 place, u32 parent) {
@@ -210,10 +215,10 @@ struct Pull {
     if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
   }
 
-  // `tiles` tiles of the warp. `now`: what is visited before, and what need not be looked for.
-  __device__ void run(u32 tiles, const u32 *now, u32 *after) {
-    bool mine = lane_id() < tiles;
-    u32 tile = first + lane_id() * apart;
+  // Some tiles of the warp. `now`: what is visited before, and what need not be looked for.
+  __device__ void run(u32 count, const u32 *now, u32 *after) {
+    bool mine = lane_id() < count;
+    u32 tile = sought.tile(first + lane_id() * apart);
     uint4 full = {ALL, ALL, ALL, ALL};
     uint4 own = mine ? ((const uint4 *)now)[tile] : full;
     if (mine) {
@@ -222,7 +227,7 @@ struct Pull {
     }
     u32 unvisited = 0, missed = 0, left = 0;
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
-    for (u32 place = lane_id() * 32; place < tiles * TILE; place += 32 * 32)
+    for (u32 place = lane_id() * 32; place < count * TILE; place += 32 * 32)
       if (vertex_at(place) < graph.vertices && open) prefetch(graph.first + vertex_at(place));
     while (open || unvisited || missed || left) {
       if (open && unvisited < BATCH) {
@@ -257,22 +262,20 @@ struct Pull {
 };
 
 // before: bitmap in which neighbours are looked for. now: bitmap of the vertices not to look for;
-// after: what it becomes with those found. vertices: the leading ones, that are looked for.
-template <class Offset, class Distance, bool TIERED, class Name = Unchanged, class Sought = Everyone>
+// after: what it becomes with those found.
+template <class Offset, class Distance, bool TIERED, class Sought, class Name = Unchanged>
 __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
-                                   const u32 *now, u32 *after, u32 vertices, Scratch &scratch,
-                                   Counters &counters, u32 level, Name name = {},
-                                   Sought sought = {}) {
-  u32 tiles = (min(vertices, graph.vertices) + TILE - 1) / TILE;
+                                   const u32 *now, u32 *after, Sought sought, Scratch &scratch,
+                                   Counters &counters, u32 level, Name name = {}) {
   u32 warps = gridDim.x * (blockDim.x / 32);
   // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
   Pull<Offset, Distance, TIERED, Name, Sought> pull = {graph, search, before, scratch, counters,
                                                        level, 0,      warps,  name,    sought, {}};
-  for (pull.first = warp; pull.first < tiles; pull.first += MOST_TILES * warps)
-    pull.run(min((u32)MOST_TILES, (tiles - pull.first + warps - 1) / warps), now, after);
+  for (pull.first = warp; pull.first < sought.tiles; pull.first += MOST_TILES * warps)
+    pull.run(min((u32)MOST_TILES, (sought.tiles - pull.first + warps - 1) / warps), now, after);
   return pull.tally;
 }
 

@@ -1,31 +1,56 @@
 // What a rank of a search by several devices reads and writes. gpu_rank.py packs the same
 // structures.
 //
-// A rank numbers what it knows: the delegates, its own normal vertices, and ghosts, the normal
-// vertices of other ranks that edges along nn lead to. Each of these, and the ghosts of each owner,
-// begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold one kind.
+// A rank numbers what it knows: the delegates, by their owners; its own normal vertices; and ghosts,
+// the normal vertices of other ranks that edges along nn lead to. Each of these, the delegates and
+// the ghosts of each owner, begin at a multiple of 1024, so that a warp's 32 words of a bitmap hold
+// one kind.
 #include "laps.cuh"
+#include "names.cuh"
 #include "search.cuh"
 
-// The global id of a delegate or a normal vertex: what others know it by.
+// The global id of a delegate or a normal vertex.
 struct GlobalName {
-  const u32 *delegates;  // global id of each; null where they are numbered by it
+  Parts parts;
+  const u32 *delegates;  // global id of each; null where `parts` says
   u32 normals;           // the first of them; smaller numbers are delegates
-  u32 skipped;           // leading vertices of this rank that are delegates
-  u32 parts;             // partitions of this rank
-  u32 partitions;
-  u32 ranks;
-  u32 rank;
 
   __device__ bool noted(u32 vertex) const { return vertex < normals; }  // others find them, too
 
   __device__ u32 operator()(u32 vertex) const {
-    if (vertex < normals) return delegates ? delegates[vertex] : vertex;
-    u32 own = vertex - normals + skipped;
-    if (parts == 1) return own * partitions + rank;
-    return own / parts * partitions + own % parts * ranks + rank;
+    return delegates && vertex < normals ? delegates[vertex] : parts.global_id(vertex);
   }
 };
+
+// Which delegates a rank tells of in a round: all, those that it owns, or those that it does not.
+enum Share : u32 { ALL_DELEGATES, OWN_DELEGATES, OTHER_DELEGATES };
+
+// The delegates that a rank owns, in words of bitmaps.
+struct Region {
+  u32 begin, end;
+
+  __device__ bool has(u32 word) const { return begin <= word && word < end; }
+};
+
+// What a rank told of, of a round; again: whether it said that it has another one to come.
+__device__ inline Share share_of(bool second, bool again) {
+  return second ? OTHER_DELEGATES : again ? OWN_DELEGATES : ALL_DELEGATES;
+}
+
+// Two stretches of words of the delegates' bitmap.
+struct Stretches {
+  Region part[2];
+
+  __device__ u32 words() const {
+    return part[0].end - part[0].begin + part[1].end - part[1].begin;
+  }
+};
+
+__device__ inline Stretches stretches_of(Share share, Region own, u32 delegate_words) {
+  if (share == OWN_DELEGATES) return {{own, {0, 0}}};
+  if (share == OTHER_DELEGATES) return {{{0, own.begin}, {own.end, delegate_words}}};
+  return {{{0, delegate_words}, {0, 0}}};
+}
 
 // What a peer tells at the end of a round, in this rank's memory.
 struct Arrival {
@@ -39,10 +64,12 @@ struct Arrival {
 // Another rank. Its mail stands in its own memory where that can be read, else in a copy here.
 struct Peer {
   const u32 *mail[2];   // of even and odd rounds: its delegates, then all of its ghosts
+  u32 *brief[2];        // of the same: the first entries of its lists
   const u32 *parent;    // by its ghosts that this rank owns; null where they are not at hand
   const u32 *vertex;    // by the same: their numbers here
   u32 *wanted;          // bitmap, by the same: those whose parent is still to come
   Arrival *arrivals;    // in its memory, of this rank: even and odd; null if the host tells
+  Region region;        // the delegates that it owns
   u32 ghosts_at;        // words before them in the bitmaps of all of its ghosts
   u32 ghost_words;      // of the ghosts that this rank owns
   u32 all_ghost_words;
@@ -92,7 +119,6 @@ struct Rank {
   const u32 *nn_offsets;  // by the same, with the end
   const u32 *nn_targets;
   u32 *frontier;  // bitmap, of delegates and normal vertices
-  const u32 *elsewhere;   // bitmap: delegates that other ranks own
   u32 *found_here;  // bitmap of delegates: those whose parents this rank knows
   u32 *late;      // bitmap of delegates: what is visited after a second round's pull
   RankControl *control;
@@ -100,10 +126,12 @@ struct Rank {
   const Peer *peers;   // by rank; of this one nothing
   Arrival *arrivals;   // of even and odd rounds, by rank
   u32 *mail[2];        // delegates: bitmap, list; ghosts: bitmap, list; each of as many words
+  u32 *brief[2];       // the first entries of lists: delegates; by rank, ghosts and their parents
   u32 *sent;           // of even and odd rounds: found of each rank's, and delegates
   const u32 *stop;     // in host memory: not 0 if the search is to end
   u32 rank;
   u32 ranks;
+  Region region;       // the delegates that it owns
   u32 delegate_words;
   u32 own_words;       // of delegates and normal vertices
   u32 ghost_words;

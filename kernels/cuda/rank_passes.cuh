@@ -23,10 +23,53 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   }
 }
 
-// Enter what the others have found.
+// Where the first ghosts that are told to a rank stand, after the first delegates.
+__device__ inline Brief brief_of(u32 *brief, u32 receiver, bool hosted) {
+  return {brief + (1 + 2 * receiver) * BRIEF, hosted ? 0u : BRIEF};
+}
+
+// Tell the others of the delegates that were found: what is in `now` and not in `kept`.
+template <class Offset, class Distance>
+__device__ __noinline__ void write_delegates(const Rank<Offset, Distance> &rank, const u32 *now,
+                                             const u32 *kept, u32 *entered, Share share,
+                                             u32 parity, bool listing) {
+  const Stretches told = stretches_of(share, rank.region, rank.delegate_words);
+  u32 *bitmap = rank.mail[parity];
+  Outgoing mail = {0, nullptr, bitmap + rank.delegate_words,
+                   rank.sent + parity * (rank.ranks + 1) + rank.ranks, listing};
+  mail.most = told.words();
+  mail.brief = {rank.brief[parity], rank.hosted ? 0u : BRIEF};
+  post_no_list(mail);
+  for (int i = 0; i < 2; i++) {
+    const u32 begin = mail.before = told.part[i].begin;
+    mail.words = told.part[i].end - begin;
+    mail.bitmap = bitmap + begin;
+    write_mail(now + begin, kept + begin, entered ? entered + begin : nullptr,
+               rank.found_here + begin, mail);
+  }
+}
+
+// Tell each owner of the ghosts that were found.
+template <class Offset, class Distance>
+__device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, const u32 *visited,
+                                          u32 *kept, u32 parity) {
+  u32 *mail = rank.mail[parity] + 2 * rank.delegate_words;
+  for (u32 i = 0; i < rank.ranks; i++) {
+    if (i == rank.rank) continue;
+    const Peer &owner = rank.peers[i];
+    const u32 at = owner.own_ghosts_at, first = rank.own_words + at;
+    Outgoing ghosts = {owner.own_ghost_words, mail + at, mail + rank.ghost_words + at,
+                       rank.sent + parity * (rank.ranks + 1) + i, true};
+    ghosts.brief = brief_of(rank.brief[parity], i, rank.hosted);
+    ghosts.parents = rank.search.parent + first * 32ull;
+    write_mail(visited + first, kept + first, kept + first, nullptr, ghosts);
+  }
+}
+
+// Enter what the others have found. second: round of the superstep.
 template <class Offset, class Distance>
 __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
-                                     u32 parity) {
+                                     u32 parity, bool second) {
   const Readers readers = Readers::of(rank.ranks - 1);
   const u32 thread = readers.thread, threads = readers.threads;
   for (u32 i = readers.first; i + 1 < rank.ranks; i += readers.step) {
@@ -34,30 +77,43 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     const Peer &peer = rank.peers[sender];
     const Arrival &arrival = rank.arrivals[2 * sender + parity];
     const u32 delegates = far_load(&arrival.delegates), ghosts = far_load(&arrival.ghosts);
+    const Share share = share_of(second, far_load(&arrival.again));
+    const Stretches told = stretches_of(share, peer.region, rank.delegate_words);
     const u32 *mail = peer.mail[parity];
-    if (delegates > rank.delegate_words) {
-      read_bitmap(mail, rank.delegate_words, readers,
-                  [&](u32 w, u32 theirs) { atomicOr(&visited[w], theirs); });
+    u32 *brief = peer.brief[parity];
+    if (delegates > told.words()) {
+      for (const Region &part : told.part)
+        read_bitmap(mail + part.begin, part.end - part.begin, readers, [&](u32 w, u32 theirs) {
+          atomicOr(&visited[part.begin + w], theirs);
+        });
     } else {
+      const u32 entries = rank.hosted ? 0u : BRIEF;
+      const u32 *list = mail + rank.delegate_words;
       for (u32 k = thread; k < delegates; k += threads) {
-        u32 vertex = far_load(mail + rank.delegate_words + k);
+        const u32 vertex = far_load((k < entries ? brief : list) + k);
         if (!has(visited, vertex)) atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
       }
     }
     if (!ghosts) continue;
     mail += 2 * rank.delegate_words + peer.ghosts_at;
-    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE]) {
+    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE],
+                    const u32 *(&parent)[AT_ONCE]) {
       u32 vertex[AT_ONCE];
 #pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
-      enter_found<true>(mine, ghost, vertex, peer.parent, peer.wanted, rank.search, visited, level);
+      for (int k = 0; k < AT_ONCE; k++) {
+        vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
+        if (!parent[k] && peer.parent) parent[k] = peer.parent + ghost[k];
+      }
+      enter_found<true>(mine, ghost, vertex, parent, peer.wanted, rank.search, visited, level);
     };
-    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, readers, take);
+    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words,
+              brief_of(brief, rank.rank, rank.hosted), readers, take);
   }
 }
 
-// Give what is new its distance (`pushed`, or else the delegates: a pull sees to the others), count
-// it, make it the frontier; `enqueueing`: unless there is too much of it, queue it.
+// Give what is new its distance (of delegates those that this rank owns; of normal vertices where
+// they were `pushed`: a pull sees to them), count it, make it the frontier; `enqueueing`: unless
+// there is too much of it, queue it.
 template <class Offset, class Distance>
 __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
                                        const Rank<Offset, Distance> &rank, u32 level,
@@ -87,7 +143,7 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
     if (!__any_sync(ALL, any)) continue;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
-      if (pushed || first < rank.delegate_words)
+      if (first < rank.delegate_words ? rank.region.has(first) : pushed)
         set_distances(search.distance, first + i, fresh[i], old[i], level);
       if (enqueueing &&
           __shfl_sync(ALL, QUEUED_VERTICES(__ldcg(queue.queued)), 0) <= search.enqueue_edges)

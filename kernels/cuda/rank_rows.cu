@@ -2,31 +2,32 @@
 // vertices.
 #include "work.cuh"
 
-// The vertices that a rank owns, and those of them that another rank has as ghosts.
+// The normal vertices of a partition, and those of its owner that this rank has as ghosts.
 struct Owner {
-  u32 parts;    // partitions
-  u32 skipped;  // leading vertices that are delegates
-  u32 first;    // of its vertices, in the bitmap of all that are owned; a multiple of 32
-  u32 before;   // ghosts in that bitmap before it
-  u32 ghosts;   // the first of its ghosts, as the rank numbers them
-  u32 unused;
+  u32 first;   // the number, as its owner counts, that the partition's vertices count from
+  u32 marked;  // bits of other owners before this one's, in the bitmap of all; a multiple of 1024
+  u32 before;  // ghosts in that bitmap before this owner's
+  u32 ghosts;  // the first of its ghosts, as the rank numbers them
 };
 
-struct Ranks {
-  const Owner *owners;
+struct Owners {
+  const Owner *of;  // by partition
   u32 partitions;
   u32 ranks;
   u32 rank;
   u32 normals;  // the first normal vertex, as each rank numbers its own
-};
 
-// The place of a vertex among those that its rank owns.
-__device__ inline u32 own_place(const Ranks &ranks, u32 vertex, u32 &rank) {
-  const u32 partition = vertex % ranks.partitions;
-  rank = partition % ranks.ranks;
-  const Owner &owner = ranks.owners[rank];
-  return vertex / ranks.partitions * owner.parts + partition / ranks.ranks - owner.skipped;
-}
+  __device__ bool own(u32 vertex) const { return vertex % partitions % ranks == rank; }
+
+  // A vertex's number, as its owner counts, and where it stands in the bitmap of all.
+  __device__ u32 number(u32 vertex) const {
+    return of[vertex % partitions].first + vertex / partitions;
+  }
+
+  __device__ u32 bit(u32 vertex) const {
+    return of[vertex % partitions].marked + number(vertex) - normals;
+  }
+};
 
 __device__ inline void set_bit(u32 *bitmap, u32 place) {
   const u32 bit = 1u << (place & 31);
@@ -34,18 +35,21 @@ __device__ inline void set_bit(u32 *bitmap, u32 place) {
 }
 
 // Write the targets of a shard to the rows that they belong to. Row i of the subgraph is row
-// i * step + first, which goes on at its `fill`. A target t becomes t * times + plus.
+// row_numbers[i], or i + row_plus, which goes on at its `fill`. A target t becomes
+// target_numbers[t], or t + plus.
 template <class Offset, class From>
 __global__ void place_targets(const u32 *__restrict__ shard, u64 begin, u64 count,
-                              const From *__restrict__ offsets, u32 rows, u32 step, long long first,
-                              const Offset *__restrict__ fill, u32 times, u32 plus,
+                              const From *__restrict__ offsets, u32 rows,
+                              const u32 *__restrict__ row_numbers, long long row_plus,
+                              const Offset *__restrict__ fill,
+                              const u32 *__restrict__ target_numbers, u32 plus,
                               u32 *__restrict__ near, u64 near_end, u32 *far) {
   FOR_ITEMS(i, count) {
     const u64 edge = begin + i;
     const u32 own = row_of(offsets, 0, rows, edge);
-    const u64 row = (u64)((long long)own * step + first);
+    const u64 row = row_numbers ? row_numbers[own] : (u64)(own + row_plus);
     const u64 at = (u64)fill[row] + (edge - offsets[own]);
-    const u32 target = shard[i] * times + plus;
+    const u32 target = target_numbers ? target_numbers[shard[i]] : shard[i] + plus;
     if (at < near_end)
       near[at] = target;
     else
@@ -54,26 +58,24 @@ __global__ void place_targets(const u32 *__restrict__ shard, u64 begin, u64 coun
 }
 
 // Mark those of some targets, global ids, that other ranks own, in the bitmap of all owned vertices.
-__global__ void mark_ghosts(const u32 *__restrict__ targets, u64 count, const Ranks ranks, u32 *marked) {
+__global__ void mark_ghosts(const u32 *__restrict__ targets, u64 count, const Owners owners,
+                            u32 *marked) {
   FOR_ITEMS(i, count) {
-    u32 rank;
-    const u32 place = own_place(ranks, targets[i], rank);
-    if (rank != ranks.rank) set_bit(marked, ranks.owners[rank].first + place);
+    if (!owners.own(targets[i])) set_bit(marked, owners.bit(targets[i]));
   }
 }
 
 // Targets, global ids, become the rank's own numbers. before: ghosts before each word of `marked`.
-__global__ void number_targets(u32 *targets, u64 count, const Ranks ranks,
+__global__ void number_targets(u32 *targets, u64 count, const Owners owners,
                                const u32 *__restrict__ marked, const u32 *__restrict__ before) {
   FOR_ITEMS(i, count) {
-    u32 rank;
-    const u32 place = own_place(ranks, targets[i], rank);
-    if (rank == ranks.rank) {
-      targets[i] = ranks.normals + place;
+    const u32 vertex = targets[i];
+    if (owners.own(vertex)) {
+      targets[i] = owners.number(vertex);
       continue;
     }
-    const Owner &owner = ranks.owners[rank];
-    const u32 bit = owner.first + place, below = marked[bit >> 5] & ((1u << (bit & 31)) - 1);
+    const Owner &owner = owners.of[vertex % owners.partitions];
+    const u32 bit = owners.bit(vertex), below = marked[bit >> 5] & ((1u << (bit & 31)) - 1);
     targets[i] = owner.ghosts + before[bit >> 5] + __popc(below) - owner.before;
   }
 }

@@ -10,7 +10,7 @@
 // A pull of many delegates takes two rounds of mail. An edge between delegates stands where its end
 // of lower degree is owned, so the owner of a delegate has the edges to its hubs, and finds what
 // another rank would mostly look for in vain: ranks look for their own first, and in the second
-// round for those of the others that nobody has found.
+// round for those of the others that nobody has found. Each tells of its own delegates alone then.
 #include "direction.cuh"
 #include "normals.cuh"
 #include "passes.cuh"
@@ -109,37 +109,50 @@ struct Standing {
   }
 };
 
-// What a pull of two rounds looks for: in the first all but the delegates that other ranks own, in
-// the second these alone.
-struct OwnFirst {
-  const u32 *elsewhere;
-  u32 words;  // of delegates; 0: look for all at once
-  bool second;
+// What a pull looks for: all that it has rows of, or, of two rounds, in the first all but the delegates
+// that other ranks own, in the second these alone. Tiles below `split` count from one place on, those
+// from there on from another.
+struct Sought : Everyone {
+  u32 split, low, high;
 
-  __device__ uint4 passed_over(u32 tile, uint4 visited) const {
-    if (tile * TILE_WORDS >= words) return visited;
-    const uint4 theirs = ((const uint4 *)elsewhere)[tile];
-    const u32 flip = second ? ALL : 0;
-    return {visited.x | (theirs.x ^ flip), visited.y | (theirs.y ^ flip),
-            visited.z | (theirs.z ^ flip), visited.w | (theirs.w ^ flip)};
+  template <class Offset, class Distance>
+  __device__ Sought(const Graph<Offset> &graph, const Rank<Offset, Distance> &rank, Share share) {
+    const u32 begin = rank.region.begin / TILE_WORDS, end = rank.region.end / TILE_WORDS;
+    const u32 delegates = rank.delegate_words / TILE_WORDS, all = tiles_of(graph.vertices);
+    tiles = split = all;
+    low = high = 0;
+    if (share == OWN_DELEGATES) {
+      split = end - begin;
+      tiles = split + (all > delegates ? all - delegates : 0);
+      low = begin;
+      high = delegates - split;
+    } else if (share == OTHER_DELEGATES) {
+      split = begin;
+      tiles = delegates - (end - begin);
+      high = end - begin;
+    }
   }
+
+  __device__ u32 tile(u32 i) const { return i + (i < split ? low : high); }
 };
 
-// Tell the others that the mail is written, and wait for theirs. unfinished: this rank has another
-// round to come. Called by block 0.
+// Tell the others that the mail is written, and wait for theirs. share: of delegates, that the mail
+// tells of. Called by block 0.
 template <class Offset, class Distance>
-__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here, bool unfinished) {
+__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
+                     Share share = ALL_DELEGATES) {
   __shared__ u32 anything, again, stopped;
   __shared__ u64 bytes;
   const u32 parity = here.round & 1, peer = threadIdx.x;
-  const u32 *sent = rank.sent + parity * (rank.ranks + 1);
+  const u32 *sent = rank.sent + parity * (rank.ranks + 1), delegates = __ldcg(sent + rank.ranks);
+  const bool unfinished = share == OWN_DELEGATES;  // the others come in another round
   if (threadIdx.x == 0) {
     anything = here.now.found != 0;
     again = unfinished;
     stopped = 0;
     bytes = 0;
-    const u32 delegates = min(__ldcg(sent + rank.ranks), rank.delegate_words);
-    here.delegate_bytes += 4ull * delegates * (rank.ranks - 1);
+    const u32 most = stretches_of(share, rank.region, rank.delegate_words).words();
+    here.delegate_bytes += 4ull * min(delegates, most) * (rank.ranks - 1);
   }
   __syncthreads();
   if (peer < rank.ranks && peer != rank.rank) {
@@ -149,7 +162,7 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here, bool un
     if (!rank.hosted) {
       Arrival *there = other.arrivals + parity;
       there->frontier = here.now.found;
-      there->delegates = __ldcg(sent + rank.ranks);
+      there->delegates = delegates;
       there->ghosts = ghosts;
       there->again = unfinished;
       __threadfence_system();
@@ -187,7 +200,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (block_leader) here.load(*control);
   __syncthreads();
   if (rank.stage == MEET) {
-    if (blockIdx.x == 0) meet(rank, here, false);
+    if (blockIdx.x == 0) meet(rank, here);
     if (leader) control->round++;
     return;
   }
@@ -206,7 +219,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       here.advance(*noted, *noted, search.enqueue_edges);
     }
     __syncthreads();
-    if (!rank.hosted && blockIdx.x == 0) meet(rank, here, false);  // nobody reads the last search's parents
+    if (!rank.hosted && blockIdx.x == 0)
+      meet(rank, here);  // nobody reads the last search's parents
     grid_barrier(&control->arrived);
     // What the source's note counted must not count again.
     if (leader) control->noted[0] = control->noted[1] = Counters{};
@@ -225,6 +239,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     const u32 parity = here.round & 1, level = here.level + 1;
     Counters *visits = &control->visits[level & 1], *noted = &control->noted[level & 1];
+    Share share = ALL_DELEGATES;
     if (!receiving) {
       if (here.step == GATHER) {
         Enqueue<Offset> into = {graph.offsets, queue, &visits->queued, own.buffer};
@@ -236,6 +251,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         __syncthreads();
       }
+      share = share_of(second, here.twice);
       const bool last = second == here.twice;   // nothing of this rank comes after
       const bool idle = second && !here.twice;  // others need the round
       Tally tally = {};
@@ -246,12 +262,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                                                        here.now.forward, visited, level, nothing,
                                                        rank.name);
         } else {
-          const OwnFirst sought = {rank.elsewhere, here.twice ? rank.delegate_words : 0, second};
+          const Sought sought(graph, rank, share);
           const u32 *now = second ? visited : kept;
           u32 *after = second ? rank.late : visited;
-          const u32 vertices = second ? rank.delegate_words * 32 : graph.vertices;
-          tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, vertices, own,
-                                                 *visits, level, rank.name, sought);
+          tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, sought, own,
+                                                 *visits, level, rank.name);
           grid_barrier(&control->arrived);
           if (u32 rest = (u32)__ldcg(&visits->rest)) {
             Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest,
@@ -266,22 +281,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       grid_barrier(&control->arrived);
       if (block_leader) here.laps.end(VISIT);
 
-      u32 *mail = rank.mail[parity], *sent = rank.sent + parity * (rank.ranks + 1);
       // What was found is no more than what was looked at; in a second round it is little.
       const u64 most = here.step == PUSH ? here.now.forward : __ldcg(&visits->examined);
-      const bool listing = second || most <= LISTED * (u64)rank.delegate_words;
+      const u32 words = stretches_of(share, rank.region, rank.delegate_words).words();
+      const bool listing = second || most <= LISTED * (u64)words;
       if (!idle)
-        write_mail(second ? rank.late : visited, second ? visited : kept, second ? visited : nullptr,
-                   rank.found_here,
-                   {rank.delegate_words, mail, mail + rank.delegate_words, sent + rank.ranks, listing});
-      mail += 2 * rank.delegate_words;
-      for (u32 i = 0; last && i < rank.ranks; i++) {
-        if (i == rank.rank) continue;
-        const u32 at = rank.peers[i].own_ghosts_at, first = rank.own_words + at;
-        write_mail(visited + first, kept + first, kept + first, nullptr,
-                   {rank.peers[i].own_ghost_words, mail + at, mail + rank.ghost_words + at, sent + i,
-                    true});
-      }
+        write_delegates(rank, second ? rank.late : visited, second ? visited : kept,
+                        second ? visited : nullptr, share, parity, listing);
+      if (last) write_ghosts(rank, visited, kept, parity);
       if (rank.hosted) {
         if (block_leader) here.status = EXCHANGE;
         break;
@@ -290,7 +297,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       if (block_leader) here.laps.end(WRITE);
     }
     receiving = false;
-    if (blockIdx.x == 0) meet(rank, here, here.twice && !second);
+    if (blockIdx.x == 0) meet(rank, here, share);
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.going = __ldcg(&control->going);
@@ -313,7 +320,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         control->visits[here.level & 1] = control->noted[here.level & 1] = Counters{};
       }
     }
-    receive(rank, visited, level, parity);
+    receive(rank, visited, level, parity, second);
     grid_barrier(&control->arrived);
     if (block_leader) here.laps.end(READ);
     second = here.going == AGAIN;

@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     } else {
       after = search.visited[course.bitmap ^ 1];
       tally = pull<Offset, Distance, TIERED>(graph, search, visited, visited, after,
-                                             graph.vertices, own, *counters, course.level + 1);
+                                             Everyone{tiles_of(graph.vertices)}, own, *counters,
+                                             course.level + 1);
     }
     tally.add_to(*counters);
     grid_barrier(&control->arrived);
