@@ -231,9 +231,9 @@ class GpuRankSearch:
         self._memory.peers.close()
 
     def _carry(self, control: np.void) -> None:
-        number, frontier = int(control["round"]), int(control["found"])
+        number, fresh = int(control["round"]), int(control["fresh"])
         sent = self._sent.get().reshape(2, -1)[number & 1].tolist()
-        self._hosted.carry(number, frontier, sent)
+        self._hosted.carry(number, fresh, sent)
 
 
 def _without_empty_rows(cupy: Any, rows: RankRows) -> tuple[Array, Array]:

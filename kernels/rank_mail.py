@@ -114,10 +114,10 @@ class HostedMail:
         for inbox in self._inboxes.values():
             inbox.wanted.fill(0)
 
-    def carry(self, number: int, frontier: int, sent: list[int]) -> None:
+    def carry(self, number: int, fresh: int, sent: list[int]) -> None:
         """Send the mail of a round, and put that of the others where the kernel reads it.
 
-        sent: vertices for each rank, and delegates.
+        fresh: whether this rank has found anything. sent: vertices for each rank, and delegates.
         """
         memory, ranks, parity = self._memory, self._rows.numbering.ranks, number & 1
         words, mail = memory.delegate_words, memory.mail(parity)
@@ -128,15 +128,15 @@ class HostedMail:
             at, own_words, _ = memory.ghosts_of(peer)
             bitmap = ghosts[at : at + own_words]
             listed = ghosts[memory.ghost_words + at : memory.ghost_words + at + own_words]
-            head = np.array([frontier, sent[ranks], sent[peer]], np.int64)
+            head = np.array([fresh, sent[ranks], sent[peer]], np.int64)
             messages.append([head, delegates, _packed(bitmap, listed, sent[peer])])
         told = self._exchange(messages)
         arrivals = np.zeros((ranks, 2), ARRIVAL)
         for peer, inbox in self._inboxes.items():
-            (frontier, found, found_ghosts), found_delegates, theirs = told[peer]
+            (fresh, found, found_ghosts), found_delegates, theirs = told[peer]
             _put(inbox.delegates, found, found_delegates)
             _put(inbox.ghosts, found_ghosts, theirs)
-            arrivals[peer, parity] = number, frontier, found, found_ghosts, 0
+            arrivals[peer, parity] = number, fresh, found, found_ghosts, 0
         memory.set_arrivals(arrivals)
 
     def fetch_parents(self, ghost_vertices: list[Array]) -> None:

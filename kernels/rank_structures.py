@@ -9,7 +9,7 @@ PARTS = np.dtype([("of", "u8"), ("partitions", "u4")], align=True)
 NAME = np.dtype([("parts", PARTS), ("delegates", "u8"), ("normals", "u4")], align=True)
 REGION = np.dtype([("begin", "u4"), ("end", "u4")])
 ARRIVAL = np.dtype(
-    [("round", "u8"), *((n, "u4") for n in ("frontier", "delegates", "ghosts", "again"))],
+    [("round", "u8"), *((n, "u4") for n in ("fresh", "delegates", "ghosts", "again"))],
     align=True,
 )
 PEER = np.dtype(
@@ -31,7 +31,7 @@ CONTROL = np.dtype(
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
         *(
             (name, "u4")
-            for name in ("queued", "step", "enqueueing", "delegates", "normals", "going")
+            for name in ("queued", "step", "enqueueing", "delegates", "normals", "going", "fresh")
         ),
     ],
     align=True,

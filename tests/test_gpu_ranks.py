@@ -85,8 +85,8 @@ def check(
                 if direct and max_depth is None and isinstance(search, GpuRankSearch):
                     levels = search.levels()
                     pulls = sum(level.direction == "pull" for level in levels)
-                    # One to begin, one a superstep, one in which nobody goes on from anything.
-                    rounds = rounds_of(search) - before - (len(levels) + 2)
+                    # One to begin, and one a superstep.
+                    rounds = rounds_of(search) - before - (len(levels) + 1)
                     assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)

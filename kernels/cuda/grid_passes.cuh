@@ -39,8 +39,9 @@ __device__ __noinline__ void tell_rows(const GridRank<Offset, Distance> &rank, u
                                        bool listing) {
   for (u32 s = 0; s < rank.own_segments; s++) {
     const u32 at = rank.segments[s].at;
-    write_mail(rank.search.visited[0] + at, rank.told + at, rank.told + at, nullptr,
-               mail_of(rank, s, parity, listing));
+    const Outgoing mail = mail_of(rank, s, parity, listing);
+    post_no_list(mail);
+    write_mail(rank.search.visited[0] + at, rank.told + at, rank.told + at, nullptr, mail);
   }
 }
 
@@ -52,8 +53,9 @@ __device__ __noinline__ void tell_owners(const GridRank<Offset, Distance> &rank,
   for (u32 s = rank.own_segments; s < rank.segment_count; s++) {
     const Segment &part = rank.segments[s];
     if (!(pulled ? part.in_columns : part.in_rows)) continue;
-    write_mail(visited + part.at, kept + part.at, kept + part.at, nullptr,
-               mail_of(rank, s, parity, listing));
+    const Outgoing mail = mail_of(rank, s, parity, listing);
+    post_no_list(mail);
+    write_mail(visited + part.at, kept + part.at, kept + part.at, nullptr, mail);
   }
 }
 
@@ -62,21 +64,21 @@ __device__ __noinline__ void tell_owners(const GridRank<Offset, Distance> &rank,
 template <class Offset, class Distance>
 __device__ __noinline__ void learn(const GridRank<Offset, Distance> &rank, Kind kind, u32 parity,
                                    u32 *frontier) {
-  const Readers readers = Readers::of(rank.letter_counts[kind]);
+  const Sharers sharers = Sharers::of(rank.letter_counts[kind]);
   u32 *visited = rank.search.visited[0], *kept = rank.search.visited[1];
-  for (u32 l = readers.first; l < rank.letter_counts[kind]; l += readers.step) {
+  for (u32 l = sharers.first; l < rank.letter_counts[kind]; l += sharers.step) {
     const Letter &letter = rank.letters[kind][l];
     const u32 *mail = letter.mail[parity];
     const u32 count = far_load(letter.count[parity]), at = letter.at;
     if (count > letter.words) {  // nobody else writes these words
-      read_bitmap(mail, letter.words, readers, [&](u32 w, u32 theirs) {
+      read_bitmap(mail, letter.words, sharers, [&](u32 w, u32 theirs) {
         visited[at + w] |= theirs;
         kept[at + w] |= theirs;
         if (frontier) frontier[at + w] = theirs;
       });
       continue;
     }
-    for (u32 k = readers.thread; k < count; k += readers.threads) {
+    for (u32 k = sharers.thread; k < count; k += sharers.threads) {
       const u32 place = far_load(mail + letter.to_list + k), bit = 1u << (place & 31);
       const u32 w = at + (place >> 5);
       atomicOr(&visited[w], bit);
@@ -90,8 +92,8 @@ __device__ __noinline__ void learn(const GridRank<Offset, Distance> &rank, Kind 
 template <class Offset, class Distance>
 __device__ __noinline__ void take_found(const GridRank<Offset, Distance> &rank, Kind kind,
                                         u32 parity, u32 level) {
-  const Readers readers = Readers::of(rank.letter_counts[kind]);
-  for (u32 l = readers.first; l < rank.letter_counts[kind]; l += readers.step) {
+  const Sharers sharers = Sharers::of(rank.letter_counts[kind]);
+  for (u32 l = sharers.first; l < rank.letter_counts[kind]; l += sharers.step) {
     const Letter &letter = rank.letters[kind][l];
     const u32 count = far_load(letter.count[parity]);
     auto take = [&](const bool(&mine)[AT_ONCE], const u32(&place)[AT_ONCE],
@@ -106,7 +108,7 @@ __device__ __noinline__ void take_found(const GridRank<Offset, Distance> &rank, 
                          rank.search.visited[0], level);
     };
     const u32 *mail = letter.mail[parity];
-    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, {}, readers, take);
+    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, {}, sharers, take);
   }
 }
 
@@ -163,8 +165,8 @@ __device__ __noinline__ void note_found(const Graph<Offset> &graph,
         set_distances(search.distance, at + first + i, fresh[i], old[i], level);
       }
       if (first < mail.words) {
-        *(uint4 *)(rank.frontier + at + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
-        if (any) *(uint4 *)(kept + first) = uint4{now[0], now[1], now[2], now[3]};
+        store_words(rank.frontier + at, first, fresh);
+        if (any) store_words(kept, first, now);
       }
       if (rank.grid_rows > 1) post(fresh, first, mail);
       if (!__any_sync(ALL, any)) continue;

@@ -236,10 +236,8 @@ __device__ Tally pull_unvisited(const Graph<Offset> &graph,
                                                visits, level, rank.name);
   grid_barrier(&rank.control->arrived);
   if (u32 rest = (u32)__ldcg(&visits.rest)) {
-    const Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest,
-                                                           level, rank.name);
-    tally.examined += more.examined;
-    tally.wasted += more.wasted;
+    tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest, level,
+                                                 rank.name);
   }
   return tally;
 }

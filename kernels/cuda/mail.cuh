@@ -45,8 +45,7 @@ struct Outgoing {
 
 // Write some words of a lane each, from `first` on, as mail. Called by whole warps.
 __device__ inline void post(const u32 (&fresh)[EACH_LANE], u32 first, const Outgoing &mail) {
-  if (first < mail.words)
-    *(uint4 *)(mail.bitmap + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
+  if (first < mail.words) store_words(mail.bitmap, first, fresh);
   u32 own = 0;
 #pragma unroll
   for (int i = 0; i < EACH_LANE; i++) own += __popc(fresh[i]);
@@ -60,17 +59,16 @@ __device__ inline void post(const u32 (&fresh)[EACH_LANE], u32 first, const Outg
       mail.enter(at++, (first + i) * 32 + __ffs(open) - 1);
 }
 
-// Of mail without a list: that it has none. Called by all threads, before or after `post`.
+// Of mail without a list: that it has none. Called once by all threads, before or after `post`.
 __device__ inline void post_no_list(const Outgoing &mail) {
   if (!mail.listing && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(mail.count, mail.most + 1);
 }
 
 // Write what is in `now` and not in `before`, some words each; enter it in `entered` and `finds`,
-// where these are given. The warps of the grid share the words.
+// where these are given. (See post_no_list.)
 __device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entered, u32 *finds,
-                                  const Outgoing &mail) {
-  post_no_list(mail);
-  const Sharing sharing = Sharing::of_grid();
+                                  const Outgoing &mail,
+                                  const Sharing sharing = Sharing::of_grid()) {
   for (u32 turn = 0; sharing.any(turn, mail.words); turn++) {
     const u32 first = sharing.first(turn);
     u32 fresh[EACH_LANE], was[EACH_LANE], any = 0;
@@ -87,13 +85,15 @@ __device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entere
   }
 }
 
-// How the blocks of the grid share letters: each letter is read by some of them, so that none waits
-// for another one's memory, or by one block that reads several.
-struct Readers {
+// How the blocks of the grid share letters: each letter is read, or written, by some of them, so that
+// none waits for another one's memory, or by one block that has several.
+struct Sharers {
   u32 first, step;       // letters
-  u32 thread, threads;  // of those that read the same
+  u32 thread, threads;  // of those that have the same
 
-  __device__ static Readers of(u32 letters) {
+  __device__ Sharing sharing() const { return {thread / 32, threads / 32}; }
+
+  __device__ static Sharers of(u32 letters) {
     const u32 groups = max(min(letters, gridDim.x), 1u), group = blockIdx.x % groups;
     const u32 members = (gridDim.x - group + groups - 1) / groups;
     return {group, groups, blockIdx.x / groups * blockDim.x + threadIdx.x, members * blockDim.x};
@@ -104,13 +104,13 @@ struct Readers {
 // as each of them is waited for. It is told where their parents stand, of those in `brief`.
 template <class Take>
 __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, u32 words,
-                                 const Brief &brief, const Readers &readers, Take take) {
+                                 const Brief &brief, const Sharers &sharers, Take take) {
   bool mine[AT_ONCE];
   u32 vertex[AT_ONCE];
   const u32 *parent[AT_ONCE];
-  const u32 threads = readers.threads;
+  const u32 threads = sharers.threads;
   if (count <= words) {
-    for (u32 at = readers.thread; at < count; at += threads * AT_ONCE) {
+    for (u32 at = sharers.thread; at < count; at += threads * AT_ONCE) {
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
         const u32 k = at + i * threads;
@@ -122,7 +122,7 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
     }
     return;
   }
-  const u32 warp = readers.thread / 32, warps = threads / 32;
+  const u32 warp = sharers.thread / 32, warps = threads / 32;
   const u32 share = min((words + warps - 1) / warps, 32u);
   for (u32 base = warp * share; base < words; base += warps * share) {
     bool inside = lane_id() < share && base + lane_id() < words;
@@ -143,10 +143,10 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
 
 // Have `enter` take the words of a bitmap that are not 0.
 template <class Enter>
-__device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Readers &readers,
+__device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Sharers &sharers,
                                    Enter enter) {
-  const u32 threads = readers.threads;
-  for (u32 at = readers.thread; at < words; at += threads * AT_ONCE) {
+  const u32 threads = sharers.threads;
+  for (u32 at = sharers.thread; at < words; at += threads * AT_ONCE) {
     u32 theirs[AT_ONCE];
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++)

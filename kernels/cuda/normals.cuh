@@ -15,7 +15,7 @@ struct PushNormals {
   u32 *buffer;  // BUFFER rows of this warp, in shared memory,
   u32 *before;  // and the edges before each
   u32 count;
-  u32 examined;
+  Tally tally;
 
   // Take those of BUFFER rows from ``first`` on whose vertices are in the frontier.
   __device__ void take(u32 first) {
@@ -76,26 +76,27 @@ struct PushNormals {
 #pragma unroll
       for (int i = 0; i < NN_UNROLL; i++) {
         if (target[i] == NONE || bit_of(seen[i], target[i])) continue;
+        tally.found++;
         atomicOr(&visited[target[i] >> 5], 1u << (target[i] & 31));
         rank.search.parent[target[i]] = rank.name(rank.nn_rows[row[i]]);
         if (target[i] < rank.own_words * 32) rank.search.distance[target[i]] = (Distance)level;
       }
     }
-    if (lane_id() == 0) examined += edges;
+    if (lane_id() == 0) tally.examined += edges;
     count = 0;
     __syncwarp();
   }
 };
 
-// Returns the edges that a thread's share examined. scratch: 2 * BUFFER numbers for each warp.
+// Counts what is found more than once as often. scratch: 2 * BUFFER numbers for each warp.
 template <class Offset, class Distance>
-__device__ __noinline__ u32 push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
-                                         u32 level, u32 *scratch) {
-  PushNormals<Offset, Distance> push = {rank, visited, level, scratch, scratch + BUFFER, 0, 0};
+__device__ __noinline__ Tally push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
+                                           u32 level, u32 *scratch) {
+  PushNormals<Offset, Distance> push = {rank, visited, level, scratch, scratch + BUFFER, 0, {}};
   const u32 warps = gridDim.x * (blockDim.x / 32);
   const u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   for (u64 first = (u64)warp * BUFFER; first < rank.nn_row_count; first += (u64)warps * BUFFER)
     push.take((u32)first);
   if (push.count) push.flush();
-  return push.examined;
+  return push.tally;
 }

@@ -6,7 +6,7 @@
 // A SMALL level claims each vertex by an atomic operation that tells who came first, and queues it.
 // A LARGE one leaves the distances, scattered writes to memory, to a pass over the bitmaps (`note`).
 // A LAZY one makes no queue either: it marks vertices without waiting for an answer, and several
-// threads may write a vertex's parent (any of them is right).
+// threads may write a vertex's parent (any of them is right) and count it.
 #include "enqueue.cuh"
 
 enum Mode { SMALL, LARGE, LAZY };
@@ -75,10 +75,8 @@ __device__ __noinline__ Tally push(const Graph<Offset> &graph,
         for (int i = 0; i < UNROLL; i++) {
           if (MODE != LAZY) fresh[i] = fresh[i] && !bit_of(seen[i], target[i]);
           if (!fresh[i]) continue;
-          if (MODE == SMALL) {
-            search.distance[target[i]] = (Distance)level;
-            tally.found++;
-          }
+          if (MODE == SMALL) search.distance[target[i]] = (Distance)level;
+          tally.found++;
           search.parent[target[i]] = name(source[i]);
         }
         if (MODE != LAZY) next.add(fresh, target);

@@ -55,7 +55,7 @@ __device__ inline Stretches stretches_of(Share share, Region own, u32 delegate_w
 // What a peer tells at the end of a round, in this rank's memory.
 struct Arrival {
   u64 round;      // written last
-  u32 frontier;   // vertices that it went out from
+  u32 fresh;      // whether it has found anything in this superstep
   u32 delegates;  // that it found
   u32 ghosts;     // that it found and that this rank owns
   u32 again;      // whether the superstep has a second round
@@ -97,6 +97,7 @@ struct RankControl {
   u32 delegates;  // visited
   u32 normals;    // in the frontier
   u32 going;      // what block 0 learned from the others
+  u32 fresh;      // whether this superstep has found something
 };
 
 struct RankLevel {

@@ -54,15 +54,16 @@ template <class Offset, class Distance>
 __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, const u32 *visited,
                                           u32 *kept, u32 parity) {
   u32 *mail = rank.mail[parity] + 2 * rank.delegate_words;
-  for (u32 i = 0; i < rank.ranks; i++) {
-    if (i == rank.rank) continue;
+  const Sharers sharers = Sharers::of(rank.ranks - 1);
+  for (u32 k = sharers.first; k + 1 < rank.ranks; k += sharers.step) {
+    const u32 i = k + (k >= rank.rank);
     const Peer &owner = rank.peers[i];
     const u32 at = owner.own_ghosts_at, first = rank.own_words + at;
     Outgoing ghosts = {owner.own_ghost_words, mail + at, mail + rank.ghost_words + at,
                        rank.sent + parity * (rank.ranks + 1) + i, true};
     ghosts.brief = brief_of(rank.brief[parity], i, rank.hosted);
     ghosts.parents = rank.search.parent + first * 32ull;
-    write_mail(visited + first, kept + first, kept + first, nullptr, ghosts);
+    write_mail(visited + first, kept + first, kept + first, nullptr, ghosts, sharers.sharing());
   }
 }
 
@@ -70,9 +71,9 @@ __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, co
 template <class Offset, class Distance>
 __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
                                      u32 parity, bool second) {
-  const Readers readers = Readers::of(rank.ranks - 1);
-  const u32 thread = readers.thread, threads = readers.threads;
-  for (u32 i = readers.first; i + 1 < rank.ranks; i += readers.step) {
+  const Sharers sharers = Sharers::of(rank.ranks - 1);
+  const u32 thread = sharers.thread, threads = sharers.threads;
+  for (u32 i = sharers.first; i + 1 < rank.ranks; i += sharers.step) {
     const u32 sender = (rank.rank + 1 + i) % rank.ranks;  // not all read from one
     const Peer &peer = rank.peers[sender];
     const Arrival &arrival = rank.arrivals[2 * sender + parity];
@@ -83,7 +84,7 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     u32 *brief = peer.brief[parity];
     if (delegates > told.words()) {
       for (const Region &part : told.part)
-        read_bitmap(mail + part.begin, part.end - part.begin, readers, [&](u32 w, u32 theirs) {
+        read_bitmap(mail + part.begin, part.end - part.begin, sharers, [&](u32 w, u32 theirs) {
           atomicOr(&visited[part.begin + w], theirs);
         });
     } else {
@@ -107,7 +108,7 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
       enter_found<true>(mine, ghost, vertex, parent, peer.wanted, rank.search, visited, level);
     };
     read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words,
-              brief_of(brief, rank.rank, rank.hosted), readers, take);
+              brief_of(brief, rank.rank, rank.hosted), sharers, take);
   }
 }
 
@@ -137,8 +138,8 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
       (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh[i]);
     }
     if (first < rank.own_words) {
-      *(uint4 *)(rank.frontier + first) = uint4{fresh[0], fresh[1], fresh[2], fresh[3]};
-      if (any) *(uint4 *)(search.visited[1] + first) = uint4{now[0], now[1], now[2], now[3]};
+      store_words(rank.frontier, first, fresh);
+      if (any) store_words(search.visited[1], first, now);
     }
     if (!__any_sync(ALL, any)) continue;
 #pragma unroll

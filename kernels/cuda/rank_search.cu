@@ -36,6 +36,7 @@ struct Standing {
   u32 going;
   bool enqueueing;
   bool twice;  // this rank's visits take two rounds
+  bool fresh;  // it found something in this superstep
 
   __device__ void load(const RankControl &control) {
     now.load(control);
@@ -47,6 +48,7 @@ struct Standing {
     level = __ldcg(&control.level);
     step = __ldcg(&control.step);
     enqueueing = __ldcg(&control.enqueueing);
+    fresh = __ldcg(&control.fresh);
     status = RUNNING;
     laps.begin();
   }
@@ -59,6 +61,7 @@ struct Standing {
     control.level = level;
     control.step = step;
     control.enqueueing = enqueueing;
+    control.fresh = fresh;
     control.status = status;
   }
 
@@ -107,6 +110,18 @@ struct Standing {
     if (enqueueing && QUEUED_VERTICES(queue) <= most_queued) gathered(queue);
     if (step == PULL) now.pull_bound = __ldcg(&visits.wasted);
   }
+
+  // Nobody found anything, or this rank is to stop.
+  __device__ void end(u32 how) {
+    status = how;
+    level++;
+  }
+
+  __device__ void record(const Counters &visits, const Counters &noted, RankLevel &level) const {
+    level = {__ldcg(&visits.examined), {}, delegate_bytes, normal_bytes, (u32)__ldcg(&noted.found),
+             (u32)__ldcg(&noted.examined), step == PULL, 0};
+    laps.copy_to(level.clocks);
+  }
 };
 
 // What a pull looks for: all that it has rows of, or, of two rounds, in the first all but the delegates
@@ -147,7 +162,7 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
   const u32 *sent = rank.sent + parity * (rank.ranks + 1), delegates = __ldcg(sent + rank.ranks);
   const bool unfinished = share == OWN_DELEGATES;  // the others come in another round
   if (threadIdx.x == 0) {
-    anything = here.now.found != 0;
+    anything = here.fresh;
     again = unfinished;
     stopped = 0;
     bytes = 0;
@@ -161,7 +176,7 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
     atomicAdd(&bytes, 4ull * min(ghosts, other.own_ghost_words));
     if (!rank.hosted) {
       Arrival *there = other.arrivals + parity;
-      there->frontier = here.now.found;
+      there->fresh = here.fresh;
       there->delegates = delegates;
       there->ghosts = ghosts;
       there->again = unfinished;
@@ -174,13 +189,26 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
         stopped = 1;
         break;
       }
-    if (far_load(&arrival->frontier)) anything = 1;
+    if (far_load(&arrival->fresh)) anything = 1;
     if (far_load(&arrival->again)) again = 1;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     here.normal_bytes += bytes;
     rank.control->going = stopped ? STOP : again ? AGAIN : anything ? GO : LAST;
+  }
+}
+
+// Read some of the others' memory: links that have been idle take their time at first.
+template <class Offset, class Distance>
+__device__ void wake(const Rank<Offset, Distance> &rank) {
+  const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+  for (u32 i = 0; i < rank.ranks; i++) {
+    const Peer &peer = rank.peers[i];
+    const u32 words = 2 * (rank.delegate_words + peer.all_ghost_words);
+    if (i != rank.rank && !rank.hosted)
+      for (u32 k = thread * 64; k < words && k < threads * 64; k += threads * 64)
+        far_load(peer.mail[0] + k);
   }
 }
 
@@ -201,6 +229,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   __syncthreads();
   if (rank.stage == MEET) {
     if (blockIdx.x == 0) meet(rank, here);
+    wake(rank);
     if (leader) control->round++;
     return;
   }
@@ -268,18 +297,18 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
           tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, sought, own,
                                                  *visits, level, rank.name);
           grid_barrier(&control->arrived);
-          if (u32 rest = (u32)__ldcg(&visits->rest)) {
-            Tally more = pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest,
-                                                             level, rank.name);
-            tally.examined += more.examined;
-            tally.wasted += more.wasted;
-          }
+          if (u32 rest = (u32)__ldcg(&visits->rest))
+            tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest, level,
+                                                         rank.name);
         }
       }
-      if (here.normals && last) tally.examined += push_normals(rank, visited, level, own.buffer);
+      if (here.normals && last) tally += push_normals(rank, visited, level, own.buffer);
       tally.add_to(*visits);
       grid_barrier(&control->arrived);
-      if (block_leader) here.laps.end(VISIT);
+      if (block_leader) {
+        here.fresh = __ldcg(&visits->found) != 0;
+        here.laps.end(VISIT);
+      }
 
       // What was found is no more than what was looked at; in a second round it is little.
       const u64 most = here.step == PUSH ? here.now.forward : __ldcg(&visits->examined);
@@ -306,7 +335,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     __syncthreads();
     if (here.going == LAST || here.going == STOP) {
-      if (block_leader) here.status = here.going == STOP ? STOPPED : DONE;
+      if (block_leader) here.end(here.going == STOP ? STOPPED : DONE);
+      if (leader) here.record(*visits, *noted, rank.levels[level - 1 - search.first_level]);
       break;
     }
     // A pull that looked at little found little: what is few is pushed, if it is queued.
@@ -333,12 +363,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       here.advance(*visits, *noted, search.enqueue_edges);
       here.laps.end(NOTE);
     }
-    if (leader) {
-      RankLevel &record = rank.levels[level - 1 - search.first_level];
-      record = {__ldcg(&visits->examined), {}, here.delegate_bytes, here.normal_bytes,
-                (u32)__ldcg(&noted->found), (u32)__ldcg(&noted->examined), here.step == PULL, 0};
-      here.laps.copy_to(record.clocks);
-    }
+    if (leader) here.record(*visits, *noted, rank.levels[level - 1 - search.first_level]);
     if (block_leader) here.laps.begin();
   }
 

@@ -166,6 +166,12 @@ struct Tally {
   u32 examined;
   u32 wasted;
 
+  __device__ void operator+=(const Tally &more) {
+    found += more.found;
+    examined += more.examined;
+    wasted += more.wasted;
+  }
+
   // Called by whole blocks at the end of a level.
   __device__ void add_to(Counters &counters) const {
     __shared__ u32 sums[3];
