@@ -20,7 +20,7 @@ from .graph import UNREACHED
 from .peer_memory import Exchange
 from .rank_launches import RankLaunches
 from .rank_mail import HostedMail, RankMemory
-from .rank_rows import RankRows, Segment, parts_of
+from .rank_rows import ALIGNED, RankRows, Segment, parts_of
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PARTS, PEER, RANK
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
@@ -91,6 +91,8 @@ class GpuRankSearch:
             self._parts = cupy.asarray(parts_of(_named(rows)).view(np.uint32))
             self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)
+            blocks = rows.numbers // ALIGNED
+            self._changed = cupy.zeros((3, -(-blocks // 32)), np.uint32)
         search = launches.search(self.parent, rows.numbers, queued, most_queued, self.push_cost)
         numbering = rows.numbering
         self._rank = pack(
@@ -107,6 +109,7 @@ class GpuRankSearch:
             nn_targets=rows.nn_targets,
             nn_row_count=len(self._nn_rows),
             frontier=self._frontier,
+            changed=[blocks.data.ptr for blocks in self._changed],
             found_here=self._found_here,
             late=self._late,
             many_delegates=self.many_delegates,

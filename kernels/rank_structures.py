@@ -6,7 +6,9 @@ from .gpu_search import COUNTERS, SEARCH
 
 PART = np.dtype([("first", "u4"), ("partition", "u4")])
 PARTS = np.dtype([("of", "u8"), ("partitions", "u4")], align=True)
-NAME = np.dtype([("parts", PARTS), ("delegates", "u8"), ("normals", "u4")], align=True)
+NAME = np.dtype(
+    [("parts", PARTS), ("delegates", "u8"), ("changed", "u8"), ("normals", "u4")], align=True
+)
 REGION = np.dtype([("begin", "u4"), ("end", "u4")])
 ARRIVAL = np.dtype(
     [("round", "u8"), *((n, "u4") for n in ("fresh", "delegates", "ghosts", "again"))],
@@ -52,6 +54,7 @@ RANK = np.dtype(
         ("search", SEARCH),
         ("name", NAME),
         *((name, "u8") for name in ("nn_rows", "nn_offsets", "nn_targets", "frontier")),
+        ("changed", "u8", 3),
         *((name, "u8") for name in ("found_here", "late")),
         *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
         *(("mail", "u8", 2), ("brief", "u8", 2)),

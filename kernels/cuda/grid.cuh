@@ -9,7 +9,7 @@
 #include "names.cuh"
 
 // The global id of a vertex.
-struct GridName {
+struct GridName : Unchanged {
   Parts parts;
 
   __device__ bool noted(u32 vertex) const { return true; }

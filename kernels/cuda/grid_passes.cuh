@@ -33,15 +33,20 @@ __device__ inline Outgoing mail_of(const GridRank<Offset, Distance> &rank, u32 s
           rank.sent + parity * rank.segment_count + segment, listing};
 }
 
+// Write what is in `now` and not in `before`, and enter it there.
+__device__ inline void write_and_enter(const u32 *now, u32 *before, const Outgoing &mail) {
+  post_no_list(mail);
+  write_mail(now, before, before, nullptr, mail, Sharing::of_grid(), [](u32) { return true; });
+}
+
 // For the ranks of the grid row: which own vertices have been visited since they were told last.
 template <class Offset, class Distance>
 __device__ __noinline__ void tell_rows(const GridRank<Offset, Distance> &rank, u32 parity,
                                        bool listing) {
   for (u32 s = 0; s < rank.own_segments; s++) {
     const u32 at = rank.segments[s].at;
-    const Outgoing mail = mail_of(rank, s, parity, listing);
-    post_no_list(mail);
-    write_mail(rank.search.visited[0] + at, rank.told + at, rank.told + at, nullptr, mail);
+    write_and_enter(rank.search.visited[0] + at, rank.told + at,
+                    mail_of(rank, s, parity, listing));
   }
 }
 
@@ -53,9 +58,7 @@ __device__ __noinline__ void tell_owners(const GridRank<Offset, Distance> &rank,
   for (u32 s = rank.own_segments; s < rank.segment_count; s++) {
     const Segment &part = rank.segments[s];
     if (!(pulled ? part.in_columns : part.in_rows)) continue;
-    const Outgoing mail = mail_of(rank, s, parity, listing);
-    post_no_list(mail);
-    write_mail(visited + part.at, kept + part.at, kept + part.at, nullptr, mail);
+    write_and_enter(visited + part.at, kept + part.at, mail_of(rank, s, parity, listing));
   }
 }
 

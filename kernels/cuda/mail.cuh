@@ -32,6 +32,7 @@ struct Outgoing {
   u32 *count;
   bool listing;
   u32 most = words;
+  bool mapping = true;     // whether to write the bitmap; without it the list has to do
   u32 before = 0;          // words that vertices in the list count, too
   Brief brief = {};        // takes the first entries of the list instead
   const u32 *parents = {}; // of the vertices, which go with them there
@@ -45,7 +46,7 @@ struct Outgoing {
 
 // Write some words of a lane each, from `first` on, as mail. Called by whole warps.
 __device__ inline void post(const u32 (&fresh)[EACH_LANE], u32 first, const Outgoing &mail) {
-  if (first < mail.words) store_words(mail.bitmap, first, fresh);
+  if (mail.mapping && first < mail.words) store_words(mail.bitmap, first, fresh);
   u32 own = 0;
 #pragma unroll
   for (int i = 0; i < EACH_LANE; i++) own += __popc(fresh[i]);
@@ -65,15 +66,17 @@ __device__ inline void post_no_list(const Outgoing &mail) {
 }
 
 // Write what is in `now` and not in `before`, some words each; enter it in `entered` and `finds`,
-// where these are given. (See post_no_list.)
+// where these are given. (See post_no_list.) changed: of what, by words; nothing is new elsewhere.
+template <class Changed>
 __device__ inline void write_mail(const u32 *now, const u32 *before, u32 *entered, u32 *finds,
-                                  const Outgoing &mail,
-                                  const Sharing sharing = Sharing::of_grid()) {
+                                  const Outgoing &mail, const Sharing &sharing, Changed changed) {
   for (u32 turn = 0; sharing.any(turn, mail.words); turn++) {
     const u32 first = sharing.first(turn);
+    const u32 end = first < mail.words && changed(first) ? mail.words : 0;
+    if (!mail.mapping && !__any_sync(ALL, end)) continue;
     u32 fresh[EACH_LANE], was[EACH_LANE], any = 0;
-    load_words(fresh, now, first, mail.words);
-    load_words(was, before, first, mail.words);
+    load_words(fresh, now, first, end);
+    load_words(was, before, first, end);
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
       fresh[i] &= ~was[i];

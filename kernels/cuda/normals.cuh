@@ -10,6 +10,7 @@
 template <class Offset, class Distance>
 struct PushNormals {
   const Rank<Offset, Distance> &rank;
+  const GlobalName &name;
   u32 *visited;
   u32 level;
   u32 *buffer;  // BUFFER rows of this warp, in shared memory,
@@ -77,8 +78,9 @@ struct PushNormals {
       for (int i = 0; i < NN_UNROLL; i++) {
         if (target[i] == NONE || bit_of(seen[i], target[i])) continue;
         tally.found++;
+        name.found(target[i]);
         atomicOr(&visited[target[i] >> 5], 1u << (target[i] & 31));
-        rank.search.parent[target[i]] = rank.name(rank.nn_rows[row[i]]);
+        rank.search.parent[target[i]] = name(rank.nn_rows[row[i]]);
         if (target[i] < rank.own_words * 32) rank.search.distance[target[i]] = (Distance)level;
       }
     }
@@ -90,9 +92,10 @@ struct PushNormals {
 
 // Counts what is found more than once as often. scratch: 2 * BUFFER numbers for each warp.
 template <class Offset, class Distance>
-__device__ __noinline__ Tally push_normals(const Rank<Offset, Distance> &rank, u32 *visited,
+__device__ __noinline__ Tally push_normals(const Rank<Offset, Distance> &rank,
+                                           const GlobalName &name, u32 *visited,
                                            u32 level, u32 *scratch) {
-  PushNormals<Offset, Distance> push = {rank, visited, level, scratch, scratch + BUFFER, 0, {}};
+  PushNormals<Offset, Distance> push = {rank, name, visited, level, scratch, scratch + BUFFER, 0, {}};
   const u32 warps = gridDim.x * (blockDim.x / 32);
   const u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   for (u64 first = (u64)warp * BUFFER; first < rank.nn_row_count; first += (u64)warps * BUFFER)

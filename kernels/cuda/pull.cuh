@@ -256,7 +256,11 @@ struct Pull {
       }
     }
     __syncwarp();
-    if (mine) ((uint4 *)after)[tile] = ((uint4 *)scratch.words)[lane_id()];
+    if (mine) {
+      const uint4 words = ((uint4 *)scratch.words)[lane_id()];
+      ((uint4 *)after)[tile] = words;
+      name.found(tile * TILE_WORDS, ((const uint4 *)now)[tile], words);
+    }
     __syncwarp();
   }
 };
@@ -301,6 +305,7 @@ __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
       } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
         if (!name.noted(vertex)) search.distance[vertex] = (Distance)level;
         search.parent[vertex] = name(target);
+        name.found(vertex);
         tally.found++;
       }
     }

@@ -77,6 +77,7 @@ __device__ __noinline__ Tally push(const Graph<Offset> &graph,
           if (!fresh[i]) continue;
           if (MODE == SMALL) search.distance[target[i]] = (Distance)level;
           tally.found++;
+          name.found(target[i]);
           search.parent[target[i]] = name(source[i]);
         }
         if (MODE != LAZY) next.add(fresh, target);

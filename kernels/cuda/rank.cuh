@@ -8,17 +8,26 @@
 #include "laps.cuh"
 #include "names.cuh"
 #include "search.cuh"
+#include "sharing.cuh"
 
 // The global id of a delegate or a normal vertex.
 struct GlobalName {
   Parts parts;
   const u32 *delegates;  // global id of each; null where `parts` says
+  Blocks changed;        // in which something is found in this superstep
   u32 normals;           // the first of them; smaller numbers are delegates
 
   __device__ bool noted(u32 vertex) const { return vertex < normals; }  // others find them, too
 
   __device__ u32 operator()(u32 vertex) const {
     return delegates && vertex < normals ? delegates[vertex] : parts.global_id(vertex);
+  }
+
+  __device__ void found(u32 vertex) const { changed.mark(vertex); }
+
+  __device__ void found(u32 word, const uint4 &before, const uint4 &after) const {
+    if (before.x != after.x || before.y != after.y || before.z != after.z || before.w != after.w)
+      changed.mark(word * 32);
   }
 };
 
@@ -120,6 +129,7 @@ struct Rank {
   const u32 *nn_offsets;  // by the same, with the end
   const u32 *nn_targets;
   u32 *frontier;  // bitmap, of delegates and normal vertices
+  Blocks changed[3];  // of a level and the next two, by all numbers
   u32 *found_here;  // bitmap of delegates: those whose parents this rank knows
   u32 *late;      // bitmap of delegates: what is visited after a second round's pull
   RankControl *control;

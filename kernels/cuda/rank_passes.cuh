@@ -3,6 +3,16 @@
 #include "mail.cuh"
 #include "rank.cuh"
 
+// No block has changed, but for that of one vertex, `marked`.
+template <class Offset, class Distance>
+__device__ void clear(const Rank<Offset, Distance> &rank, Blocks changed, u32 vertex = NONE,
+                      bool marked = false) {
+  const u32 words = ((rank.own_words + rank.ghost_words) / LINE + 31) / 32;
+  const u32 block = vertex / (32 * LINE);
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
+    changed.bits[i] = marked && vertex != NONE && i == block >> 5 ? 1u << (block & 31) : 0;
+}
+
 // A search that begins: nothing but its source is visited, where this rank has it.
 template <class Offset, class Distance>
 __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
@@ -11,10 +21,12 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) {
     search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
     search.visited[1][i] = 0;
+    if (i < rank.own_words) rank.frontier[i] = 0;
   }
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
     rank.found_here[i] = 0;
+  for (int level = 0; level < 3; level++) clear(rank, rank.changed[level], search.source, !level);
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -28,31 +40,36 @@ __device__ inline Brief brief_of(u32 *brief, u32 receiver, bool hosted) {
   return {brief + (1 + 2 * receiver) * BRIEF, hosted ? 0u : BRIEF};
 }
 
-// Tell the others of the delegates that were found: what is in `now` and not in `kept`.
+// Tell the others of the delegates that were found: what is in `now` and not in `kept`. most: at most
+// so many of them.
 template <class Offset, class Distance>
 __device__ __noinline__ void write_delegates(const Rank<Offset, Distance> &rank, const u32 *now,
                                              const u32 *kept, u32 *entered, Share share,
-                                             u32 parity, bool listing) {
+                                             u32 parity, u64 most, const Blocks &changed) {
   const Stretches told = stretches_of(share, rank.region, rank.delegate_words);
   u32 *bitmap = rank.mail[parity];
+  const u64 words = told.words();
   Outgoing mail = {0, nullptr, bitmap + rank.delegate_words,
-                   rank.sent + parity * (rank.ranks + 1) + rank.ranks, listing};
-  mail.most = told.words();
+                   rank.sent + parity * (rank.ranks + 1) + rank.ranks,
+                   share == OTHER_DELEGATES || most <= LISTED * words};
+  mail.most = (u32)words;
+  mail.mapping = most > words;
   mail.brief = {rank.brief[parity], rank.hosted ? 0u : BRIEF};
   post_no_list(mail);
-  for (int i = 0; i < 2; i++) {
-    const u32 begin = mail.before = told.part[i].begin;
-    mail.words = told.part[i].end - begin;
-    mail.bitmap = bitmap + begin;
-    write_mail(now + begin, kept + begin, entered ? entered + begin : nullptr,
-               rank.found_here + begin, mail);
+  for (const Region &part : told.part) {
+    mail.before = part.begin;
+    mail.words = part.end - part.begin;
+    mail.bitmap = bitmap + part.begin;
+    write_mail(now + part.begin, kept + part.begin, entered ? entered + part.begin : nullptr,
+               rank.found_here + part.begin, mail, Sharing::of_grid(),
+               [&](u32 w) { return changed.has(part.begin + w); });
   }
 }
 
 // Tell each owner of the ghosts that were found.
 template <class Offset, class Distance>
 __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, const u32 *visited,
-                                          u32 *kept, u32 parity) {
+                                          u32 *kept, u32 parity, u64 most, const Blocks &changed) {
   u32 *mail = rank.mail[parity] + 2 * rank.delegate_words;
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   for (u32 k = sharers.first; k + 1 < rank.ranks; k += sharers.step) {
@@ -61,16 +78,18 @@ __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, co
     const u32 at = owner.own_ghosts_at, first = rank.own_words + at;
     Outgoing ghosts = {owner.own_ghost_words, mail + at, mail + rank.ghost_words + at,
                        rank.sent + parity * (rank.ranks + 1) + i, true};
+    ghosts.mapping = most > owner.own_ghost_words;
     ghosts.brief = brief_of(rank.brief[parity], i, rank.hosted);
     ghosts.parents = rank.search.parent + first * 32ull;
-    write_mail(visited + first, kept + first, kept + first, nullptr, ghosts, sharers.sharing());
+    write_mail(visited + first, kept + first, kept + first, nullptr, ghosts, sharers.sharing(),
+               [&](u32 w) { return changed.has(first + w); });
   }
 }
 
 // Enter what the others have found. second: round of the superstep.
 template <class Offset, class Distance>
 __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
-                                     u32 parity, bool second) {
+                                     u32 parity, bool second, const Blocks &changed) {
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   const u32 thread = sharers.thread, threads = sharers.threads;
   for (u32 i = sharers.first; i + 1 < rank.ranks; i += sharers.step) {
@@ -86,13 +105,16 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
       for (const Region &part : told.part)
         read_bitmap(mail + part.begin, part.end - part.begin, sharers, [&](u32 w, u32 theirs) {
           atomicOr(&visited[part.begin + w], theirs);
+          changed.mark((part.begin + w) * 32);
         });
     } else {
       const u32 entries = rank.hosted ? 0u : BRIEF;
       const u32 *list = mail + rank.delegate_words;
       for (u32 k = thread; k < delegates; k += threads) {
         const u32 vertex = far_load((k < entries ? brief : list) + k);
-        if (!has(visited, vertex)) atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
+        if (has(visited, vertex)) continue;
+        atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
+        changed.mark(vertex);
       }
     }
     if (!ghosts) continue;
@@ -104,6 +126,7 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
       for (int k = 0; k < AT_ONCE; k++) {
         vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
         if (!parent[k] && peer.parent) parent[k] = peer.parent + ghost[k];
+        if (mine[k]) changed.mark(vertex[k]);
       }
       enter_found<true>(mine, ghost, vertex, parent, peer.wanted, rank.search, visited, level);
     };
@@ -119,14 +142,18 @@ template <class Offset, class Distance>
 __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
                                        const Rank<Offset, Distance> &rank, u32 level,
                                        bool pushed, bool enqueueing, Enqueue<Offset> queue) {
+  const Blocks &changed = rank.changed[level % 3], &earlier = rank.changed[(level + 2) % 3];
   const Search<Offset, Distance> &search = rank.search;
   Tally tally = {};
   const Sharing sharing = Sharing::of_grid();
   for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
     const u32 first = sharing.first(turn);
+    const bool inside = first < rank.own_words, mine = inside && changed.has(first);
+    const bool stale = inside && earlier.has(first);  // the frontier has what is over
+    if (!__any_sync(ALL, mine || stale)) continue;
     u32 now[EACH_LANE], old[EACH_LANE], fresh[EACH_LANE];
-    load_words(now, search.visited[0], first, rank.own_words);
-    load_words(old, search.visited[1], first, rank.own_words);
+    load_words(now, search.visited[0], first, mine ? rank.own_words : 0);
+    load_words(old, search.visited[1], first, mine ? rank.own_words : 0);
     u32 any = 0;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
@@ -137,10 +164,8 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
       tally.wasted += __popc(fresh[i] & below);
       (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh[i]);
     }
-    if (first < rank.own_words) {
-      store_words(rank.frontier, first, fresh);
-      if (any) store_words(search.visited[1], first, now);
-    }
+    if (mine || stale) store_words(rank.frontier, first, fresh);
+    if (any) store_words(search.visited[1], first, now);
     if (!__any_sync(ALL, any)) continue;
 #pragma unroll
     for (int i = 0; i < EACH_LANE; i++) {
@@ -152,5 +177,6 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
     }
   }
   if (queue.count) queue.flush();
+  clear(rank, rank.changed[(level + 1) % 3]);
   return tally;
 }

@@ -27,6 +27,7 @@ struct Standing {
   Outlook now;
   u64 round;
   Laps laps;
+  u64 examined;  // in the first of two rounds
   u64 delegate_bytes, normal_bytes;
   u32 level;
   u32 status;
@@ -268,6 +269,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     const u32 parity = here.round & 1, level = here.level + 1;
     Counters *visits = &control->visits[level & 1], *noted = &control->noted[level & 1];
+    GlobalName name = rank.name;
+    name.changed = rank.changed[level % 3];
     Share share = ALL_DELEGATES;
     if (!receiving) {
       if (here.step == GATHER) {
@@ -289,41 +292,45 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
           Enqueue<Offset> nothing = {graph.offsets, queue, &visits->queued, own.buffer};
           tally = push<Offset, Distance, TIERED, LAZY>(graph, search, queue, here.now.frontier,
                                                        here.now.forward, visited, level, nothing,
-                                                       rank.name);
+                                                       name);
         } else {
           const Sought sought(graph, rank, share);
           const u32 *now = second ? visited : kept;
           u32 *after = second ? rank.late : visited;
           tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, sought, own,
-                                                 *visits, level, rank.name);
+                                                 *visits, level, name);
           grid_barrier(&control->arrived);
           if (u32 rest = (u32)__ldcg(&visits->rest))
             tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest, level,
-                                                         rank.name);
+                                                         name);
         }
       }
-      if (here.normals && last) tally += push_normals(rank, visited, level, own.buffer);
+      if (here.normals && last) tally += push_normals(rank, name, visited, level, own.buffer);
       tally.add_to(*visits);
       grid_barrier(&control->arrived);
       if (block_leader) {
         here.fresh = __ldcg(&visits->found) != 0;
+        if (!second) here.examined = 0;
         here.laps.end(VISIT);
       }
 
+      __syncthreads();
       // What was found is no more than what was looked at; in a second round it is little.
-      const u64 most = here.step == PUSH ? here.now.forward : __ldcg(&visits->examined);
-      const u32 words = stretches_of(share, rank.region, rank.delegate_words).words();
-      const bool listing = second || most <= LISTED * (u64)words;
-      if (!idle)
+      const u64 examined = __ldcg(&visits->examined);
+      const u64 most = here.step == PUSH ? here.now.forward : examined - here.examined;
+      if (here.fresh && !idle)
         write_delegates(rank, second ? rank.late : visited, second ? visited : kept,
-                        second ? visited : nullptr, share, parity, listing);
-      if (last) write_ghosts(rank, visited, kept, parity);
+                        second ? visited : nullptr, share, parity, most, name.changed);
+      if (here.fresh && last) write_ghosts(rank, visited, kept, parity, examined, name.changed);
       if (rank.hosted) {
         if (block_leader) here.status = EXCHANGE;
         break;
       }
       grid_barrier(&control->arrived);
-      if (block_leader) here.laps.end(WRITE);
+      if (block_leader) {
+        here.examined = examined;
+        here.laps.end(WRITE);
+      }
     }
     receiving = false;
     if (blockIdx.x == 0) meet(rank, here, share);
@@ -350,7 +357,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         control->visits[here.level & 1] = control->noted[here.level & 1] = Counters{};
       }
     }
-    receive(rank, visited, level, parity, second);
+    receive(rank, visited, level, parity, second, name.changed);
     grid_barrier(&control->arrived);
     if (block_leader) here.laps.end(READ);
     second = here.going == AGAIN;

@@ -1,9 +1,25 @@
 // How the warps of a grid share bitmaps.
 #include "search.cuh"
 
-#define EACH_LANE 8  // words of a bitmap that it takes at a time: what memory fetches together
+#define EACH_LANE 4  // words of a bitmap that it takes at a time
+#define LINE 32      // words of memory that stand together: a block of 1024 vertices
 
-// How warps share a bitmap: neighbouring words go to different warps, as hubs stand together. A turn
+// Which blocks of vertices something has changed in since all were cleared.
+struct Blocks {
+  u32 *bits;
+
+  __device__ bool has(u32 word) const {
+    const u32 block = word / LINE;
+    return bits[block >> 5] >> (block & 31) & 1;
+  }
+
+  __device__ void mark(u32 vertex) const {
+    const u32 block = vertex / (32 * LINE), bit = 1u << (block & 31);
+    if (!(bits[block >> 5] & bit)) atomicOr(&bits[block >> 5], bit);
+  }
+};
+
+// How warps share a bitmap: neighbouring lines go to different warps, as hubs stand together. A turn
 // is over the same words for all.
 struct Sharing {
   u32 warp, warps;
@@ -18,24 +34,21 @@ struct Sharing {
 
   // The first of this lane's words; it may lie past the end.
   __device__ u32 first(u32 turn) const {
-    return ((turn * 32 + lane_id()) * warps + warp) * EACH_LANE;
+    const u32 lanes = LINE / EACH_LANE;  // for a line
+    const u32 line = (turn * (32 / lanes) + lane_id() / lanes) * warps + warp;
+    return line * LINE + lane_id() % lanes * EACH_LANE;
   }
 };
 
 // Some words of a bitmap from `first` on; 0 past its end.
 __device__ inline void load_words(u32 (&word)[EACH_LANE], const u32 *bitmap, u32 first, u32 words) {
-#pragma unroll
-  for (int i = 0; i < EACH_LANE; i += 4) {
-    uint4 some = {0, 0, 0, 0};
-    if (first < words) some = *(const uint4 *)(bitmap + first + i);
-    word[i] = some.x, word[i + 1] = some.y, word[i + 2] = some.z, word[i + 3] = some.w;
-  }
+  uint4 some = {0, 0, 0, 0};
+  if (first < words) some = *(const uint4 *)(bitmap + first);
+  word[0] = some.x, word[1] = some.y, word[2] = some.z, word[3] = some.w;
 }
 
 __device__ inline void store_words(u32 *bitmap, u32 first, const u32 (&word)[EACH_LANE]) {
-#pragma unroll
-  for (int i = 0; i < EACH_LANE; i += 4)
-    *(uint4 *)(bitmap + first + i) = {word[i], word[i + 1], word[i + 2], word[i + 3]};
+  *(uint4 *)(bitmap + first) = uint4{word[0], word[1], word[2], word[3]};
 }
 
 // Enter words in a bitmap of which nobody else writes these.
