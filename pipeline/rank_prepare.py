@@ -26,7 +26,7 @@ from ..partition.layout import local_rows
 from ..partition.order import Threshold, VertexOrder, choose_threshold
 from .communicator import Communicator
 
-NN_SHARE = 0.001
+NN_SHARE = 0.0005
 """Of a threshold that is chosen here: a device looks at delegates faster than it follows nn."""
 _PIECE = 1 << 28  # targets whose places in a grid are found at once
 _DELEGATE_ROWS = (SUBGRAPHS.index("dn"), SUBGRAPHS.index("dd"))

@@ -144,19 +144,24 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
   }
 }
 
-// Have `enter` take the words of a bitmap that are not 0.
+// Have `enter` take the words of a bitmap that are not 0; `changed` is told where there are some.
 template <class Enter>
 __device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Sharers &sharers,
-                                   Enter enter) {
+                                   Enter enter, const Blocks &changed = {}, u32 before = 0) {
   const u32 threads = sharers.threads;
-  for (u32 at = sharers.thread; at < words; at += threads * AT_ONCE) {
+  for (u32 line = sharers.thread & ~31; line < words; line += threads * AT_ONCE) {
     u32 theirs[AT_ONCE];
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++)
-      theirs[i] = at + i * threads < words ? far_load(bitmap + at + i * threads) : 0;
+    for (int i = 0; i < AT_ONCE; i++) {
+      const u32 at = line + i * threads + lane_id();
+      theirs[i] = at < words ? far_load(bitmap + at) : 0;
+    }
 #pragma unroll
-    for (int i = 0; i < AT_ONCE; i++)
-      if (theirs[i]) enter(at + i * threads, theirs[i]);
+    for (int i = 0; i < AT_ONCE; i++) {
+      const u32 at = line + i * threads;
+      if (theirs[i]) enter(at + lane_id(), theirs[i]);
+      if (__any_sync(ALL, theirs[i]) && lane_id() == 0) changed.mark((before + at) * 32);
+    }
   }
 }
 

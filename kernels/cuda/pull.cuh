@@ -259,7 +259,7 @@ struct Pull {
     if (mine) {
       const uint4 words = ((uint4 *)scratch.words)[lane_id()];
       ((uint4 *)after)[tile] = words;
-      name.found(tile * TILE_WORDS, ((const uint4 *)now)[tile], words);
+      name.found((const uint4 *)now, words, tile);
     }
     __syncwarp();
   }

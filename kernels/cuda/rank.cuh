@@ -25,9 +25,11 @@ struct GlobalName {
 
   __device__ void found(u32 vertex) const { changed.mark(vertex); }
 
-  __device__ void found(u32 word, const uint4 &before, const uint4 &after) const {
-    if (before.x != after.x || before.y != after.y || before.z != after.z || before.w != after.w)
-      changed.mark(word * 32);
+  __device__ void found(const uint4 *before, const uint4 &after, u32 tile) const {
+    if (!changed.bits) return;
+    const uint4 was = before[tile];
+    if (was.x != after.x || was.y != after.y || was.z != after.z || was.w != after.w)
+      changed.mark(tile * 128);
   }
 };
 

@@ -3,14 +3,12 @@
 #include "mail.cuh"
 #include "rank.cuh"
 
-// No block has changed, but for that of one vertex, `marked`.
+// Set the bits of all blocks.
 template <class Offset, class Distance>
-__device__ void clear(const Rank<Offset, Distance> &rank, Blocks changed, u32 vertex = NONE,
-                      bool marked = false) {
+__device__ void set_all(const Rank<Offset, Distance> &rank, const Blocks &changed, u32 bits) {
   const u32 words = ((rank.own_words + rank.ghost_words) / LINE + 31) / 32;
-  const u32 block = vertex / (32 * LINE);
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
-    changed.bits[i] = marked && vertex != NONE && i == block >> 5 ? 1u << (block & 31) : 0;
+    changed.bits[i] = bits;
 }
 
 // A search that begins: nothing but its source is visited, where this rank has it.
@@ -26,7 +24,11 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
     rank.found_here[i] = 0;
-  for (int level = 0; level < 3; level++) clear(rank, rank.changed[level], search.source, !level);
+  for (const Blocks &changed : rank.changed) set_all(rank, changed, 0);
+  // The thread that has just cleared this word.
+  const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+  if (search.source != NONE && (search.source >> 15) % threads == thread)
+    rank.changed[0].mark(search.source);
   if (blockIdx.x) return;
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
@@ -102,11 +104,11 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     const u32 *mail = peer.mail[parity];
     u32 *brief = peer.brief[parity];
     if (delegates > told.words()) {
-      for (const Region &part : told.part)
-        read_bitmap(mail + part.begin, part.end - part.begin, sharers, [&](u32 w, u32 theirs) {
-          atomicOr(&visited[part.begin + w], theirs);
-          changed.mark((part.begin + w) * 32);
-        });
+      for (const Region &part : told.part) {
+        auto enter = [&](u32 w, u32 theirs) { atomicOr(&visited[part.begin + w], theirs); };
+        const u32 words = part.end - part.begin;
+        read_bitmap(mail + part.begin, words, sharers, enter, changed, part.begin);
+      }
     } else {
       const u32 entries = rank.hosted ? 0u : BRIEF;
       const u32 *list = mail + rank.delegate_words;
@@ -177,6 +179,6 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
     }
   }
   if (queue.count) queue.flush();
-  clear(rank, rank.changed[(level + 1) % 3]);
+  set_all(rank, rank.changed[(level + 1) % 3], 0);
   return tally;
 }

@@ -37,6 +37,7 @@ struct Standing {
   u32 going;
   bool enqueueing;
   bool twice;  // this rank's visits take two rounds
+  bool wide;   // and may find much
   bool fresh;  // it found something in this superstep
 
   __device__ void load(const RankControl &control) {
@@ -44,7 +45,7 @@ struct Standing {
     round = __ldcg(&control.round);
     delegates = __ldcg(&control.delegates);
     normals = __ldcg(&control.normals);
-    twice = false;
+    twice = wide = false;
     delegate_bytes = normal_bytes = 0;
     level = __ldcg(&control.level);
     step = __ldcg(&control.step);
@@ -85,8 +86,9 @@ struct Standing {
     if (enqueueing && now.forward > FEW_EDGES)
       enqueueing = choose(graph, after_push(now, graph.vertices, graph.edges),
                           search.enqueue_edges, search.push_cost) == PUSH;
-    const u32 unvisited = rank.name.normals - delegates;
-    twice = step == PULL && !rank.hosted && unvisited >= rank.many_delegates;
+    const bool many = rank.name.normals - delegates >= rank.many_delegates;
+    twice = step == PULL && many && !rank.hosted;
+    wide = step == PULL ? many : now.forward > FEW_EDGES;
     delegate_bytes = normal_bytes = 0;
   }
 
@@ -269,8 +271,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     const u32 parity = here.round & 1, level = here.level + 1;
     Counters *visits = &control->visits[level & 1], *noted = &control->noted[level & 1];
+    const Blocks &changed = rank.changed[level % 3];
     GlobalName name = rank.name;
-    name.changed = rank.changed[level % 3];
+    name.changed = changed;
     Share share = ALL_DELEGATES;
     if (!receiving) {
       if (here.step == GATHER) {
@@ -286,6 +289,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       share = share_of(second, here.twice);
       const bool last = second == here.twice;   // nothing of this rank comes after
       const bool idle = second && !here.twice;  // others need the round
+      // Where much is found, it is almost everywhere.
+      if (here.wide && !second) set_all(rank, changed, ALL);
+      if (here.wide) name.changed = {};
       Tally tally = {};
       if (here.now.found && graph.edges && !idle) {
         if (here.step == PUSH) {
@@ -320,8 +326,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       const u64 most = here.step == PUSH ? here.now.forward : examined - here.examined;
       if (here.fresh && !idle)
         write_delegates(rank, second ? rank.late : visited, second ? visited : kept,
-                        second ? visited : nullptr, share, parity, most, name.changed);
-      if (here.fresh && last) write_ghosts(rank, visited, kept, parity, examined, name.changed);
+                        second ? visited : nullptr, share, parity, most, changed);
+      if (here.fresh && last) write_ghosts(rank, visited, kept, parity, examined, changed);
       if (rank.hosted) {
         if (block_leader) here.status = EXCHANGE;
         break;

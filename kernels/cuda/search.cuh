@@ -110,12 +110,12 @@ struct Search {
 };
 
 // What a vertex is called as a parent: by default what the graph's rows call it. noted: whether its
-// distance is left to a pass after the level. found: is told of vertices, or words of a bitmap.
+// distance is left to a pass after the level. found: is told of vertices, or of what becomes of a tile.
 struct Unchanged {
   __device__ bool noted(u32 vertex) const { return false; }
   __device__ u32 operator()(u32 vertex) const { return vertex; }
   __device__ void found(u32 vertex) const {}
-  __device__ void found(u32 word, const uint4 &before, const uint4 &after) const {}
+  __device__ void found(const uint4 *before, const uint4 &after, u32 tile) const {}
 };
 
 __device__ inline bool has(const u32 *bitmap, u32 vertex) {

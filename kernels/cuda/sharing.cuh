@@ -6,7 +6,7 @@
 
 // Which blocks of vertices something has changed in since all were cleared.
 struct Blocks {
-  u32 *bits;
+  u32 *bits;  // null: nobody needs to be told
 
   __device__ bool has(u32 word) const {
     const u32 block = word / LINE;
@@ -14,6 +14,7 @@ struct Blocks {
   }
 
   __device__ void mark(u32 vertex) const {
+    if (!bits) return;
     const u32 block = vertex / (32 * LINE), bit = 1u << (block & 31);
     if (!(bits[block >> 5] & bit)) atomicOr(&bits[block >> 5], bit);
   }
