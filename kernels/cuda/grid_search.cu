@@ -232,8 +232,10 @@ __device__ Tally pull_unvisited(const Graph<Offset> &graph,
   u32 *visited = search.visited[0], *kept = search.visited[1];
   const u32 level = here.level + 1;
   const Fertile sought = {{tiles_of(graph.vertices)}, rank.barren};
+  const u64 unvisited = here.unvisited_rows * rank.grid_rows;  // as many of others as of its own
   Tally tally = pull<Offset, Distance, TIERED>(graph, search, kept, kept, visited, sought, scratch,
-                                               visits, level, rank.name);
+                                               visits, level, is_sparse(sought, unvisited),
+                                               rank.name);
   grid_barrier(&rank.control->arrived);
   if (u32 rest = (u32)__ldcg(&visits.rest)) {
     tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest, level,

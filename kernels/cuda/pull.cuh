@@ -7,13 +7,18 @@
 // What bounds this is the number of scattered reads: lists keep neighbours side by side, and
 // `first` and `next` need no offsets. Masking and early exit: Yang, Buluc and Owens, Implementing
 // Push-Pull Efficiently in GraphBLAS.
+//
+// Where few are unvisited (SPARSE), a warp goes on listing until it has enough to look at together:
+// what it waits for are loads that follow from one another. It lists vertices then, not places among
+// its tiles, and marks what it finds in memory.
 #include "enqueue.cuh"
 
 #define TILE_WORDS 4  // what a lane reads of a bitmap at once
 #define TILE (32 * TILE_WORDS)
 #define MOST_TILES 24        // of a warp at a time
-#define BATCH 128           // vertices that a warp looks at together
-#define EACH (BATCH / 32)   // of a lane
+#define BATCH 128            // vertices that a warp looks at together
+#define FEW 64               // the same, if it is SPARSE
+#define SPARSE_SHARE 128     // of all vertices, at most one in so many is looked for in a SPARSE pull
 #define LANE_ENTRIES 16     // that a lane looks at alone
 #define WARP_ENTRIES 4096   // that a warp looks at alone
 
@@ -37,29 +42,39 @@ union alignas(16) Scratch {
     u16 missed[2 * BATCH];
     u16 left[2 * BATCH];
   };
+  struct {
+    u32 unvisited[FEW + TILE];
+    u32 missed[2 * FEW];
+    u32 left[2 * FEW];
+  } few;
 };
 
 // Append the places of some lanes to a list.
-__device__ inline void append(u16 *list, u32 &count, bool mine, u32 place) {
+template <class Place>
+__device__ inline void append(Place *list, u32 &count, bool mine, u32 place) {
   u32 lanes = __ballot_sync(ALL, mine);
-  if (mine) list[count + __popc(lanes & lanes_before())] = (u16)place;
+  if (mine) list[count + __popc(lanes & lanes_before())] = (Place)place;
   count += __popc(lanes);
 }
 
-// Drop the first batch of a list of more.
-__device__ inline void drop_batch(u16 *list, u32 &count) {
+// Drop the first SIZE entries of a list of more, but at most LONGEST.
+template <u32 SIZE, u32 LONGEST, class Place>
+__device__ inline void drop(Place *list, u32 &count) {
   __syncwarp();
-  count -= BATCH;
+  count -= SIZE;
 #pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    u32 at = i * 32 + lane_id();
-    if (at < count) list[at] = list[BATCH + at];
+  for (u32 base = 0; base < LONGEST - SIZE; base += 32) {
+    const u32 at = base + lane_id();
+    if (at < count) list[at] = list[SIZE + at];
   }
   __syncwarp();
 }
 
-template <class Offset, class Distance, bool TIERED, class Name, class Sought>
+template <class Offset, class Distance, bool TIERED, bool SPARSE, class Name, class Sought>
 struct Pull {
+  static constexpr u32 TOGETHER = SPARSE ? FEW : BATCH;
+  static constexpr int EACH = TOGETHER / 32;  // of a lane
+
   const Graph<Offset> &graph;
   const Search<Offset, Distance> &search;
   const u32 *before;
@@ -71,15 +86,40 @@ struct Pull {
   Name name;
   Sought sought;
   Tally tally;
+  // Of a SPARSE pull:
+  u32 *after;
+  u32 listed[3];  // unvisited, missed and left ones, from one run to the next
+
+  __device__ auto *list_of_unvisited() {
+    if constexpr (SPARSE) return scratch.few.unvisited;
+    else return scratch.unvisited;
+  }
+
+  __device__ auto *list_of_missed() {
+    if constexpr (SPARSE) return scratch.few.missed;
+    else return scratch.missed;
+  }
+
+  __device__ auto *list_of_left() {
+    if constexpr (SPARSE) return scratch.few.left;
+    else return scratch.left;
+  }
 
   __device__ u32 vertex_at(u32 place) {
+    if (SPARSE) return place;
     return sought.tile(first + place / TILE * apart) * TILE + place % TILE;
   }
 
   __device__ void reach(u32 place, u32 parent) {
     if (!name.noted(vertex_at(place))) search.distance[vertex_at(place)] = (Distance)level;
     search.parent[vertex_at(place)] = name(parent);
-    atomicOr(&scratch.words[place >> 5], 1u << (place & 31));
+    const u32 bit = 1u << (place & 31);
+    if (SPARSE) {
+      atomicOr(&after[place >> 5], bit);
+      name.found(place);
+    } else {
+      atomicOr(&scratch.words[place >> 5], bit);
+    }
     tally.found++;
   }
 
@@ -90,7 +130,7 @@ struct Pull {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
       u32 at = i * 32 + lane_id();
-      place[i] = at < count ? scratch.unvisited[at] : 0;
+      place[i] = at < count ? list_of_unvisited()[at] : 0;
       hub[i] = at < count ? __ldg(graph.first + vertex_at(place[i])) : NONE;
     }
 #pragma unroll
@@ -100,7 +140,7 @@ struct Pull {
       bool found = bit_of(word[i], hub[i]);
       if (hub[i] != NONE) tally.examined++;
       if (found) reach(place[i], hub[i]);
-      append(scratch.missed, missed, hub[i] != NONE && !found, place[i]);
+      append(list_of_missed(), missed, hub[i] != NONE && !found, place[i]);
     }
   }
 
@@ -112,7 +152,7 @@ struct Pull {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
       u32 at = i * 32 + lane_id();
-      place[i] = at < count ? scratch.missed[at] : 0;
+      place[i] = at < count ? list_of_missed()[at] : 0;
       next[i] = uint4{NONE, NONE, NONE, NONE};
       if (at < count) next[i] = __ldg(graph.next + vertex_at(place[i])), tally.wasted++;
     }
@@ -133,7 +173,7 @@ struct Pull {
     for (int i = 0; i < EACH; i++) {
       if (parent[i] == NONE) parent[i] = look_at(next[i].z, next[i].w, word[i]);
       if (parent[i] != NONE) reach(place[i], parent[i]);
-      append(scratch.left, left, parent[i] == NONE && next[i].w != NONE, place[i]);
+      append(list_of_left(), left, parent[i] == NONE && next[i].w != NONE, place[i]);
     }
   }
 
@@ -154,7 +194,7 @@ struct Pull {
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
       bool mine = i * 32 + lane_id() < count;
-      place[i] = mine ? scratch.left[i * 32 + lane_id()] : 0;
+      place[i] = mine ? list_of_left()[i * 32 + lane_id()] : 0;
       u32 vertex = vertex_at(place[i]);
       at[i] = mine ? graph.reverse_offsets[vertex] + 1 + NEXT : 0;
       end[i] = mine ? graph.reverse_offsets[vertex + 1] : 0;
@@ -215,48 +255,55 @@ struct Pull {
     if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
   }
 
-  // Some tiles of the warp. `now`: what is visited before, and what need not be looked for.
-  __device__ void run(u32 count, const u32 *now, u32 *after) {
+  // Some tiles of the warp. draining: until nothing is listed any more.
+  __device__ void run(u32 count, const u32 *now, u32 *after, bool draining) {
     bool mine = lane_id() < count;
     u32 tile = sought.tile(first + lane_id() * apart);
     uint4 full = {ALL, ALL, ALL, ALL};
     uint4 own = mine ? ((const uint4 *)now)[tile] : full;
     if (mine) {
-      ((uint4 *)scratch.words)[lane_id()] = own;
+      if (SPARSE) ((uint4 *)after)[tile] = own;
+      else ((uint4 *)scratch.words)[lane_id()] = own;
       own = sought.passed_over(tile, own);
     }
     u32 unvisited = 0, missed = 0, left = 0;
+    if (SPARSE) unvisited = listed[0], missed = listed[1], left = listed[2];
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
-    for (u32 place = lane_id() * 32; place < count * TILE; place += 32 * 32)
-      if (vertex_at(place) < graph.vertices && open) prefetch(graph.first + vertex_at(place));
-    while (open || unvisited || missed || left) {
-      if (open && unvisited < BATCH) {
+    if (!SPARSE)
+      for (u32 place = lane_id() * 32; place < count * TILE; place += 32 * 32)
+        if (vertex_at(place) < graph.vertices && open) prefetch(graph.first + vertex_at(place));
+    while (open || ((!SPARSE || draining) && (unvisited || missed || left))) {
+      if (open && unvisited < TOGETHER) {
         int lane = __ffs(open) - 1;
         open &= open - 1;
         u32 word[TILE_WORDS] = {__shfl_sync(ALL, own.x, lane), __shfl_sync(ALL, own.y, lane),
                                 __shfl_sync(ALL, own.z, lane), __shfl_sync(ALL, own.w, lane)};
+        u32 begin = lane * TILE;
+        if (SPARSE) begin = __shfl_sync(ALL, tile, lane) * TILE;
 #pragma unroll
         for (int i = 0; i < TILE_WORDS; i++) {
-          u32 place = lane * TILE + i * 32 + lane_id();
+          u32 place = begin + i * 32 + lane_id();
           bool wanted = !(word[i] >> lane_id() & 1) && vertex_at(place) < graph.vertices;
-          append(scratch.unvisited, unvisited, wanted, place);
+          append(list_of_unvisited(), unvisited, wanted, place);
         }
-      } else if (left >= BATCH || !(unvisited || missed)) {
-        look_on(min(left, BATCH));
-        if (left > BATCH) drop_batch(scratch.left, left);
+      } else if (left >= TOGETHER || !(unvisited || missed)) {
+        look_on(min(left, TOGETHER));
+        if (left > TOGETHER) drop<TOGETHER, 2 * TOGETHER>(list_of_left(), left);
         else left = 0;
-      } else if (missed >= BATCH || !unvisited) {
-        look_next(min(missed, BATCH), left);
-        if (missed > BATCH) drop_batch(scratch.missed, missed);
+      } else if (missed >= TOGETHER || !unvisited) {
+        look_next(min(missed, TOGETHER), left);
+        if (missed > TOGETHER) drop<TOGETHER, 2 * TOGETHER>(list_of_missed(), missed);
         else missed = 0;
       } else {
-        look_first(min(unvisited, BATCH), missed);
-        if (unvisited > BATCH) drop_batch(scratch.unvisited, unvisited);
+        look_first(min(unvisited, TOGETHER), missed);
+        if (unvisited > TOGETHER) drop<TOGETHER, TOGETHER + TILE>(list_of_unvisited(), unvisited);
         else unvisited = 0;
       }
     }
     __syncwarp();
-    if (mine) {
+    if (SPARSE) {
+      listed[0] = unvisited, listed[1] = missed, listed[2] = left;
+    } else if (mine) {
       const uint4 words = ((uint4 *)scratch.words)[lane_id()];
       ((uint4 *)after)[tile] = words;
       name.found((const uint4 *)now, words, tile);
@@ -265,22 +312,44 @@ struct Pull {
   }
 };
 
-// before: bitmap in which neighbours are looked for. now: bitmap of the vertices not to look for;
-// after: what it becomes with those found.
-template <class Offset, class Distance, bool TIERED, class Sought, class Name = Unchanged>
-__device__ __noinline__ Tally pull(const Graph<Offset> &graph,
+template <class Offset, class Distance, bool TIERED, bool SPARSE, class Sought, class Name>
+__device__ inline Tally pull_tiles(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
                                    const u32 *now, u32 *after, Sought sought, Scratch &scratch,
-                                   Counters &counters, u32 level, Name name = {}) {
+                                   Counters &counters, u32 level, Name name) {
   u32 warps = gridDim.x * (blockDim.x / 32);
   // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-  Pull<Offset, Distance, TIERED, Name, Sought> pull = {graph, search, before, scratch, counters,
-                                                       level, 0,      warps,  name,    sought, {}};
-  for (pull.first = warp; pull.first < sought.tiles; pull.first += MOST_TILES * warps)
-    pull.run(min((u32)MOST_TILES, (sought.tiles - pull.first + warps - 1) / warps), now, after);
+  Pull<Offset, Distance, TIERED, SPARSE, Name, Sought> pull = {
+      graph, search, before, scratch, counters, level, 0, warps, name, sought, {}, after, {}};
+  const u32 most = SPARSE ? 32 : MOST_TILES;
+  for (pull.first = warp; pull.first < sought.tiles; pull.first += most * warps) {
+    const u32 tiles = (sought.tiles - pull.first + warps - 1) / warps;
+    pull.run(min(most, tiles), now, after, tiles <= most);
+  }
   return pull.tally;
+}
+
+// before: bitmap in which neighbours are looked for. now: bitmap of the vertices not to look for;
+// after: what it becomes with those found. (Both ways in one function: two took registers from it.)
+template <class Offset, class Distance, bool TIERED, class Sought, class Name = Unchanged>
+__device__ __noinline__ Tally pull(const Graph<Offset> &graph,
+                                   const Search<Offset, Distance> &search, const u32 *before,
+                                   const u32 *now, u32 *after, Sought sought, Scratch &scratch,
+                                   Counters &counters, u32 level, bool sparse,
+                                   Name name = {}) {
+  if (sparse)
+    return pull_tiles<Offset, Distance, TIERED, true>(graph, search, before, now, after, sought,
+                                                      scratch, counters, level, name);
+  return pull_tiles<Offset, Distance, TIERED, false>(graph, search, before, now, after, sought,
+                                                     scratch, counters, level, name);
+}
+
+// Whether a pull for so many, or fewer, is to be SPARSE.
+template <class Sought>
+__device__ inline bool is_sparse(const Sought &sought, u64 unvisited) {
+  return unvisited < (u64)sought.tiles * TILE / SPARSE_SHARE;
 }
 
 // The rows that were too long for a warp, read by the whole grid.

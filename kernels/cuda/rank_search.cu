@@ -303,8 +303,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
           const Sought sought(graph, rank, share);
           const u32 *now = second ? visited : kept;
           u32 *after = second ? rank.late : visited;
+          const bool sparse = second || is_sparse(sought, graph.vertices - here.now.visited);
           tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, sought, own,
-                                                 *visits, level, name);
+                                                 *visits, level, sparse, name);
           grid_barrier(&control->arrived);
           if (u32 rest = (u32)__ldcg(&visits->rest))
             tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest, level,

@@ -141,9 +141,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       }
     } else {
       after = search.visited[course.bitmap ^ 1];
-      tally = pull<Offset, Distance, TIERED>(graph, search, visited, visited, after,
-                                             Everyone{tiles_of(graph.vertices)}, own, *counters,
-                                             course.level + 1);
+      const Everyone sought = {tiles_of(graph.vertices)};
+      tally = pull<Offset, Distance, TIERED>(
+          graph, search, visited, visited, after, sought, own, *counters, course.level + 1,
+          is_sparse(sought, graph.vertices - course.now.visited));
     }
     tally.add_to(*counters);
     grid_barrier(&control->arrived);
