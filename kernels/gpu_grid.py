@@ -144,7 +144,7 @@ class GpuGridSearch:
         self._launches.warm_up()
 
     def align(self) -> None:
-        """Have the devices wait for each other: what follows begins on all of them at once."""
+        """See RankLaunches."""
         if self.direct:
             self._launches.align(self._rank)
 

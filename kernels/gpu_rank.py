@@ -180,7 +180,7 @@ class GpuRankSearch:
         self._launches.warm_up()
 
     def align(self) -> None:
-        """Have the devices wait for each other: what follows begins on all of them at once."""
+        """See RankLaunches."""
         if self.direct:
             self._launches.align(self._rank)
 

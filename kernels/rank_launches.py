@@ -104,7 +104,10 @@ class RankLaunches:
             self._kernel()
 
     def align(self, rank: np.ndarray) -> None:
-        """Have the devices wait for each other: what follows begins on all of them at once."""
+        """Have the devices wait for each other: what follows begins on all of them at once.
+
+        The links between them, where they were idle, are awake then.
+        """
         rank["stage"] = MEET
         with self._device.use():
             self._start(rank)

@@ -260,6 +260,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   __syncthreads();
   if (rank.stage == MEET) {
     if (blockIdx.x == 0) meet(rank, here, NO_ROUND);
+    for (u32 kind = 0; kind < KINDS && !rank.hosted; kind++)
+      for (u32 l = 0; l < rank.letter_counts[kind]; l++)
+        wake(rank.letters[kind][l].mail[0], rank.letters[kind][l].words);
     if (leader) control->round++;
     return;
   }

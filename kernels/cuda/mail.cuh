@@ -195,6 +195,13 @@ __device__ inline void enter_found(const bool (&mine)[AT_ONCE], const u32 (&ghos
   }
 }
 
+// Read some of another device's memory: links that have been idle take some 100 us at first. Called by
+// all threads.
+__device__ inline void wake(const u32 *memory, u32 words) {
+  const u32 place = (blockIdx.x * blockDim.x + threadIdx.x) * 64;
+  if (place < words) far_load(memory + place);
+}
+
 __device__ inline void release_far(u64 *address, u64 value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }

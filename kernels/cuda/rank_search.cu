@@ -202,16 +202,12 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
   }
 }
 
-// Read some of the others' memory: links that have been idle take their time at first.
 template <class Offset, class Distance>
-__device__ void wake(const Rank<Offset, Distance> &rank) {
-  const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+__device__ void wake_links(const Rank<Offset, Distance> &rank) {
   for (u32 i = 0; i < rank.ranks; i++) {
     const Peer &peer = rank.peers[i];
-    const u32 words = 2 * (rank.delegate_words + peer.all_ghost_words);
     if (i != rank.rank && !rank.hosted)
-      for (u32 k = thread * 64; k < words && k < threads * 64; k += threads * 64)
-        far_load(peer.mail[0] + k);
+      wake(peer.mail[0], 2 * (rank.delegate_words + peer.all_ghost_words));
   }
 }
 
@@ -232,7 +228,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   __syncthreads();
   if (rank.stage == MEET) {
     if (blockIdx.x == 0) meet(rank, here);
-    wake(rank);
+    wake_links(rank);
     if (leader) control->round++;
     return;
   }
