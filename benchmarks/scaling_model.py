@@ -14,10 +14,11 @@ from math import log2
 VERTICES = 68.2e6  # a GPU, that have an edge: kron25's 17.06 million, four times
 ENTRIES = 4.2e9  # a GPU, edges in both directions
 ROWS = 2**31  # a GPU, of the input
-LOCAL_SECONDS = 2.2e-3  # kron28 on two H200s, but for what was sent and nn
+LOCAL_SECONDS = 1.8e-3  # kron28 on two H200s, but for what was sent and nn
 NN_RATE = 35e9  # edges along nn followed a second
 STEPS = 8
 MASKS = 3  # supersteps whose delegates travel as a bitmap
+PULLS = 2  # of these, in which a rank within a host tells of its own delegates alone
 NVLINK = 300e9  # bytes a second and GPU
 NETWORK = 50e9  # assumed
 LATENCY = 10e-6  # of an exchange over the network, assumed
@@ -38,7 +39,8 @@ def seconds(gpus: int, threshold: int) -> tuple[float, float, float]:
     nn = nn_share * ENTRIES  # a GPU
     visits = LOCAL_SECONDS + nn / NN_RATE
     if gpus <= 8:  # each reads the masks of all others
-        return visits, (gpus - 1) * delegates / 8 * MASKS / NVLINK, 4 * nn / NVLINK
+        read = (gpus - 1) * delegates / 8 * (MASKS - PULLS + PULLS / gpus)
+        return visits, read / NVLINK, 4 * nn / NVLINK
     masks = delegates * log2(gpus) / 4 * MASKS / NETWORK
     return visits + STEPS * LATENCY * log2(gpus), masks, 4 * nn / NETWORK
 
