@@ -62,7 +62,7 @@ class GpuRankSearch:
     parent: uint32, by the rank's numbers (RankRows), global ids, UNREACHED where there is none; of
     delegates that other ranks found it says nothing (``knows``).
     check: raises if another rank is known to have failed.
-    many_delegates: unvisited, from which on a pull takes two rounds.
+    many_delegates: unvisited, from which on a pull takes two rounds, and may find much.
     """
 
     device: Device
@@ -116,7 +116,6 @@ class GpuRankSearch:
             **launches.places,
             arrivals=memory.arrivals_at,
             mail=memory.mail_at,
-            brief=memory.brief_at,
             sent=self._sent,
             rank=rows.rank,
             ranks=ranks,
@@ -158,9 +157,8 @@ class GpuRankSearch:
                 if bases is not None:
                     base = bases[peer]
                     facts |= {
-                        "brief": [base + at for at in starts[1:3]],
-                        "mail": [base + at for at in starts[3:5]],
-                        "parent": base + starts[5] + 4 * first,
+                        "mail": [base + start for start in starts[1:3]],
+                        "parent": base + starts[3] + 4 * first,
                         "arrivals": base + 2 * rank * ARRIVAL.itemsize,
                         "ghosts_at": at,
                         "all_ghost_words": all_words,
@@ -195,7 +193,9 @@ class GpuRankSearch:
 
     @property
     def distance(self) -> Array:
-        """Of the last search: uint8 with 255, or int32 with -1, where unreached."""
+        """Of the last search: uint8 with 255, or int32 with -1, where unreached. Of delegates that
+        others own it says nothing.
+        """
         return self._launches.distance
 
     def seconds(self) -> float:

@@ -17,12 +17,9 @@ from .peer_memory import Exchange, PeerMemory
 from .rank_rows import RankRows, aligned
 from .rank_structures import ARRIVAL
 
-BRIEF = 2048
-"""Entries of a list that stand together with those of others (cuda/mail.cuh)."""
-
 
 class RankMemory:
-    """A rank's arrivals; of even and odd rounds the beginnings of lists, and mail; and parents.
+    """A rank's arrivals, mail of even and odd rounds, and parents.
 
     starts: where each of these begins. parent: uint32, by all numbers of the rank.
     """
@@ -33,24 +30,19 @@ class RankMemory:
         self.delegate_words = rows.numbering.first_normal // 32
         self.ghost_words = (rows.numbers - rows.own_numbers) // 32
         mail = 4 * 2 * (self.delegate_words + self.ghost_words)
-        brief = 4 * BRIEF * (1 + 2 * ranks)
-        sizes = [2 * ranks * ARRIVAL.itemsize, brief, brief, mail, mail, 4 * rows.numbers]
+        sizes = [2 * ranks * ARRIVAL.itemsize, mail, mail, 4 * rows.numbers]
         starts = np.cumsum([0, *(-(-size // 256) * 256 for size in sizes)]).tolist()
         self.starts: list[int] = starts[:-1]
         self.peers = PeerMemory(device, starts[-1])
-        self.parent = self._view(5, rows.numbers)
+        self.parent = self._view(3, rows.numbers)
 
     @property
     def arrivals_at(self) -> int:
         return self.peers.address
 
     @property
-    def brief_at(self) -> list[int]:
-        return [self.peers.address + at for at in self.starts[1:3]]
-
-    @property
     def mail_at(self) -> list[int]:
-        return [self.peers.address + at for at in self.starts[3:5]]
+        return [self.peers.address + at for at in self.starts[1:3]]
 
     def region_of(self, rank: int) -> tuple[int, int]:
         """Where a rank's delegates stand in bitmaps, in words."""
@@ -65,7 +57,7 @@ class RankMemory:
 
     def mail(self, parity: int) -> Array:
         """Delegates, as a bitmap and as a list, then ghosts."""
-        return self._view(3 + parity, 2 * (self.delegate_words + self.ghost_words))
+        return self._view(1 + parity, 2 * (self.delegate_words + self.ghost_words))
 
     def set_arrivals(self, arrivals: NDArray[np.void]) -> None:
         self._view(0, arrivals.nbytes // 4).set(arrivals.view(np.uint32).ravel())

@@ -81,8 +81,8 @@ class RankNumbering:
     first of them are the delegates.
 
     >>> two = RankNumbering.of(ranks=2, partitions=3, vertices=10, delegates=0)
-    >>> two.normals(0), two.normals(1)
-    (7, 3)
+    >>> two.number(0, 3), two.number(0, 2), two.number(1, 2)
+    (1, 1024, None)
     """
 
     ranks: int
@@ -110,10 +110,6 @@ class RankNumbering:
     def own(self, rank: int) -> range:
         """Partitions."""
         return range(rank, self.partitions, self.ranks)
-
-    def normals(self, rank: int) -> int:
-        """Vertices that are numbered as its own."""
-        return sum(segment.vertices for segment in self.normal_segments(rank).values())
 
     @cached_property
     def delegate_segments(self) -> dict[int, Segment]:
@@ -211,7 +207,10 @@ class RankRows:
         if self.delegates is not None:
             place = np.flatnonzero(self.delegates == vertex)
             if len(place):
-                return int(self.delegate_numbers(np)[place[0]])
+                each = self.numbering.partitions
+                own = self.delegates[: place[0]] % each == vertex % each
+                first = self.numbering.delegate_segments[vertex % each].first
+                return first + int(np.count_nonzero(own))
         return self.numbering.number(self.rank, vertex)
 
     def delegate_numbers(self, xp: Any) -> Array:

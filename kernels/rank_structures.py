@@ -16,7 +16,7 @@ ARRIVAL = np.dtype(
 )
 PEER = np.dtype(
     [
-        *(("mail", "u8", 2), ("brief", "u8", 2)),
+        ("mail", "u8", 2),
         *((name, "u8") for name in ("parent", "vertex", "wanted", "arrivals")),
         ("region", REGION),
         *((name, "u4") for name in ("ghosts_at", "ghost_words", "all_ghost_words")),
@@ -57,7 +57,7 @@ RANK = np.dtype(
         ("changed", "u8", 3),
         *((name, "u8") for name in ("found_here", "late")),
         *((name, "u8") for name in ("control", "levels", "peers", "arrivals")),
-        *(("mail", "u8", 2), ("brief", "u8", 2)),
+        ("mail", "u8", 2),
         *((name, "u8") for name in ("sent", "stop")),
         *((name, "u4") for name in ("rank", "ranks")),
         ("region", REGION),

@@ -34,7 +34,7 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
 
 
 def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
-    """What a rank knows: delegates and own vertices; at most so many ghosts."""
+    """What a rank knows, at most: delegates and own vertices; ghosts."""
     how = device_rank if store.info.grid is None else device_grid
     return how.numbers_of(store, rank, ranks)
 

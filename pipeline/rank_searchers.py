@@ -115,7 +115,7 @@ class CpuRankSearcher:
 class DeviceRankCheck:
     """Checks on the devices, of an undirected graph.
 
-    rows_from: by the rank's own numbers, on its device; of delegates on rank 0 alone.
+    rows_from: by the rank's own numbers, on its device; none of delegates that others own.
     """
 
     def __init__(
@@ -162,7 +162,8 @@ class DeviceRankSearcher:
     def search(self, source: int) -> float:
         """Seconds from the moment at which the last rank begins.
 
-        Those that began before it wait for it, and count that; they all end together.
+        Those that began before it wait for it, and count that; they all end together. Links between
+        the devices are awake, as in a sequence of searches.
         """
         number = self._gpu.rows.number(source)
         barrier(self._communicator)

@@ -232,7 +232,9 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     if checked_on_device(store) and store.info.grid is not None:
         return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
     if checked_on_device(store):
-        return host + 4 * (4 + 4) * store.info.vertices // ranks  # ghosts' distances on their way
+        # Distances of ghosts, and of others' delegates, on their way.
+        told = (4 + 4) * store.info.vertices // ranks + store.info.delegates
+        return host + 4 * told
     result = (4 + 4) * store.info.vertices // ranks
     return host + result + check_bytes(store, rank, ranks)
 

@@ -21,7 +21,6 @@ from delegraph.kernels import (
     grid_mail,
     grid_structures,
     rank_launches,
-    rank_mail,
     rank_rows,
     rank_structures,
 )
@@ -188,7 +187,6 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)GO_ON": rank_launches.GO_ON,
         "(u32)RECEIVE": rank_launches.RECEIVE,
         "(u32)MEET": rank_launches.MEET,
-        "BRIEF": rank_mail.BRIEF,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
     grids = {

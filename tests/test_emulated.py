@@ -76,6 +76,11 @@ def test_ranks_and_their_memory(two_devices, edge_list, tmp_path, shape, push_co
     test(edge_list, tmp_path, two_devices, shape, 6, push_cost, directed)
 
 
+def test_ranks_and_an_order_of_its_own(two_devices, edge_list, tmp_path):
+    test = test_gpu_ranks.test_an_order_of_its_own_in_each_others_memory
+    test(edge_list, tmp_path, two_devices, 0, True)
+
+
 def test_a_grid_and_the_host(device, edge_list, tmp_path):
     test = test_gpu_ranks.test_a_grid
     test(edge_list, tmp_path, device, "two components", test_gpu_ranks.GRIDS[1], True)

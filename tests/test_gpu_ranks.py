@@ -351,6 +351,21 @@ def test_two_rounds(edge_list, tmp_path, two_devices, shape, threshold, push_cos
 
 
 @pytest.mark.multi_gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("many_delegates", [0, MANY_DELEGATES])
+def test_an_order_of_its_own_in_each_others_memory(
+    edge_list, tmp_path, two_devices, many_delegates, directed
+):
+    options = {"partitions": 5, "threshold": 20, "order": "random", "directed": directed}
+    store = build(edge_list, tmp_path, "random", **options)
+    check(
+        *(store, 2, [0, 9, 4000], tmp_path / "out", two_devices),
+        direct=True,
+        many_delegates=many_delegates,
+    )
+
+
+@pytest.mark.multi_gpu
 def test_workers(edge_list, tmp_path, two_devices, ok):
     path = edge_list(*SHAPES["random"])
     ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 4)

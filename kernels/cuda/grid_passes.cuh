@@ -99,19 +99,15 @@ __device__ __noinline__ void take_found(const GridRank<Offset, Distance> &rank, 
   for (u32 l = sharers.first; l < rank.letter_counts[kind]; l += sharers.step) {
     const Letter &letter = rank.letters[kind][l];
     const u32 count = far_load(letter.count[parity]);
-    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&place)[AT_ONCE],
-                    const u32 *(&parent)[AT_ONCE]) {
+    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&place)[AT_ONCE]) {
       u32 vertex[AT_ONCE];
 #pragma unroll
-      for (int k = 0; k < AT_ONCE; k++) {
-        vertex[k] = mine[k] ? letter.at * 32 + place[k] : NONE;
-        if (!parent[k] && letter.parent) parent[k] = letter.parent + place[k];
-      }
-      enter_found<false>(mine, place, vertex, parent, letter.wanted, rank.search,
+      for (int k = 0; k < AT_ONCE; k++) vertex[k] = mine[k] ? letter.at * 32 + place[k] : NONE;
+      enter_found<false>(mine, place, vertex, letter.parent, letter.wanted, rank.search,
                          rank.search.visited[0], level);
     };
     const u32 *mail = letter.mail[parity];
-    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, {}, sharers, take);
+    if (count) read_mail(mail, mail + letter.to_list, count, letter.words, sharers, take);
   }
 }
 

@@ -4,7 +4,6 @@
 
 #define AT_ONCE 4      // vertices of a lane
 #define LISTED 16      // entries that may be looked at, for each word of a bitmap, to list finds
-#define BRIEF 2048     // entries of a list that stand with those of others
 #define STOP_LOOKS 64  // at the others between two at `stop`
 
 // Memory that another device may have written, or has.
@@ -12,16 +11,6 @@ template <class T>
 __device__ inline T far_load(const T *address) {
   return *(const volatile T *)address;
 }
-
-// The first entries of a list, and the parents that go with them. Those of all lists stand close
-// together: a device waits some 100 us when it reads a page of another one's memory for the first time
-// in a search.
-struct Brief {
-  u32 *vertices;
-  u32 entries;  // that it has room for
-
-  __device__ u32 *parents() const { return vertices + entries; }
-};
 
 // What a rank writes for one of the others, or for all. The list is whole if `count` is at most
 // `most`; without `listing` there is none, and `count` is more than that.
@@ -34,14 +23,6 @@ struct Outgoing {
   u32 most = words;
   bool mapping = true;     // whether to write the bitmap; without it the list has to do
   u32 before = 0;          // words that vertices in the list count, too
-  Brief brief = {};        // takes the first entries of the list instead
-  const u32 *parents = {}; // of the vertices, which go with them there
-
-  __device__ void enter(u32 at, u32 vertex) const {
-    if (at >= most) return;
-    (at < brief.entries ? brief.vertices : list)[at] = before * 32 + vertex;
-    if (at < brief.entries && parents) brief.parents()[at] = parents[vertex];
-  }
 };
 
 // Write some words of a lane each, from `first` on, as mail. Called by whole warps.
@@ -57,7 +38,7 @@ __device__ inline void post(const u32 (&fresh)[EACH_LANE], u32 first, const Outg
 #pragma unroll
   for (int i = 0; i < EACH_LANE; i++)
     for (u32 open = fresh[i]; open && at < mail.most; open &= open - 1)
-      mail.enter(at++, (first + i) * 32 + __ffs(open) - 1);
+      mail.list[at++] = (mail.before + first + i) * 32 + __ffs(open) - 1;
 }
 
 // Of mail without a list: that it has none. Called once by all threads, before or after `post`.
@@ -104,24 +85,21 @@ struct Sharers {
 };
 
 // Have `take` enter the vertices of a list of `count`, or of a bitmap of `words` words: some at once,
-// as each of them is waited for. It is told where their parents stand, of those in `brief`.
+// as each of them is waited for.
 template <class Take>
 __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, u32 words,
-                                 const Brief &brief, const Sharers &sharers, Take take) {
+                                 const Sharers &sharers, Take take) {
   bool mine[AT_ONCE];
   u32 vertex[AT_ONCE];
-  const u32 *parent[AT_ONCE];
   const u32 threads = sharers.threads;
   if (count <= words) {
     for (u32 at = sharers.thread; at < count; at += threads * AT_ONCE) {
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        const u32 k = at + i * threads;
-        mine[i] = k < count;
-        vertex[i] = mine[i] ? far_load((k < brief.entries ? brief.vertices : list) + k) : 0;
-        parent[i] = k < brief.entries ? brief.parents() + k : nullptr;
+        mine[i] = at + i * threads < count;
+        vertex[i] = mine[i] ? far_load(list + at + i * threads) : 0;
       }
-      take(mine, vertex, parent);
+      take(mine, vertex);
     }
     return;
   }
@@ -136,10 +114,9 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
         int lane = open ? __ffs(open) - 1 : 0;
         mine[i] = __shfl_sync(ALL, own, lane) >> lane_id() & 1 && open;
         vertex[i] = (base + lane) * 32 + lane_id();
-        parent[i] = nullptr;
         open &= open - 1;
       }
-      take(mine, vertex, parent);
+      take(mine, vertex);
     }
   }
 }
@@ -165,12 +142,11 @@ __device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Sharers &
   }
 }
 
-// Enter vertices that a peer found first. parent: where theirs stand; null where that cannot be read:
-// then `wanted`, of its ghosts, notes which they are. With DISTANCES, else the note gives them theirs.
+// Enter vertices that a peer found first. ghost: its places of them in `parents`, which it has, or,
+// where that cannot be read, in `wanted`. With DISTANCES, else the note gives them theirs.
 template <bool DISTANCES, class Offset, class Distance>
 __device__ inline void enter_found(const bool (&mine)[AT_ONCE], const u32 (&ghost)[AT_ONCE],
-                                   const u32 (&vertex)[AT_ONCE],
-                                   const u32 *const (&parent)[AT_ONCE], u32 *wanted,
+                                   const u32 (&vertex)[AT_ONCE], const u32 *parents, u32 *wanted,
                                    const Search<Offset, Distance> &search, u32 *visited,
                                    u32 level) {
   u32 found[AT_ONCE];
@@ -185,13 +161,13 @@ __device__ inline void enter_found(const bool (&mine)[AT_ONCE], const u32 (&ghos
   }
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++)
-    found[k] = fresh[k] && parent[k] ? far_load(parent[k]) : NONE;
+    found[k] = fresh[k] && parents ? far_load(parents + ghost[k]) : NONE;
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
     if (!fresh[k]) continue;
     search.parent[vertex[k]] = found[k];
     if (DISTANCES) search.distance[vertex[k]] = (Distance)level;
-    if (!parent[k]) atomicOr(&wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
+    if (!parents) atomicOr(&wanted[ghost[k] >> 5], 1u << (ghost[k] & 31));
   }
 }
 

@@ -33,7 +33,8 @@ struct Everyone {
 
 __device__ inline u32 tiles_of(u32 vertices) { return (vertices + TILE - 1) / TILE; }
 
-// A warp's share of shared memory. Places count the vertices of the warp's tiles.
+// A warp's share of shared memory. Places count the vertices of the warp's tiles; a SPARSE pull lists
+// vertices.
 union alignas(16) Scratch {
   u32 buffer[BUFFER];
   struct {
@@ -78,6 +79,8 @@ struct Pull {
   const Graph<Offset> &graph;
   const Search<Offset, Distance> &search;
   const u32 *before;
+  const u32 *now;
+  u32 *after;
   Scratch &scratch;
   Counters &counters;
   u32 level;
@@ -86,9 +89,7 @@ struct Pull {
   Name name;
   Sought sought;
   Tally tally;
-  // Of a SPARSE pull:
-  u32 *after;
-  u32 listed[3];  // unvisited, missed and left ones, from one run to the next
+  u32 listed[3];  // of a SPARSE pull: unvisited, missed and left ones, from one run to the next
 
   __device__ auto *list_of_unvisited() {
     if constexpr (SPARSE) return scratch.few.unvisited;
@@ -256,7 +257,7 @@ struct Pull {
   }
 
   // Some tiles of the warp. draining: until nothing is listed any more.
-  __device__ void run(u32 count, const u32 *now, u32 *after, bool draining) {
+  __device__ void run(u32 count, bool draining) {
     bool mine = lane_id() < count;
     u32 tile = sought.tile(first + lane_id() * apart);
     uint4 full = {ALL, ALL, ALL, ALL};
@@ -322,11 +323,11 @@ __device__ inline Tally pull_tiles(const Graph<Offset> &graph,
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
   Pull<Offset, Distance, TIERED, SPARSE, Name, Sought> pull = {
-      graph, search, before, scratch, counters, level, 0, warps, name, sought, {}, after, {}};
+      graph, search, before, now, after, scratch, counters, level, 0, warps, name, sought, {}, {}};
   const u32 most = SPARSE ? 32 : MOST_TILES;
   for (pull.first = warp; pull.first < sought.tiles; pull.first += most * warps) {
     const u32 tiles = (sought.tiles - pull.first + warps - 1) / warps;
-    pull.run(min(most, tiles), now, after, tiles <= most);
+    pull.run(min(most, tiles), tiles <= most);
   }
   return pull.tally;
 }

@@ -75,7 +75,6 @@ struct Arrival {
 // Another rank. Its mail stands in its own memory where that can be read, else in a copy here.
 struct Peer {
   const u32 *mail[2];   // of even and odd rounds: its delegates, then all of its ghosts
-  u32 *brief[2];        // of the same: the first entries of its lists
   const u32 *parent;    // by its ghosts that this rank owns; null where they are not at hand
   const u32 *vertex;    // by the same: their numbers here
   u32 *wanted;          // bitmap, by the same: those whose parent is still to come
@@ -139,7 +138,6 @@ struct Rank {
   const Peer *peers;   // by rank; of this one nothing
   Arrival *arrivals;   // of even and odd rounds, by rank
   u32 *mail[2];        // delegates: bitmap, list; ghosts: bitmap, list; each of as many words
-  u32 *brief[2];       // the first entries of lists: delegates; by rank, ghosts and their parents
   u32 *sent;           // of even and odd rounds: found of each rank's, and delegates
   const u32 *stop;     // in host memory: not 0 if the search is to end
   u32 rank;
@@ -150,6 +148,6 @@ struct Rank {
   u32 ghost_words;
   u32 stage;
   u32 hosted;          // the host carries the mail: the launch ends when it is written
-  u32 many_delegates;  // unvisited, from which on a pull takes two rounds
+  u32 many_delegates;  // unvisited, from which on a pull takes two rounds, and may find much
   u32 nn_row_count;
 };

@@ -37,11 +37,6 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   }
 }
 
-// Where the first ghosts that are told to a rank stand, after the first delegates.
-__device__ inline Brief brief_of(u32 *brief, u32 receiver, bool hosted) {
-  return {brief + (1 + 2 * receiver) * BRIEF, hosted ? 0u : BRIEF};
-}
-
 // Tell the others of the delegates that were found: what is in `now` and not in `kept`. most: at most
 // so many of them.
 template <class Offset, class Distance>
@@ -56,7 +51,6 @@ __device__ __noinline__ void write_delegates(const Rank<Offset, Distance> &rank,
                    share == OTHER_DELEGATES || most <= LISTED * words};
   mail.most = (u32)words;
   mail.mapping = most > words;
-  mail.brief = {rank.brief[parity], rank.hosted ? 0u : BRIEF};
   post_no_list(mail);
   for (const Region &part : told.part) {
     mail.before = part.begin;
@@ -81,8 +75,6 @@ __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, co
     Outgoing ghosts = {owner.own_ghost_words, mail + at, mail + rank.ghost_words + at,
                        rank.sent + parity * (rank.ranks + 1) + i, true};
     ghosts.mapping = most > owner.own_ghost_words;
-    ghosts.brief = brief_of(rank.brief[parity], i, rank.hosted);
-    ghosts.parents = rank.search.parent + first * 32ull;
     write_mail(visited + first, kept + first, kept + first, nullptr, ghosts, sharers.sharing(),
                [&](u32 w) { return changed.has(first + w); });
   }
@@ -102,7 +94,6 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     const Share share = share_of(second, far_load(&arrival.again));
     const Stretches told = stretches_of(share, peer.region, rank.delegate_words);
     const u32 *mail = peer.mail[parity];
-    u32 *brief = peer.brief[parity];
     if (delegates > told.words()) {
       for (const Region &part : told.part) {
         auto enter = [&](u32 w, u32 theirs) { atomicOr(&visited[part.begin + w], theirs); };
@@ -110,10 +101,8 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
         read_bitmap(mail + part.begin, words, sharers, enter, changed, part.begin);
       }
     } else {
-      const u32 entries = rank.hosted ? 0u : BRIEF;
-      const u32 *list = mail + rank.delegate_words;
       for (u32 k = thread; k < delegates; k += threads) {
-        const u32 vertex = far_load((k < entries ? brief : list) + k);
+        const u32 vertex = far_load(mail + rank.delegate_words + k);
         if (has(visited, vertex)) continue;
         atomicOr(&visited[vertex >> 5], 1u << (vertex & 31));
         changed.mark(vertex);
@@ -121,19 +110,16 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
     }
     if (!ghosts) continue;
     mail += 2 * rank.delegate_words + peer.ghosts_at;
-    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE],
-                    const u32 *(&parent)[AT_ONCE]) {
+    auto take = [&](const bool(&mine)[AT_ONCE], const u32(&ghost)[AT_ONCE]) {
       u32 vertex[AT_ONCE];
 #pragma unroll
       for (int k = 0; k < AT_ONCE; k++) {
         vertex[k] = mine[k] ? peer.vertex[ghost[k]] : NONE;
-        if (!parent[k] && peer.parent) parent[k] = peer.parent + ghost[k];
         if (mine[k]) changed.mark(vertex[k]);
       }
-      enter_found<true>(mine, ghost, vertex, parent, peer.wanted, rank.search, visited, level);
+      enter_found<true>(mine, ghost, vertex, peer.parent, peer.wanted, rank.search, visited, level);
     };
-    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words,
-              brief_of(brief, rank.rank, rank.hosted), sharers, take);
+    read_mail(mail, mail + peer.all_ghost_words, ghosts, peer.ghost_words, sharers, take);
   }
 }
 

@@ -10,7 +10,7 @@
 // A pull of many delegates takes two rounds of mail. An edge between delegates stands where its end
 // of lower degree is owned, so the owner of a delegate has the edges to its hubs, and finds what
 // another rank would mostly look for in vain: ranks look for their own first, and in the second
-// round for those of the others that nobody has found. Each tells of its own delegates alone then.
+// round for those of the others that nobody has found. In the first each tells of its own alone.
 #include "direction.cuh"
 #include "normals.cuh"
 #include "passes.cuh"

@@ -63,7 +63,7 @@ struct Counters {
 enum Status : u32 { RUNNING, DONE, WIDE, NARROW, WIDEN, MORE, EXCHANGE, STOPPED };
 
 // Why ranks launch: a search begins, goes on, or goes on from mail that the host has carried; or
-// ranks are only to meet.
+// ranks are only to meet, and to wake their links.
 enum Stage : u32 { BEGIN, GO_ON, RECEIVE, MEET };
 
 struct Control {
