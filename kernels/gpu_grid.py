@@ -21,7 +21,7 @@ from .grid_rows import GridRows
 from .grid_structures import CONTROL, LEVEL, NAME, RANK, SEGMENT
 from .peer_memory import Exchange
 from .rank_launches import RankLaunches
-from .rank_rows import aligned, parts_of
+from .rank_numbering import aligned, parts_of
 from .rank_structures import PARTS
 
 

@@ -20,7 +20,8 @@ from .graph import UNREACHED
 from .peer_memory import Exchange
 from .rank_launches import RankLaunches
 from .rank_mail import HostedMail, RankMemory
-from .rank_rows import ALIGNED, RankRows, Segment, parts_of
+from .rank_numbering import ALIGNED, Segment, parts_of
+from .rank_rows import RankRows
 from .rank_structures import ARRIVAL, CONTROL, LEVEL, NAME, PARTS, PEER, RANK
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
@@ -86,8 +87,7 @@ class GpuRankSearch:
             most_queued = min(max(_LEAST_QUEUED, graph.used // 64), MOST_QUEUED)
             warps = self.device.multiprocessors * WIDE_LAUNCH[1] * (WIDE_LAUNCH[0] // 32)
             queued = min(graph.used, most_queued + _QUEUED_BY_A_WARP * warps) + 1
-            hubs_first = rows.numbering.hubs_first
-            self._delegates = None if hubs_first else rows.delegate_ids(cupy)
+            self._delegates = rows.delegate_ids(cupy)
             self._parts = cupy.asarray(parts_of(_named(rows)).view(np.uint32))
             self._found_here, self._late = cupy.zeros((2, memory.delegate_words), np.uint32)
             self._sent = cupy.zeros(2 * (ranks + 1), np.uint32)

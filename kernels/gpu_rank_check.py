@@ -18,7 +18,8 @@ from .gpu_rank import GpuRankSearch
 from .gpu_search import widened
 from .graph import UNREACHED
 from .peer_memory import Exchange
-from .rank_rows import ALIGNED, RankNumbering, RankRows, parts_of
+from .rank_numbering import ALIGNED, RankNumbering, parts_of
+from .rank_rows import RankRows
 
 _SOURCE = "rank_check.cu"
 _CLAIM = np.dtype(
@@ -127,8 +128,13 @@ def global_ids(cupy: Any, rows: RankRows) -> Array:
     """uint32, by a rank's numbers; UNREACHED where there is no vertex."""
     numbering = rows.numbering
     found = cupy.full(rows.numbers, UNREACHED, np.uint32)
-    found[: numbering.first_normal] = rows.delegate_ids(cupy)
-    for partition, first, vertices, skipped in numbering.normal_segments(rows.rank).values():
+    segments = [*numbering.normal_segments(rows.rank).values()]
+    delegates = rows.delegate_ids(cupy)
+    if delegates is None:
+        segments += numbering.delegate_segments.values()
+    else:
+        found[: numbering.first_normal] = delegates
+    for partition, first, vertices, skipped in segments:
         places = cupy.arange(skipped, skipped + vertices, dtype=np.uint32)
         some = places * np.uint32(numbering.partitions) + np.uint32(partition)
         found[first : first + vertices] = some

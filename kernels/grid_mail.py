@@ -17,7 +17,7 @@ from .device_graph import Array
 from .grid_rows import GridNumbering, Known
 from .grid_structures import ARRIVAL, LETTER
 from .peer_memory import Exchange, PeerMemory
-from .rank_rows import aligned
+from .rank_numbering import aligned
 
 EXPAND_COLUMNS, EXPAND_ROWS, FOLD = 1, 2, 3  # enum Round
 PULL = 1  # enum Step

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from .device import Device, unsigned_name
 from .device_graph import Array, DeviceGraph, derive
-from .rank_rows import MergedRows, Segment, aligned
+from .rank_numbering import Segment, aligned
+from .rank_rows import MergedRows
 
 _SOURCE = "grid_rows.cu"
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from .device import Device
 from .device_graph import Array
 from .peer_memory import Exchange, PeerMemory
-from .rank_rows import RankRows, aligned
+from .rank_numbering import aligned
+from .rank_rows import RankRows
 from .rank_structures import ARRIVAL
 
 

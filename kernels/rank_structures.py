@@ -64,13 +64,7 @@ RANK = np.dtype(
         *((name, "u4") for name in ("delegate_words", "own_words")),
         *(
             (name, "u4")
-            for name in (
-                "ghost_words",
-                "stage",
-                "hosted",
-                "many_delegates",
-                "nn_row_count",
-            )
+            for name in ("ghost_words", "stage", "hosted", "many_delegates", "nn_row_count")
         ),
     ],
     align=True,

@@ -18,7 +18,7 @@ from ..kernels.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ..kernels.grid_structures import ARRIVAL
 from ..kernels.grid_structures import LEVEL as LEVEL_RECORD
 from ..kernels.rank_launches import LEVELS as MOST_LEVELS
-from ..kernels.rank_rows import aligned
+from ..kernels.rank_numbering import aligned
 from ..kernels.team import Team
 from ..partition.layout import kept_subgraphs
 from ..partition.memory import format_bytes

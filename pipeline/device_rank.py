@@ -13,14 +13,8 @@ from ..kernels.gpu_rank import GpuRankSearch, RankLevel
 from ..kernels.gpu_search import widened
 from ..kernels.graph import UNREACHED
 from ..kernels.rank_launches import LEVELS as MOST_LEVELS
-from ..kernels.rank_rows import (
-    ALIGNED,
-    MOST_NUMBERS,
-    RankNumbering,
-    RankRows,
-    RankRowsMaker,
-    aligned,
-)
+from ..kernels.rank_numbering import ALIGNED, RankNumbering, aligned
+from ..kernels.rank_rows import MOST_NUMBERS, RankRows, RankRowsMaker
 from ..kernels.rank_structures import ARRIVAL
 from ..kernels.rank_structures import LEVEL as LEVEL_RECORD
 from ..kernels.team import Team

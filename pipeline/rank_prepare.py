@@ -20,7 +20,8 @@ from ..kernels.device_graph import Array
 from ..kernels.gpu_prepare import Columns, Degrees, Places, Ranking
 from ..kernels.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ..kernels.peer_memory import PeerMemory, all_to_all
-from ..kernels.rank_rows import RankNumbering, RankRows, RankRowsMaker
+from ..kernels.rank_numbering import RankNumbering
+from ..kernels.rank_rows import RankRows, RankRowsMaker
 from ..partition.grid import Grid
 from ..partition.layout import local_rows
 from ..partition.order import Threshold, VertexOrder, choose_threshold
