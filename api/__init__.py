@@ -9,7 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .partition.errors import DelegraphError, InputError
-    from .partition.store import open_store
+    from .partition.store.store import open_store
     from .pipeline.api import bench, bfs, build, generate, plan, validate
 
 _HOME = {
@@ -19,7 +19,7 @@ _HOME = {
     "generate": ".pipeline.api",
     "plan": ".pipeline.api",
     "validate": ".pipeline.api",
-    "open_store": ".partition.store",
+    "open_store": ".partition.store.store",
     "DelegraphError": ".partition.errors",
     "InputError": ".partition.errors",
 }

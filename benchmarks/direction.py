@@ -18,11 +18,11 @@ from pathlib import Path
 import environment
 import numpy as np
 
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.team import Team
-from delegraph.partition.store import open_store
-from delegraph.pipeline import direction
-from delegraph.pipeline.superstep import search
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.engines import direction
+from delegraph.pipeline.engines.memory import search
 
 GRAPHS = {
     "kron18": "kronecker --scale 18",
@@ -51,7 +51,7 @@ def main() -> None:
             subprocess.run([*delegraph, "generate", *GRAPHS[name].split(), "-o", edges], **quiet)
             subprocess.run([*delegraph, "build", edges, "-o", store], **quiet)
             graph = open_store(Path(store)).graph(Team(options.threads))
-        backend = get_backend("cpu", options.threads)
+        backend = CpuBackend(options.threads)
         backend.warm_up(graph)
         able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
         sources = np.random.default_rng(1).choice(able, options.sources, replace=False)

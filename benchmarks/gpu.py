@@ -23,18 +23,18 @@ from typing import Any
 import environment
 import numpy as np
 
-from delegraph.kernels import gpu_prepare
-from delegraph.kernels.device import Device, open_device
-from delegraph.kernels.device_graph import Rows, derive
-from delegraph.kernels.graph import Graph
-from delegraph.partition.edges import open_edges
-from delegraph.pipeline.bench import run_all
-from delegraph.pipeline.device_bench import draw_ranks, make_edges
-from delegraph.pipeline.device_search import DeviceSearcher, supersteps_of, to_device
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.generate import Recipe
-from delegraph.pipeline.read import read_edges, with_bounds
-from delegraph.pipeline.report import supersteps_table
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu.graph import Rows, derive
+from delegraph.partition.input.edges import open_edges
+from delegraph.pipeline.bench.device import draw_ranks, make_edges
+from delegraph.pipeline.bench.protocol import run_all
+from delegraph.pipeline.build.generate import Recipe
+from delegraph.pipeline.build.read import read_edges, with_bounds
+from delegraph.pipeline.engines.device import DeviceSearcher, supersteps_of, to_device
+from delegraph.pipeline.reports.report import supersteps_table
+from delegraph.pipeline.run.execute import Executor
 
 GOALS_MS = {
     "kron22": 0.15,

@@ -25,13 +25,13 @@ import environment
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.team import Team
-from delegraph.partition.store import Store, open_store, rows_of_edges
-from delegraph.pipeline import rank_result
-from delegraph.pipeline.communicator import Message, ThreadGroup, ThreadsCommunicator
-from delegraph.pipeline.direction import choose
-from delegraph.pipeline.rank_search import load_rank, search_rank
-from delegraph.pipeline.rank_superstep import Choose
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store, open_store, rows_of_edges
+from delegraph.pipeline.engines.direction import choose
+from delegraph.pipeline.engines.ranks import result as rank_result
+from delegraph.pipeline.engines.ranks.search import load_rank, search_rank
+from delegraph.pipeline.engines.ranks.superstep import Choose
+from delegraph.pipeline.ranks.communicator import Message, ThreadGroup, ThreadsCommunicator
 
 RANKS = (4, 16)
 LAYOUTS = ("delegate", "2d", "1d")

@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from delegraph.partition.memory import held_bytes, process_tree
-from delegraph.pipeline.prepare import IN_MEMORY_ROWS
+from delegraph.partition.disk.memory import held_bytes, process_tree
+from delegraph.pipeline.build.prepare import IN_MEMORY_ROWS
 
 DELEGRAPH = [sys.executable, "-m", "delegraph"]
 CASES = ",".join(

@@ -24,13 +24,13 @@ import environment
 import numpy as np
 from direction import GRAPHS
 
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.team import Team
-from delegraph.partition.store import Store, open_store
-from delegraph.pipeline.search_memory import graph_bytes, stream_bytes
-from delegraph.pipeline.stream_search import stream_search, stream_team, warm_up
-from delegraph.pipeline.streamed_graph import StreamedGraph
-from delegraph.pipeline.superstep import search
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.engines.bytes import graph_bytes, stream_bytes
+from delegraph.pipeline.engines.disk import stream_search, stream_team, warm_up
+from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.engines.streamed_graph import StreamedGraph
 
 COLUMNS = ("memory", "warm", "cold", "disk", "read", "held", "held in memory")
 
@@ -60,7 +60,7 @@ def main() -> None:
 
 def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
     in_memory = store.graph(Team(threads))
-    backend = get_backend("cpu", threads)
+    backend = CpuBackend(threads)
     backend.warm_up(in_memory)
     able = np.flatnonzero(np.diff(in_memory.offsets.astype(np.int64)))
     drawn = np.random.default_rng(1).choice(able, sources, replace=False)

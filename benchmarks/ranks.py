@@ -24,9 +24,9 @@ import environment
 import numpy as np
 from direction import GRAPHS
 
-from delegraph.kernels.team import Team
-from delegraph.partition.store import open_store
-from delegraph.pipeline.tcp import TcpCommunicator
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.ranks.tcp import TcpCommunicator
 
 EXCHANGES = 3000
 DELEGRAPH = [sys.executable, "-m", "delegraph"]

@@ -16,13 +16,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from delegraph.partition.grid import Grid, squarest
+from delegraph.partition.store.grid import Grid, squarest
 from delegraph.pipeline.api import bench_across
-from delegraph.pipeline.bench_report import exchanged_line, scaling_table
-from delegraph.pipeline.cluster import ClusterOptions
-from delegraph.pipeline.device_bench import parse_recipe
-from delegraph.pipeline.execute import available_threads
-from delegraph.pipeline.rank_bench import Placing, bench_on_workers
+from delegraph.pipeline.bench.device import parse_recipe
+from delegraph.pipeline.bench.ranks import Placing, bench_on_workers
+from delegraph.pipeline.reports.bench import exchanged_line, scaling_table
+from delegraph.pipeline.run.cluster import ClusterOptions
+from delegraph.pipeline.run.execute import available_threads
 
 RESULTS = Path(__file__).parent / "results"
 

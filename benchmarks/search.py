@@ -26,13 +26,13 @@ import numpy as np
 import peers
 from end_to_end import GRAPHS
 
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.graph import Graph
-from delegraph.kernels.team import Team
-from delegraph.partition.arrow import as_numpy
-from delegraph.partition.store import expand_rows, open_store
-from delegraph.pipeline.execute import available_threads
-from delegraph.pipeline.superstep import search
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.partition.input.arrow import as_numpy
+from delegraph.partition.store.store import expand_rows, open_store
+from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.run.execute import available_threads
 
 Timed = Callable[[int], float]
 """Searches from a vertex (by id order); returns seconds."""
@@ -78,7 +78,7 @@ def compare(name: str, folder: Path, options) -> list[dict]:
     times: dict[str, list[float]] = {tool: [] for tool in tools}
     rows = []
     for source in map(int, sources):
-        found = search(graphs["degree"], int(rank[source]), get_backend("cpu"))
+        found = search(graphs["degree"], int(rank[source]), CpuBackend(1))
         rows.append(int(degree[found.distance[rank] >= 0].sum()) // 2)
         for tool, timed in tools.items():
             times[tool].append(timed(source))
@@ -107,7 +107,7 @@ def clocked(function: Callable[[int], object]) -> Timed:
 
 
 def own(graph: Graph, rank: np.ndarray, threads: int) -> Timed:
-    backend = get_backend("cpu", threads)
+    backend = CpuBackend(threads)
     backend.warm_up(graph)
     return clocked(lambda source: search(graph, int(rank[source]), backend))
 

@@ -9,7 +9,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from ..partition.grid import Grid, LayoutName
+    from ..partition.store.grid import Grid, LayoutName
 
 
 @click.command()
@@ -89,8 +89,8 @@ def bench(
     """
     from ..partition.errors import InputError
     from ..pipeline.api import bench, bench_across
-    from ..pipeline.bench_report import exchanged_line, scaling_table
-    from ..pipeline.cluster import ClusterOptions
+    from ..pipeline.reports.bench import exchanged_line, scaling_table
+    from ..pipeline.run.cluster import ClusterOptions
 
     cluster = ClusterOptions(workers, scheduler, scheduler_file)
     if cluster.any:

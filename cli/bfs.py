@@ -83,9 +83,9 @@ def bfs(
     --directed, --src and --dst are refused: they are the store's own.
     """
     from ..pipeline.api import bfs
-    from ..pipeline.build import Resources
-    from ..pipeline.cluster import ClusterOptions
-    from ..pipeline.report import supersteps_table
+    from ..pipeline.reports.report import supersteps_table
+    from ..pipeline.run.cluster import ClusterOptions
+    from ..pipeline.run.resources import Resources
 
     with options.ProgressLine(quiet) as progress:
         record, searched_already, notes = bfs(

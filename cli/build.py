@@ -60,9 +60,9 @@ def build(
     of ids is kept.
     """
     from ..pipeline.api import build
-    from ..pipeline.build import Resources
-    from ..pipeline.cluster import ClusterOptions
-    from ..pipeline.report import lines, store_document
+    from ..pipeline.reports.report import lines, store_document
+    from ..pipeline.run.cluster import ClusterOptions
+    from ..pipeline.run.resources import Resources
 
     cluster = ClusterOptions(workers, scheduler, scheduler_file)
     with options.ProgressLine(quiet) as progress:

@@ -9,7 +9,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from ..pipeline.generate import Kind
+    from ..pipeline.build.generate import Kind
 
 
 @click.group()

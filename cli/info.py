@@ -27,7 +27,7 @@ def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> Non
     delegraph info graph.dg --ranks 4
     delegraph info distances/
     """
-    from ..pipeline.report import describe, lines
+    from ..pipeline.reports.report import describe, lines
 
     document = describe(path, src, dst, ranks)
     if as_json:

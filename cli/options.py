@@ -36,7 +36,7 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    from ..partition.grid import Grid
+    from ..partition.store.grid import Grid
 
     if value is None:
         return None
@@ -125,8 +125,8 @@ build_options = _together(
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    from ..partition.disk.memory import parse_bytes
     from ..partition.errors import InputError
-    from ..partition.memory import parse_bytes
 
     try:
         return None if value is None else parse_bytes(value)
@@ -163,7 +163,7 @@ def device(default: str) -> Callable[[_Command], _Command]:
 
 def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
     from ..partition.errors import InputError
-    from ..pipeline.devices import check_choice
+    from ..pipeline.run.devices import check_choice
 
     try:
         check_choice(value)

@@ -53,9 +53,9 @@ def plan(
     holds most.
     """
     from ..pipeline.api import plan
-    from ..pipeline.build import Resources
-    from ..pipeline.cluster import ClusterOptions
-    from ..pipeline.report import lines, plan_document
+    from ..pipeline.reports.report import lines, plan_document
+    from ..pipeline.run.cluster import ClusterOptions
+    from ..pipeline.run.resources import Resources
 
     cluster = ClusterOptions(workers, scheduler, scheduler_file)
     with options.ProgressLine(quiet) as progress:

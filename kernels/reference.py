@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from . import bitmap
-from .backend import SearchState, Work
-from .graph import Graph
+from .base import bitmap
+from .base.graph import Graph
+from .bfs.state import SearchState, Work
 
 
 def distances(

@@ -13,19 +13,20 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .execute import Executor, Progress, available_threads
+from .run.execute import Executor, Progress, available_threads
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from ..partition.grid import Grid, LayoutName
-    from .bench import BenchReport
-    from .bfs import SearchOutcome
-    from .build import Built, Resources
-    from .cluster import ClusterOptions
-    from .generate import Kind
-    from .plan import Plan
-    from .rank_bench import ScalingRow
-    from .validate import Verdict
+    from ..partition.store.grid import Grid, LayoutName
+    from .algorithms.bfs import SearchOutcome
+    from .bench.protocol import BenchReport
+    from .bench.ranks import ScalingRow
+    from .build.build import Built
+    from .build.generate import Kind
+    from .results.validate import Verdict
+    from .run.cluster import ClusterOptions
+    from .run.plan import Plan
+    from .run.resources import Resources
 
 AnyPath = str | PathLike[str]
 
@@ -40,7 +41,7 @@ def generate(
     **recipe: Any,
 ) -> int:
     """Write a synthetic edge list; ``recipe``: the fields of Recipe. Returns its rows."""
-    from .generate import Recipe, generate_edges
+    from .build.generate import Recipe, generate_edges
 
     executor = Executor(_threads(threads), progress)
     return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
@@ -57,8 +58,9 @@ def build(
     **options: Any,
 ) -> Built:
     """Prepare a Parquet edge list as a store; ``options``: the fields of BuildOptions."""
-    from .build import Resources, build_graph
-    from .prepare import BuildOptions
+    from .build.build import build_graph
+    from .build.prepare import BuildOptions
+    from .run.resources import Resources
 
     return build_graph(
         str(edges),
@@ -85,10 +87,11 @@ def plan(
     exact: by passes that count, instead of upper bounds by the metadata. Of a store instead of
     edges: what ``bfs`` would hold.
     """
-    from ..partition.outputs import is_store
-    from .build import Resources, plan_graph
-    from .prepare import BuildOptions
-    from .search_store import plan_search
+    from ..partition.disk.outputs import is_store
+    from .build.build import plan_graph
+    from .build.prepare import BuildOptions
+    from .engines.store import plan_search
+    from .run.resources import Resources
 
     resources = resources or Resources()
     if is_store(edges):
@@ -121,10 +124,10 @@ def bfs(
 
     Writes the result folder and the run's record beside it.
     """
-    from .bfs import search_to_result
-    from .build import Resources
-    from .prepare import BuildOptions
-    from .search_run import SearchOptions
+    from .algorithms.bfs import search_to_result
+    from .build.prepare import BuildOptions
+    from .engines.search_run import SearchOptions
+    from .run.resources import Resources
 
     threads = _threads(threads)
     return search_to_result(
@@ -141,7 +144,7 @@ def bfs(
 
 def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> Verdict:
     """Judge a result against its graph by Graph500's rules."""
-    from .validate import validate_result
+    from .results.validate import validate_result
 
     return validate_result(str(store), str(result), _threads(threads))
 
@@ -161,9 +164,9 @@ def bench(
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
     By several workers: ``bench_across``.
     """
-    from .bench import bench_store
-    from .device_bench import bench_generated, parse_recipe
-    from .devices import choose_device, device_errors
+    from .bench.device import bench_generated, parse_recipe
+    from .bench.protocol import bench_store
+    from .run.devices import choose_device, device_errors
 
     recipe = parse_recipe(str(graph))
     with device_errors():
@@ -200,10 +203,10 @@ def bench_across(
     memory_limit: of a store, as Resources has it.
     """
     from ..partition.errors import InputError
-    from .build import Resources
-    from .device_bench import parse_recipe
-    from .rank_bench import Placing, bench_on_workers, ranks_up_to, scaling_runs
-    from .rank_store_bench import bench_store_on_workers
+    from .bench.device import parse_recipe
+    from .bench.ranks import Placing, bench_on_workers, ranks_up_to, scaling_runs
+    from .bench.store_ranks import bench_store_on_workers
+    from .run.resources import Resources
 
     recipe = parse_recipe(str(graph))
     if scaling is not None and not cluster.workers:

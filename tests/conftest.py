@@ -20,9 +20,9 @@ import pytest
 from hypothesis import strategies as st
 
 from delegraph.cli.main import main
-from delegraph.kernels.device import Device, DeviceError, open_device
-from delegraph.partition.grid import Grid
-from delegraph.pipeline.prepare import BuildOptions
+from delegraph.kernels.gpu.device import Device, DeviceError, open_device
+from delegraph.partition.store.grid import Grid
+from delegraph.pipeline.build.prepare import BuildOptions
 
 collect_ignore = ["emulator"]  # holds no tests
 

@@ -16,8 +16,8 @@ import pytest
 
 from conftest import distances_of, random_edges, read_result
 from delegraph.kernels import reference
-from delegraph.pipeline import bfs as bfs_module
-from delegraph.pipeline import search_edges
+from delegraph.pipeline.algorithms import bfs as bfs_module
+from delegraph.pipeline.engines import edges as search_edges
 
 
 def test_small_graph_on_every_path(ok, edge_list, tmp_path):
@@ -288,7 +288,7 @@ def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkey
 
 
 def test_the_old_output_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
-    from delegraph.partition import outputs
+    from delegraph.partition.disk import outputs
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
@@ -319,9 +319,9 @@ def test_a_record_left_alone_is_replaced(delegraph, ok, edge_list, tmp_path):
 
 
 def test_a_row_group_of_any_size_is_cut_into_blocks(edge_list, monkeypatch):
-    from delegraph.partition.edges import open_edges
-    from delegraph.pipeline import read
-    from delegraph.pipeline.execute import Executor
+    from delegraph.partition.input.edges import open_edges
+    from delegraph.pipeline.build import read
+    from delegraph.pipeline.run.execute import Executor
 
     monkeypatch.setattr(read, "CHUNK_ROWS", 1000)
     for ids in (np.arange(4500), np.arange(4500) * 10**9):

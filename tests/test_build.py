@@ -14,18 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import random_edges, store_options
-from delegraph.kernels import csr, reference
-from delegraph.kernels.team import Team
-from delegraph.partition import build as tasks
-from delegraph.partition import dictionary, layout
-from delegraph.partition.edges import open_edges
-from delegraph.partition.grid import Grid
-from delegraph.partition.order import VertexOrder, choose_threshold
-from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import plan, prepare
-from delegraph.pipeline.build import Resources, build_store
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.prepare import BuildOptions
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.prepare import csr
+from delegraph.partition.input import dictionary
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.store import layout
+from delegraph.partition.store import shards as tasks
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.order import VertexOrder, choose_threshold
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.build import plan, prepare
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
 
 TEAM = Team(2)
 

@@ -13,18 +13,21 @@ from hypothesis import strategies as st
 
 from conftest import random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.edge_search import EdgeSearch
-from delegraph.kernels.team import Team
-from delegraph.partition.edges import open_edges
-from delegraph.pipeline import checkpoint, search_edges
-from delegraph.pipeline.build import Resources, build_store
-from delegraph.pipeline.checkpoint import Checkpoint
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.prepare import BuildOptions
-from delegraph.pipeline.stream_search import stream_search
-from delegraph.pipeline.streamed_graph import StreamedGraph
-from delegraph.pipeline.superstep import Found, resume, search
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.edges import EdgeSearch
+from delegraph.partition.input.edges import open_edges
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines import edges as search_edges
+from delegraph.pipeline.engines.disk import stream_search
+from delegraph.pipeline.engines.memory import resume, search
+from delegraph.pipeline.engines.streamed_graph import StreamedGraph
+from delegraph.pipeline.results import checkpoint
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.results.found import Found
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
 from test_search import graphs, make_graph, violations_of
 
 VERTICES = 400
@@ -36,7 +39,7 @@ def folders(tmp_path_factory):
 
 
 def in_memory(graph, source, max_depth, saved):
-    backend = get_backend("cpu", 2)
+    backend = CpuBackend(2)
     made = make_graph(*graph)
     return search(made, source, backend, max_depth, checkpoint=saved)
 
@@ -50,7 +53,7 @@ def by_scans(graph, source, max_depth, saved):
     if done:
         return Found(state.distance, state.parent, steps)
     begun = state.by_rows(Team(2))
-    backend = get_backend("cpu", 2)
+    backend = CpuBackend(2)
     return resume(begun, backend, max_depth, checkpoint=saved, supersteps=steps)
 
 

@@ -20,7 +20,7 @@ import pytest
 from conftest import random_edges
 from delegraph.cli import options
 from delegraph.cli.main import _COMMANDS, cli
-from delegraph.pipeline.metrics import BuildRecord, GenerateRecord, RunRecord
+from delegraph.pipeline.run.records import BuildRecord, GenerateRecord, RunRecord
 
 ROOT = Path(__file__).parents[1]
 
@@ -201,9 +201,9 @@ def test_kernels_find_a_place_to_be_kept(edge_list, tmp_path):
 
 def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
     """Graph500 counts input rows, duplicates included, inside the component of the source."""
-    from delegraph.kernels.team import Team
-    from delegraph.partition.store import open_store
-    from delegraph.pipeline.bench import rows_from_vertex
+    from delegraph.kernels.base.team import Team
+    from delegraph.partition.store.store import open_store
+    from delegraph.pipeline.bench.protocol import rows_from_vertex
 
     edges = edge_list([0, 0, 1, 1, 5], [1, 1, 2, 1, 6])
     for flags, expected in (((), [2, 3, 1, 1, 1]), (("--directed",), [2, 1, 0, 1, 0])):
@@ -213,8 +213,8 @@ def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
 
 
 def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monkeypatch):
-    from delegraph.pipeline import bench
-    from delegraph.pipeline.superstep import search
+    from delegraph.pipeline.bench import protocol as bench
+    from delegraph.pipeline.engines.memory import search
 
     def search_wrongly(graph, source, *args):
         found = search(graph, source, *args)
@@ -241,7 +241,7 @@ def test_help_of_every_command(delegraph, command):
 
 
 def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch):
-    from delegraph.pipeline import bfs
+    from delegraph.pipeline.algorithms import bfs
 
     def fail(*args, **kwargs):
         raise RuntimeError("a bug")
@@ -259,7 +259,7 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
     edges = edge_list(np.arange(1000), np.arange(1000))
     code = (
         "import os, signal, sys\n"
-        "from delegraph.pipeline import count\n"
+        "from delegraph.pipeline.build import count\n"
         "def end(*a): os.kill(os.getpid(), signal.SIGTERM); return 1, 0, [], {}\n"
         "count._order = end\n"
         "from delegraph.cli.main import main\n"

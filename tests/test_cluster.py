@@ -8,7 +8,7 @@ import pytest
 from distributed import LocalCluster
 from test_faults import digest
 
-from delegraph.pipeline import cluster
+from delegraph.pipeline.run import cluster
 
 # Sockets that the cluster itself leaves to the garbage collector.
 pytestmark = [

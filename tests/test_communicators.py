@@ -18,17 +18,17 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from distributed.comm.core import connect
 
-from delegraph.kernels.device import Device, DeviceError, count_devices, open_device
-from delegraph.pipeline import nccl, tcp
-from delegraph.pipeline.communicator import (
+from delegraph.kernels.gpu.device import Device, DeviceError, count_devices, open_device
+from delegraph.pipeline.ranks import nccl, tcp
+from delegraph.pipeline.ranks.communicator import (
     Communicator,
     Failure,
     RankError,
     SingleCommunicator,
     ThreadGroup,
 )
-from delegraph.pipeline.nccl import NcclCommunicator
-from delegraph.pipeline.tcp import TcpCommunicator
+from delegraph.pipeline.ranks.nccl import NcclCommunicator
+from delegraph.pipeline.ranks.tcp import TcpCommunicator
 
 BY_NCCL = ["nccl", pytest.param("nccl on GPUs", marks=pytest.mark.multi_gpu)]
 KINDS = ["threads", "tcp", "tcp in pieces", "nccl on one device", *BY_NCCL]

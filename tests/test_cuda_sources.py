@@ -11,19 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.kernels import (
-    device,
-    device_graph,
-    gpu_check,
-    gpu_prepare,
-    gpu_rank_check,
-    gpu_search,
-    grid_mail,
-    grid_structures,
-    rank_launches,
-    rank_rows,
-    rank_structures,
-)
+from delegraph.kernels.gpu import check as gpu_check
+from delegraph.kernels.gpu import device
+from delegraph.kernels.gpu import graph as device_graph
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu import search as gpu_search
+from delegraph.kernels.gpu_ranks import delegate_check as gpu_rank_check
+from delegraph.kernels.gpu_ranks import delegate_rows as rank_rows
+from delegraph.kernels.gpu_ranks import delegate_structures as rank_structures
+from delegraph.kernels.gpu_ranks import grid_mail, grid_structures
+from delegraph.kernels.gpu_ranks import launches as rank_launches
 
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
@@ -41,30 +38,30 @@ def instances(architecture: int) -> dict[str, list[str]]:
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
     return {
-        "wide_search.cu": [
+        "bfs/wide_search.cu": [
             f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
         ],
-        "narrow_search.cu": [
+        "bfs/narrow_search.cu": [
             f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
             for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
         ],
-        "rank_search.cu": [
+        "ranks/delegate_search.cu": [
             f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
         ],
-        "grid_search.cu": [
+        "ranks/grid_search.cu": [
             f"grid_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
         ],
-        "grid_rows.cu": [
+        "ranks/grid_rows.cu": [
             f"place_block<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
         ],
-        "rank_rows.cu": [
+        "ranks/delegate_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
             *("mark_ghosts", "number_targets", "list_ghosts"),
         ],
-        "derive.cu": [
+        "bfs/derive.cu": [
             name
             for offset in OFFSETS
             for name in (
@@ -74,10 +71,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 f"long_rows<{offset}>",
             )
         ],
-        "generate.cu": ["kronecker", "uniform", "grid"],
-        "prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
-        "rank_check.cu": [f"check_rank_edges<{offset}>" for offset in OFFSETS],
-        "check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
+        "prepare/generate.cu": ["kronecker", "uniform", "grid"],
+        "prepare/prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
+        "ranks/check.cu": [f"check_rank_edges<{offset}>" for offset in OFFSETS],
+        "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
     }
 
 
@@ -91,8 +88,8 @@ def nvrtc() -> ctypes.CDLL:
 
 
 def test_all_sources_are_here():
-    folder = Path(device.__file__).with_name("cuda")
-    assert {path.name for path in folder.glob("*.cu")} == set(instances(90))
+    folder = Path(device.__file__).parents[1] / "cuda"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.cu")} == set(instances(90))
 
 
 def compile_with(nvrtc, name: str, architecture: int, functions: list[str], more: str = "") -> None:
@@ -127,32 +124,32 @@ def test_a_source_compiles(nvrtc, name):
 
 
 STRUCTURES = [
-    ("wide_search.cu", "Graph<u32>", gpu_search.GRAPH),
-    ("wide_search.cu", "Search<u32, u8>", gpu_search.SEARCH),
-    ("wide_search.cu", "Control", gpu_search.CONTROL),
-    ("wide_search.cu", "LevelRecord", gpu_search.LEVEL),
-    ("wide_search.cu", "Targets", device_graph.TARGETS),
-    ("narrow_search.cu", "Padded", gpu_search.PADDED),
-    ("rank_search.cu", "Rank<u64, int>", rank_structures.RANK),
-    ("rank_search.cu", "GlobalName", rank_structures.NAME),
-    ("rank_search.cu", "Peer", rank_structures.PEER),
-    ("rank_search.cu", "Arrival", rank_structures.ARRIVAL),
-    ("rank_search.cu", "RankControl", rank_structures.CONTROL),
-    ("rank_search.cu", "RankLevel", rank_structures.LEVEL),
-    ("grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
-    ("grid_search.cu", "GridName", grid_structures.NAME),
-    ("grid_search.cu", "Letter", grid_structures.LETTER),
-    ("grid_search.cu", "Part", rank_structures.PART),
-    ("grid_search.cu", "Segment", grid_structures.SEGMENT),
-    ("grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
-    ("grid_search.cu", "GridControl", grid_structures.CONTROL),
-    ("grid_search.cu", "GridLevel", grid_structures.LEVEL),
-    ("rank_rows.cu", "Owner", rank_rows._OWNER),
-    ("rank_rows.cu", "Owners", rank_rows._OWNERS),
-    ("check.cu", "Claim<int>", gpu_check._CLAIM),
-    ("check.cu", "Report", gpu_check._REPORT),
-    ("rank_check.cu", "RankClaim", gpu_rank_check._CLAIM),
-    ("prepare.cu", "Placing", gpu_prepare._PLACING),
+    ("bfs/wide_search.cu", "Graph<u32>", gpu_search.GRAPH),
+    ("bfs/wide_search.cu", "Search<u32, u8>", gpu_search.SEARCH),
+    ("bfs/wide_search.cu", "Control", gpu_search.CONTROL),
+    ("bfs/wide_search.cu", "LevelRecord", gpu_search.LEVEL),
+    ("bfs/wide_search.cu", "Targets", device_graph.TARGETS),
+    ("bfs/narrow_search.cu", "Padded", gpu_search.PADDED),
+    ("ranks/delegate_search.cu", "Rank<u64, int>", rank_structures.RANK),
+    ("ranks/delegate_search.cu", "GlobalName", rank_structures.NAME),
+    ("ranks/delegate_search.cu", "Peer", rank_structures.PEER),
+    ("ranks/delegate_search.cu", "Arrival", rank_structures.ARRIVAL),
+    ("ranks/delegate_search.cu", "RankControl", rank_structures.CONTROL),
+    ("ranks/delegate_search.cu", "RankLevel", rank_structures.LEVEL),
+    ("ranks/grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
+    ("ranks/grid_search.cu", "GridName", grid_structures.NAME),
+    ("ranks/grid_search.cu", "Letter", grid_structures.LETTER),
+    ("ranks/grid_search.cu", "Part", rank_structures.PART),
+    ("ranks/grid_search.cu", "Segment", grid_structures.SEGMENT),
+    ("ranks/grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
+    ("ranks/grid_search.cu", "GridControl", grid_structures.CONTROL),
+    ("ranks/grid_search.cu", "GridLevel", grid_structures.LEVEL),
+    ("ranks/delegate_rows.cu", "Owner", rank_rows._OWNER),
+    ("ranks/delegate_rows.cu", "Owners", rank_rows._OWNERS),
+    ("bfs/check.cu", "Claim<int>", gpu_check._CLAIM),
+    ("bfs/check.cu", "Report", gpu_check._REPORT),
+    ("ranks/check.cu", "RankClaim", gpu_rank_check._CLAIM),
+    ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
 ]
 
 
@@ -199,10 +196,10 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "PHASES": len(rank_structures.PHASES),
     }
     sources = {
-        "wide_search.cu": wide,
-        "narrow_search.cu": narrow,
-        "rank_search.cu": ranks,
-        "grid_search.cu": grids,
+        "bfs/wide_search.cu": wide,
+        "bfs/narrow_search.cu": narrow,
+        "ranks/delegate_search.cu": ranks,
+        "ranks/grid_search.cu": grids,
     }
     for name, constants in sources.items():
         facts = "".join(
@@ -211,4 +208,4 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         compile_with(nvrtc, name, 90, [], facts)
     buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
     room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"
-    compile_with(nvrtc, "narrow_search.cu", 90, [], f'static_assert({room}, "");')
+    compile_with(nvrtc, "bfs/narrow_search.cu", 90, [], f'static_assert({room}, "");')

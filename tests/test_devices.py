@@ -11,17 +11,19 @@ import pytest
 from test_build import digest
 
 from conftest import random_edges
-from delegraph.kernels import device as device_module
-from delegraph.kernels import gpu_prepare
-from delegraph.kernels.device import Device, DeviceError, open_device
-from delegraph.partition.edges import open_edges
+from delegraph.kernels.gpu import device as device_module
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from delegraph.partition.errors import DelegraphError, InputError
-from delegraph.pipeline import build as building
-from delegraph.pipeline import device_build, devices, search_store
-from delegraph.pipeline.build import Resources
-from delegraph.pipeline.device_search import Room
-from delegraph.pipeline.plan import Budget
-from delegraph.pipeline.prepare import BuildOptions, plan_ahead
+from delegraph.partition.input.edges import open_edges
+from delegraph.pipeline.build import build as building
+from delegraph.pipeline.build import device as device_build
+from delegraph.pipeline.build.prepare import BuildOptions, plan_ahead
+from delegraph.pipeline.engines import store as search_store
+from delegraph.pipeline.engines.device import Room
+from delegraph.pipeline.run import devices
+from delegraph.pipeline.run.plan import Budget
+from delegraph.pipeline.run.resources import Resources
 
 
 @pytest.fixture

@@ -23,17 +23,17 @@ from test_rank_faults import Background, cluster, pids, wait_for_supersteps
 
 import delegraph
 from conftest import distances_of, random_edges
-from delegraph.kernels import device as devices
-from delegraph.kernels import gpu_grid
-from delegraph.kernels.device import Device, open_device
-from delegraph.kernels.gpu_search import PUSH_COST
-from delegraph.kernels.team import Team
-from delegraph.partition.store import open_store
-from delegraph.pipeline.build import Resources
-from delegraph.pipeline.cluster import ClusterOptions
-from delegraph.pipeline.communicator import ThreadGroup
-from delegraph.pipeline.device_bench import parse_recipe
-from delegraph.pipeline.rank_bench import BenchJob, Placing
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu import device as devices
+from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu.search import PUSH_COST
+from delegraph.kernels.gpu_ranks import grid_search as gpu_grid
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.bench.device import parse_recipe
+from delegraph.pipeline.bench.ranks import BenchJob, Placing
+from delegraph.pipeline.ranks.communicator import ThreadGroup
+from delegraph.pipeline.run.cluster import ClusterOptions
+from delegraph.pipeline.run.resources import Resources
 
 # Its fibers are x86-64's, and compiling needs g++; NVRTC compiles every kernel anywhere.
 pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")

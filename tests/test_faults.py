@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from conftest import distances_of, random_edges
-from delegraph.partition import outputs, work
-from delegraph.partition.memory import process_tree
-from delegraph.partition.work import begin_work
-from delegraph.pipeline import build, prepare
-from delegraph.pipeline.execute import Executor
+from delegraph.partition.disk import outputs, work
+from delegraph.partition.disk.memory import process_tree
+from delegraph.partition.disk.work import begin_work
+from delegraph.pipeline.build import build, prepare
+from delegraph.pipeline.run.execute import Executor
 
 KILLS = 30
 
@@ -108,7 +108,7 @@ def remove(path: Path) -> None:
 
 
 STREAMED = (
-    "from delegraph.pipeline import search_store; "
+    "from delegraph.pipeline.engines import store as search_store; "
     "search_store.graph_bytes = lambda store: 1 << 60; "  # no limit allows that
     "from delegraph.cli.main import run; run()"
 )
@@ -268,7 +268,7 @@ def test_killed_before_the_record(ok, edges, tmp_path, command_name):
     args = (command_name, edges, *source, "-o", tmp_path / "out")
     line = command(*args)
     killing = (
-        "import os, signal; from delegraph.partition import outputs, work; "
+        "import os, signal; from delegraph.partition.disk import outputs, work; "
         "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
         "from delegraph.cli.main import run; run()"
     )

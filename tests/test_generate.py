@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.kernels import generate
+from delegraph.kernels.prepare import generate
 from delegraph.partition.errors import InputError
-from delegraph.pipeline.generate import Recipe
+from delegraph.pipeline.build.generate import Recipe
 
 RECIPES = [
     Recipe("kronecker", scale=9, seed=3),

@@ -15,11 +15,15 @@ import pytest
 from test_build import digest
 
 from conftest import random_edges
-from delegraph.kernels import check, gpu_check, gpu_generate, gpu_prepare, reference
-from delegraph.kernels import generate as cpu_generate
-from delegraph.kernels.device import Device
-from delegraph.kernels.device_graph import Rows
-from delegraph.kernels.graph import UNREACHED
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import UNREACHED
+from delegraph.kernels.bfs import check
+from delegraph.kernels.gpu import check as gpu_check
+from delegraph.kernels.gpu import generate as gpu_generate
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu.graph import Rows
+from delegraph.kernels.prepare import generate as cpu_generate
 
 pytestmark = pytest.mark.gpu
 

@@ -19,23 +19,28 @@ from test_rank_search import edges_of
 
 import delegraph
 from conftest import distances_of
-from delegraph.kernels import gpu_grid, rank_launches, reference
-from delegraph.kernels.device import Device
-from delegraph.kernels.gpu_grid import GpuGridSearch
-from delegraph.kernels.gpu_rank import MANY_DELEGATES, GpuRankSearch
-from delegraph.kernels.gpu_search import PUSH_COST
-from delegraph.kernels.graph import UNREACHED
-from delegraph.kernels.grid_mail import Letters, inboxes_of
-from delegraph.kernels.team import Team
-from delegraph.partition.grid import Grid
-from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import device_grid, device_rank, rank_on_device, rank_result
-from delegraph.pipeline.cluster import ClusterOptions
-from delegraph.pipeline.communicator import telling_others
-from delegraph.pipeline.device_bench import parse_recipe
-from delegraph.pipeline.nccl import device_arrays
-from delegraph.pipeline.rank_bench import Placing, bench_on_workers
-from delegraph.pipeline.rank_on_device import DeviceSearchOfRank
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import UNREACHED
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu.search import PUSH_COST
+from delegraph.kernels.gpu_ranks import grid_search as gpu_grid
+from delegraph.kernels.gpu_ranks import launches as rank_launches
+from delegraph.kernels.gpu_ranks.delegate_search import MANY_DELEGATES, GpuRankSearch
+from delegraph.kernels.gpu_ranks.grid_mail import Letters, inboxes_of
+from delegraph.kernels.gpu_ranks.grid_search import GpuGridSearch
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.bench.device import parse_recipe
+from delegraph.pipeline.bench.ranks import Placing, bench_on_workers
+from delegraph.pipeline.engines.device_ranks import delegates as device_rank
+from delegraph.pipeline.engines.device_ranks import grid as device_grid
+from delegraph.pipeline.engines.device_ranks import layouts as rank_on_device
+from delegraph.pipeline.engines.device_ranks.layouts import DeviceSearchOfRank
+from delegraph.pipeline.engines.ranks import result as rank_result
+from delegraph.pipeline.ranks.communicator import telling_others
+from delegraph.pipeline.ranks.nccl import device_arrays
+from delegraph.pipeline.run.cluster import ClusterOptions
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu

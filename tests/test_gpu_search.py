@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from conftest import distances_of, grid, random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.gpu_search import GpuSearch
-from delegraph.kernels.graph import Graph
-from delegraph.partition.outputs import is_store
-from delegraph.pipeline.device_search import supersteps_of, to_device
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.gpu.search import GpuSearch
+from delegraph.partition.disk.outputs import is_store
+from delegraph.pipeline.engines.device import supersteps_of, to_device
 from test_search import graphs, make_graph, violations_of
 
 pytestmark = pytest.mark.gpu
@@ -248,7 +248,7 @@ def test_real_graphs(device, same_search, real_graph):
 
 
 def test_a_limit_moves_targets_to_host_memory(device, ok, same_search, edge_list, tmp_path):
-    from delegraph.kernels.gpu_search import bytes_needed
+    from delegraph.kernels.gpu.search import bytes_needed
 
     src, dst = random_edges(13, 20_000, 2_000_000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")

@@ -1,4 +1,7 @@
-"""A layer imports only from those below it, and only those that may know Dask or a terminal do."""
+"""Imports go one way: from a layer to those below it, and inside a layer from folder to folder.
+
+Only those may know Dask, Arrow or a terminal that do.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,114 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ["kernels", "partition", "pipeline", "cli"]
+HOUSE = {
+    "kernels": ["base", "prepare", "bfs", "reference", "pieces", "gpu", "gpu_ranks"],
+    "partition": ["errors", "disk", "input", "store"],
+    "pipeline": [
+        "run",
+        "ranks",
+        "results",
+        "build",
+        "engines",
+        "algorithms",
+        "bench",
+        "reports",
+        "api",
+    ],
+    "cli": [],
+}
+"""The layers, and the folders (or single files) of each, from the ground up."""
+
+INSIDE = {"pipeline/engines": ["direction", "ranks", "device_ranks"]}
+LAYERS = list(HOUSE)
+MOST_FILES = 14
 FORBIDDEN = {
     "kernels": {"dask", "distributed", "pyarrow", "click"},
-    "partition": {"dask", "distributed", "click"},
-    "pipeline": {"click"},
-    "cli": set(),
+    "partition": {"dask", "distributed", "click", "cupy"},
+    "pipeline": {"click", "cupy"},
+    "cli": {"cupy"},
 }
 
 
-def _imports(path: Path):
-    """(level, module) of every import in a file, wherever it stands."""
+def _imports(path: Path) -> list[tuple[str, ...]]:
+    """What a file imports, wherever it does: of the package, the path from ``delegraph`` on; of
+    others, ``("", name)``.
+    """
+    package = path.relative_to(ROOT).parts[:-1]
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from ((0, alias.name) for alias in node.names)
+            found += [("", alias.name.split(".")[0]) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.append(("", str(node.module).split(".")[0]))
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            names = [module] if module else [alias.name for alias in node.names]
-            yield from ((node.level, name) for name in names)
+            base = package[: len(package) - node.level + 1]
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            found += [(*base, *name.split(".")) for name in names]
+            if node.module:
+                inside = (*base, *node.module.split("."))
+                found += [
+                    (*inside, alias.name)
+                    for alias in node.names
+                    if (ROOT.joinpath(*inside, alias.name)).with_suffix(".py").exists()
+                    or ROOT.joinpath(*inside, alias.name).is_dir()
+                ]
+    return found
+
+
+def _files(layer: str) -> list[Path]:
+    found = sorted((ROOT / layer).rglob("*.py"))
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_only_from_below(layer):
-    below = LAYERS[: LAYERS.index(layer)]
-    files = list((ROOT / layer).rglob("*.py"))
-    assert files
-    for path in files:
-        for level, module in _imports(path):
-            first = module.split(".")[0]
-            if level == 0:
-                assert first != "delegraph", f"{path}: import relatively inside the package"
-                assert first not in FORBIDDEN[layer], f"{path} imports {module}"
-            elif level == 2:
-                assert first in [*below, "_version"], f"{path} imports {module} from above"
+    below = LAYERS[: LAYERS.index(layer) + 1]
+    for path in _files(layer):
+        for first, *rest in _imports(path):
+            if first == "":
+                assert rest[0] != "delegraph", f"{path}: import relatively inside the package"
+                if (layer, rest[0], path.stem) != ("kernels", "cupy", "device"):
+                    assert rest[0] not in FORBIDDEN[layer], f"{path} imports {rest[0]}"
+            else:
+                assert first in [*below, "_version"], f"{path} imports {first} from above"
+
+
+def _in_order(folder: str, order: list[str]) -> None:
+    """What stands in ``order`` imports of it only what stands before, or in the same place."""
+    parts = tuple(folder.split("/"))
+    for path in _files(folder):
+        place = path.relative_to(ROOT / folder).with_suffix("").parts[0]
+        if place not in order:
+            continue
+        for found in _imports(path):
+            if found[: len(parts)] == parts and len(found) > len(parts):
+                other = found[len(parts)]
+                if other in order:
+                    assert order.index(other) <= order.index(place), f"{path} imports {found}"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_folders_import_one_way(layer):
+    entries = {path.stem for path in (ROOT / layer).iterdir() if path.name[0] not in "_."}
+    if layer != "cli":
+        assert entries - {"cuda"} == set(HOUSE[layer])
+    _in_order(layer, HOUSE[layer])
+
+
+@pytest.mark.parametrize("folder", INSIDE)
+def test_folders_inside_import_one_way(folder):
+    _in_order(folder, INSIDE[folder])
+
+
+def test_folders_are_small():
+    for layer in LAYERS:
+        for folder in [ROOT / layer, *(ROOT / layer).rglob("*/")]:
+            files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
+            assert len(files) <= MOST_FILES, f"{folder}: {len(files)} files"
+            if folder.name not in ("cuda", "__pycache__") and folder.parent.name != "cuda":
+                assert (folder / "__init__.py").read_text().startswith('"""')
 
 
 @pytest.mark.parametrize("module", ["delegraph", "delegraph.cli.main"])

@@ -10,17 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.kernels.team import Team
-from delegraph.partition.edges import open_edges
+from delegraph.kernels.base.team import Team
+from delegraph.partition.disk.files import record_of
 from delegraph.partition.errors import InputError
-from delegraph.partition.files import record_of
-from delegraph.partition.store import Store
-from delegraph.pipeline.build import Resources, build_store
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.names import names_of_store
-from delegraph.pipeline.prepare import BuildOptions
-from delegraph.pipeline.result import FILE_ROWS, _parts
-from delegraph.pipeline.store_names import StoreNames
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.results.names import names_of_store
+from delegraph.pipeline.results.result import FILE_ROWS, _parts
+from delegraph.pipeline.results.store_names import StoreNames
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
 
 TEAM = Team(2)
 IDS = {

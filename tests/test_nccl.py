@@ -19,16 +19,17 @@ import pytest
 from test_communicators import BY_NCCL, at_host, communicators, devices_for, placed, run
 from test_rank_faults import cluster, pids
 
-from delegraph.kernels import peer_memory
-from delegraph.kernels.device import Device, open_device
-from delegraph.kernels.peer_memory import PeerMemory, all_to_all
-from delegraph.kernels.team import Team
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu_ranks import peer_memory
+from delegraph.kernels.gpu_ranks.peer_memory import PeerMemory, all_to_all
 from delegraph.partition.errors import DelegraphError
-from delegraph.pipeline import nccl, ranks
-from delegraph.pipeline.communicator import Communicator, Failure, RankError, barrier
-from delegraph.pipeline.nccl import NcclCommunicator, StuckError, device_arrays
-from delegraph.pipeline.rank_jobs import Way
-from delegraph.pipeline.tcp import TcpCommunicator
+from delegraph.pipeline.ranks import nccl
+from delegraph.pipeline.ranks import on_workers as ranks
+from delegraph.pipeline.ranks.communicator import Communicator, Failure, RankError, barrier
+from delegraph.pipeline.ranks.jobs import Way
+from delegraph.pipeline.ranks.nccl import NcclCommunicator, StuckError, device_arrays
+from delegraph.pipeline.ranks.tcp import TcpCommunicator
 
 SOON = 30.0  # on a machine that is busy, with NCCL to be loaded
 

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import distances_of, random_edges
-from delegraph.partition import memory
+from delegraph.partition.disk import memory
 from delegraph.partition.errors import InputError
-from delegraph.partition.grid import Grid
-from delegraph.partition.layout import default_partitions
-from delegraph.pipeline import plan
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.layout import default_partitions
+from delegraph.pipeline.build import plan
 
 MB = 10**6
 
@@ -165,7 +165,7 @@ def test_the_exact_plan_is_what_runs(graphs, tmp_path):
 def test_the_disk_is_checked_beforehand(delegraph, graphs, tmp_path, monkeypatch):
     from shutil import _ntuple_diskusage
 
-    monkeypatch.setattr(plan.shutil, "disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
     ran = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
     assert ran.code == 2
     assert "12,345 are free" in ran.err

@@ -15,22 +15,28 @@ from test_rank_search import edges_of
 
 import delegraph
 from conftest import random_edges
-from delegraph.kernels.check import Violations
-from delegraph.kernels.graph import UNREACHED
-from delegraph.kernels.team import Team
+from delegraph.kernels.base.graph import UNREACHED
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.check import Violations
+from delegraph.partition.disk.memory import parse_bytes
 from delegraph.partition.errors import DelegraphError
-from delegraph.partition.grid import Grid
-from delegraph.partition.memory import parse_bytes
-from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import rank_searchers
-from delegraph.pipeline.bench import CpuSearcher, Runs, draw_sources, rows_from_vertex, run_all
-from delegraph.pipeline.communicator import Communicator, ThreadGroup, telling_others
-from delegraph.pipeline.names import names_of_store
-from delegraph.pipeline.rank_check import RankCheck, stored_edges
-from delegraph.pipeline.rank_check import edges_of as edges_of_rank
-from delegraph.pipeline.rank_result import RankResult, result_of
-from delegraph.pipeline.rank_search import load_rank, rank_bytes, search_rank
-from delegraph.pipeline.rank_store_bench import StoreBenchJob
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.bench import searchers as rank_searchers
+from delegraph.pipeline.bench.check import RankCheck, stored_edges
+from delegraph.pipeline.bench.check import edges_of as edges_of_rank
+from delegraph.pipeline.bench.protocol import (
+    CpuSearcher,
+    Runs,
+    draw_sources,
+    rows_from_vertex,
+    run_all,
+)
+from delegraph.pipeline.bench.store_ranks import StoreBenchJob
+from delegraph.pipeline.engines.ranks.result import RankResult, result_of
+from delegraph.pipeline.engines.ranks.search import load_rank, rank_bytes, search_rank
+from delegraph.pipeline.ranks.communicator import Communicator, ThreadGroup, telling_others
+from delegraph.pipeline.results.names import names_of_store
 from test_search import violations_of
 
 LAYOUTS = {

@@ -13,15 +13,16 @@ from test_gpu_search import SHAPES
 
 import delegraph
 from conftest import random_edges
-from delegraph.kernels import peer_memory
-from delegraph.kernels.device import DeviceMemoryError
-from delegraph.kernels.team import Team
-from delegraph.partition.edges import open_edges
-from delegraph.partition.work import begin_work
-from delegraph.pipeline import rank_build
-from delegraph.pipeline.build import Resources, begin, open_pool, purpose_of
-from delegraph.pipeline.communicator import Communicator, ThreadGroup, telling_others
-from delegraph.pipeline.prepare import BuildOptions
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import DeviceMemoryError
+from delegraph.kernels.gpu_ranks import peer_memory
+from delegraph.partition.disk.work import begin_work
+from delegraph.partition.input.edges import open_edges
+from delegraph.pipeline.build import ranks as rank_build
+from delegraph.pipeline.build.build import begin, open_pool, purpose_of
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.ranks.communicator import Communicator, ThreadGroup, telling_others
+from delegraph.pipeline.run.resources import Resources
 
 LAYOUTS = {
     "one": {},

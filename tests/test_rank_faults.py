@@ -28,10 +28,10 @@ from distributed import Client, LocalCluster
 import delegraph
 from conftest import distances_of, random_edges
 from delegraph.partition.errors import DelegraphError, InputError
-from delegraph.pipeline import cluster as connecting
-from delegraph.pipeline import ranks
-from delegraph.pipeline.build import Resources
-from delegraph.pipeline.cluster import ClusterOptions
+from delegraph.pipeline.ranks import on_workers as ranks
+from delegraph.pipeline.run import cluster as connecting
+from delegraph.pipeline.run.cluster import ClusterOptions
+from delegraph.pipeline.run.resources import Resources
 
 # Sockets that the cluster itself leaves to the garbage collector.
 pytestmark = [

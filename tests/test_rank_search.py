@@ -12,24 +12,19 @@ from test_communicators import communicators
 import delegraph
 from conftest import grid, random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.team import Team
+from delegraph.kernels.base.team import Team
 from delegraph.partition.errors import InputError
-from delegraph.partition.grid import Grid
-from delegraph.partition.store import Store, open_store
-from delegraph.pipeline import rank_result
-from delegraph.pipeline import ranks as rank_tasks
-from delegraph.pipeline.communicator import (
-    Failure,
-    RankError,
-    failure_of,
-    telling_others,
-)
-from delegraph.pipeline.delegate_supersteps import DelegateSupersteps
-from delegraph.pipeline.direction import choose
-from delegraph.pipeline.grid_graph import GridGraph
-from delegraph.pipeline.rank_edges import Rows
-from delegraph.pipeline.rank_search import RankFound, load_rank, rank_bytes, search_rank
-from delegraph.pipeline.rank_superstep import Choose
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.engines.direction import choose
+from delegraph.pipeline.engines.ranks import result as rank_result
+from delegraph.pipeline.engines.ranks.delegates import DelegateSupersteps
+from delegraph.pipeline.engines.ranks.edges import Rows
+from delegraph.pipeline.engines.ranks.grid_graph import GridGraph
+from delegraph.pipeline.engines.ranks.search import RankFound, load_rank, rank_bytes, search_rank
+from delegraph.pipeline.engines.ranks.superstep import Choose
+from delegraph.pipeline.ranks import on_workers as rank_tasks
+from delegraph.pipeline.ranks.communicator import Failure, RankError, failure_of, telling_others
 from test_search import violations_of
 
 

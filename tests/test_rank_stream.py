@@ -19,28 +19,33 @@ from test_rank_search import edges_of, search_by_threads
 import delegraph as package
 from conftest import distances_of, random_edges
 from delegraph.kernels import reference
-from delegraph.kernels.block_rows import row_of
-from delegraph.kernels.mark_pages import mark_pages_of
-from delegraph.kernels.numbering import by_rule
-from delegraph.kernels.team import Team
-from delegraph.kernels.visit import pull_away, pull_rows, push_away, push_rows
-from delegraph.partition import files
-from delegraph.partition.edge_stream import EdgeStream
-from delegraph.partition.grid import Grid
-from delegraph.partition.memory import parse_bytes
-from delegraph.partition.store import Store, open_store, targets_file
-from delegraph.pipeline.communicator import Failure, RankError, SingleCommunicator, ThreadGroup
-from delegraph.pipeline.direction import choose
-from delegraph.pipeline.grid_graph import GridGraph
-from delegraph.pipeline.rank_edges import Piece, Rows
-from delegraph.pipeline.rank_result import gather, result_of, save
-from delegraph.pipeline.rank_search import (
+from delegraph.kernels.base.numbering import by_rule
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces.block_rows import row_of
+from delegraph.kernels.pieces.mark_pages import mark_pages_of
+from delegraph.kernels.pieces.visit import pull_away, pull_rows, push_away, push_rows
+from delegraph.partition.disk import files
+from delegraph.partition.disk.memory import parse_bytes
+from delegraph.partition.store.edge_stream import EdgeStream
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store, open_store, targets_file
+from delegraph.pipeline.engines.direction import choose
+from delegraph.pipeline.engines.ranks.edges import Piece, Rows
+from delegraph.pipeline.engines.ranks.grid_graph import GridGraph
+from delegraph.pipeline.engines.ranks.result import gather, result_of, save
+from delegraph.pipeline.engines.ranks.search import (
     AnyRankGraph,
     load_rank,
     rank_stream_bytes,
     search_rank,
 )
-from delegraph.pipeline.rank_superstep import Choose
+from delegraph.pipeline.engines.ranks.superstep import Choose
+from delegraph.pipeline.ranks.communicator import (
+    Failure,
+    RankError,
+    SingleCommunicator,
+    ThreadGroup,
+)
 from test_search import violations_of
 
 BLOCK = 256  # bytes: the header's 128, then 32 edges; pages of 2

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import random_edges
-from delegraph.kernels import cpu, reference
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.check import Violations, check_edges, check_joined, check_tree
-from delegraph.kernels.edge_search import EdgeSearch
-from delegraph.kernels.graph import Graph
-from delegraph.kernels.team import Team
-from delegraph.pipeline.direction import choose
-from delegraph.pipeline.superstep import resume, search
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs import cpu
+from delegraph.kernels.bfs.check import Violations, check_edges, check_joined, check_tree
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.edges import EdgeSearch
+from delegraph.kernels.reference import ReferenceBackend
+from delegraph.pipeline.engines.direction import choose
+from delegraph.pipeline.engines.memory import resume, search
 
 DIRECTIONS = {
     "chosen": choose,
@@ -34,7 +36,7 @@ def shared_limits(monkeypatch):
     monkeypatch.setattr(cpu, "_SHARED_WORDS", cpu._SHARED_WORDS)
 
 
-BACKENDS = [("reference", 1), ("cpu", 1), ("cpu", 3)]
+BACKENDS = [ReferenceBackend(), CpuBackend(1), CpuBackend(3)]
 
 
 @st.composite
@@ -70,18 +72,19 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
 
 
 @pytest.mark.parametrize("name", DIRECTIONS)
-@pytest.mark.parametrize(("backend", "threads"), BACKENDS)
+@pytest.mark.parametrize("backend", BACKENDS, ids=["reference", "cpu", "threads"])
 @given(graphs(), st.data())
 @settings(max_examples=40, deadline=None)
-def test_search_against_definition(name, backend, threads, graph, data):
-    cpu._SHARED_PUSH = cpu._SHARED_WORDS = 0 if threads > 1 else 1 << 15  # share all, or nothing
+def test_search_against_definition(name, backend, graph, data):
+    shared = backend is BACKENDS[-1]
+    cpu._SHARED_PUSH = cpu._SHARED_WORDS = 0 if shared else 1 << 15  # share all, or nothing
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
     expected = reference.distances(src, dst, vertices, source, directed)
     found = search(
         make_graph(*graph),
         source,
-        get_backend(backend, threads),
+        backend,
         direction=DIRECTIONS[name],
     )
     assert found.distance.tolist() == expected.tolist()
@@ -98,7 +101,7 @@ def test_shared_work_is_right_every_time(name, directed):
     src, dst = random_edges(7, vertices, 600_000)
     graph = make_graph(src, dst, vertices, directed)
     expected = reference.distances(src, dst, vertices, 5, directed)
-    backend = get_backend("cpu", 4)
+    backend = CpuBackend(4)
     for _ in range(10):
         found = search(graph, 5, backend, direction=DIRECTIONS[name])
         assert np.array_equal(found.distance, expected)
@@ -144,7 +147,7 @@ def test_scans_then_rows_against_definition(graph, data, scans, threads):
     state = EdgeSearch(pairs, vertices, source, directed)
     for _ in range(scans):
         state.advance(Team(threads))
-    backend = get_backend("cpu", threads)
+    backend = CpuBackend(threads)
     found = resume(state.by_rows(Team(threads)), backend)
     assert found.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, found.distance, found.parent, source)
@@ -157,7 +160,7 @@ def test_depth_limit(graph, data, max_depth):
     source = data.draw(st.integers(0, vertices - 1))
     expected = reference.distances(src, dst, vertices, source, directed)
     expected[expected > max_depth] = -1
-    backend = get_backend("cpu")
+    backend = CpuBackend(1)
     found = search(make_graph(*graph), source, backend, max_depth)
     assert found.distance.tolist() == expected.tolist()
     assert not violations_of(src, dst, directed, found.distance, found.parent, source, max_depth)
@@ -168,8 +171,7 @@ def test_backends_count_the_same_work(towards):
     src, dst = random_edges(3, 300, 2000)
     graph = make_graph(src, dst, 300, directed=False)
     counted = {}
-    for name in ("reference", "cpu"):
-        backend = get_backend(name)
+    for name, backend in zip(("reference", "cpu"), BACKENDS, strict=False):
         found = search(graph, 1, backend, direction=DIRECTIONS[towards])
         counted[name] = [
             (step["level"], step["frontier"], step["found"], step["edges_examined"])
@@ -181,7 +183,7 @@ def test_backends_count_the_same_work(towards):
 def test_large_frontiers_take_both_directions():
     src, dst = random_edges(7, 60_000, 600_000)
     graph = make_graph(src, dst, 60_000, directed=False)
-    found = search(graph, 5, get_backend("cpu"))
+    found = search(graph, 5, CpuBackend(1))
     assert {step["direction"]["all"] for step in found.supersteps} == {"push", "pull"}
 
 
@@ -193,13 +195,11 @@ def test_wide_offsets():
     wide = Graph.undirected(offsets, graph.targets)
     expected = reference.distances(src, dst, 300, 1)
     for direction in DIRECTIONS.values():
-        found = search(wide, 1, get_backend("cpu", 2), direction=direction)
+        found = search(wide, 1, CpuBackend(2), direction=direction)
         assert np.array_equal(found.distance, expected)
 
 
-def test_unknown_backend():
-    with pytest.raises(ValueError, match="no backend"):
-        get_backend("abacus")
+def test_teams_have_threads():
     with pytest.raises(ValueError, match="threads"):
         Team(0)
 

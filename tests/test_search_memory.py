@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.partition.edges import open_edges
-from delegraph.partition.grid import Grid
-from delegraph.partition.store import Store
-from delegraph.pipeline.build import Resources, build_store
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.prepare import BuildOptions
-from delegraph.pipeline.rank_search import rank_stream_bytes
-from delegraph.pipeline.rank_store_bench import share_bytes
-from delegraph.pipeline.search_memory import graph_bytes, stream_bytes
-from delegraph.pipeline.store_names import names_bytes
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.bench.store_ranks import share_bytes
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.bytes import graph_bytes, stream_bytes
+from delegraph.pipeline.engines.ranks.search import rank_stream_bytes
+from delegraph.pipeline.results.store_names import names_bytes
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
 
 VERTICES = 1 << 20
 THREADS = 2
@@ -37,20 +38,20 @@ def held(name):
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
 
-from delegraph.kernels.backend import get_backend
-from delegraph.kernels.team import Team
-from delegraph.partition.store import open_store
-from delegraph.pipeline.bench import rows_from_vertex
-from delegraph.pipeline.communicator import SingleCommunicator
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.rank_check import RankCheck, edges_of
-from delegraph.pipeline.rank_result import result_of
-from delegraph.pipeline.rank_search import load_rank, search_rank
-from delegraph.pipeline.result import ResultInfo, write_result
-from delegraph.pipeline.store_names import StoreNames
-from delegraph.pipeline.stream_search import stream_search, stream_team, warm_up
-from delegraph.pipeline.streamed_graph import StreamedGraph
-from delegraph.pipeline.superstep import search
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.bench.protocol import rows_from_vertex
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.bench.check import RankCheck, edges_of
+from delegraph.pipeline.engines.ranks.result import result_of
+from delegraph.pipeline.engines.ranks.search import load_rank, search_rank
+from delegraph.pipeline.results.result import ResultInfo, write_result
+from delegraph.pipeline.results.store_names import StoreNames
+from delegraph.pipeline.engines.disk import stream_search, stream_team, warm_up
+from delegraph.pipeline.engines.streamed_graph import StreamedGraph
+from delegraph.pipeline.engines.memory import search
 
 ALONE = SingleCommunicator()
 
@@ -60,7 +61,7 @@ def streamed(store):
 
 def loaded(store):
     graph = store.graph(Team({threads}))
-    return search(graph, 0, get_backend("cpu", {threads}))
+    return search(graph, 0, CpuBackend({threads}))
 
 def benched(store):
     graph = load_rank(store, 0, 1, Team({threads}))

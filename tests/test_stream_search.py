@@ -14,19 +14,21 @@ from hypothesis import strategies as st
 
 from conftest import random_edges, store_options
 from delegraph.kernels import reference
-from delegraph.kernels.block_pull import pull_block
-from delegraph.kernels.block_push import push_block
-from delegraph.kernels.mark_pages import mark_pages
-from delegraph.kernels.team import Team
-from delegraph.partition import edge_stream, files
-from delegraph.partition.edges import open_edges
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces.block_pull import pull_block
+from delegraph.kernels.pieces.block_push import push_block
+from delegraph.kernels.pieces.mark_pages import mark_pages
+from delegraph.partition.disk import files
 from delegraph.partition.errors import InputError
-from delegraph.partition.store import Store, targets_file
-from delegraph.pipeline.build import Resources, build_store
-from delegraph.pipeline.execute import Executor
-from delegraph.pipeline.prepare import BuildOptions
-from delegraph.pipeline.stream_search import stream_search, warm_up
-from delegraph.pipeline.streamed_graph import StreamedGraph
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.store import edge_stream
+from delegraph.partition.store.store import Store, targets_file
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.disk import stream_search, warm_up
+from delegraph.pipeline.engines.streamed_graph import StreamedGraph
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
 from test_search import DIRECTIONS, violations_of
 
 TEAM = Team(2)

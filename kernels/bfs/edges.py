@@ -1,0 +1,104 @@
+"""A search over edges in no order: scans first, rows of the edges that are left when they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import bitmap
+from ..base.graph import UNREACHED, Graph
+from ..base.team import Team
+from ..prepare.rows import count_ends, fill_rows
+from .scan import scan, settle
+from .state import SearchState
+
+
+class EdgeSearch:
+    """What ``SearchState`` is to a graph, to blocks of edges.
+
+    blocks: pairs of uint32 arrays, sources and targets; overwritten as the search goes on. Only
+    the first ``lengths[i]`` edges of block i can still reach something.
+    distance, parent, visited, level: as in SearchState, the frontier being the vertices at
+    distance ``level``.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
+        vertices: int,
+        source: int,
+        directed: bool,
+    ) -> None:
+        self.blocks = blocks
+        self.lengths = [len(src) for src, _ in blocks]
+        self.directed = directed
+        self.distance = np.full(vertices, -1, np.int32)
+        self.parent = np.full(vertices, UNREACHED, np.uint32)
+        self.visited = bitmap.empty(vertices)
+        self.visited[source // bitmap.WORD] |= np.uint64(1 << source % bitmap.WORD)
+        self.distance[source] = 0
+        self.level = 0
+
+    def go_on_from(
+        self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
+    ) -> None:
+        """Take the place of a search that had come to ``level``; writes to these arrays."""
+        self.distance, self.parent, self.level = distance, parent, level
+        self.visited = bitmap.empty(len(distance))
+        bitmap.add_where(self.visited, distance, 0, level)
+
+    def advance(self, team: Team) -> tuple[int, int]:
+        """One level by a scan: returns vertices found and edges examined."""
+        examined = sum(self.lengths)
+
+        def scan_block(i: int) -> int:
+            src, dst = self.blocks[i]
+            return scan(src, dst, self.lengths[i], self.visited, self.parent, self.directed)
+
+        self.lengths = team.map(scan_block, range(len(self.blocks)))
+        self.level += 1
+        marks = self.visited, self.parent, self.distance
+        found = sum(team.run(settle, *marks, self.level, np.zeros(1, np.int64)))
+        return found, examined
+
+    def by_rows(self, team: Team) -> SearchState:
+        """Go on in rows: the same search over the edges that are left, from its frontier."""
+        if self.directed:
+            forward = self._rows(team, 0, 1, both=False)
+            graph = Graph(*forward, *self._rows(team, 1, 0, both=False))
+        else:
+            graph = Graph.undirected(*self._rows(team, 0, 1, both=True))
+        return SearchState.saved(graph, self.distance, self.parent, self.level)
+
+    def _rows(
+        self, team: Team, row: int, target: int, both: bool
+    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+        """Offsets and targets of rows by one end of the edges, or by both."""
+        n = len(self.distance)
+        entries = sum(self.lengths) * (2 if both else 1)
+        offsets = np.zeros(n + 1, np.uint32 if entries < 2**32 else np.uint64)
+        targets = np.empty(entries, np.uint32)
+        cuts = np.linspace(0, n, team.threads + 1).astype(np.int64)
+
+        def each_range(kernel, *arrays) -> None:
+            def over_blocks(part: int) -> None:
+                for block, length in zip(self.blocks, self.lengths, strict=True):
+                    ends = block[row], block[target], length, both
+                    kernel(*ends, cuts[part], cuts[part + 1], *arrays)
+
+            team.map(over_blocks, range(team.threads))
+
+        each_range(count_ends, offsets[1:])
+        np.cumsum(offsets, out=offsets)
+        each_range(fill_rows, offsets[:-1].copy(), targets)
+        return offsets, targets
+
+
+def warm_up_edge_search() -> None:
+    """Compile, or load from the cache, what ``EdgeSearch`` calls."""
+    block = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
+    search = EdgeSearch([block], 2, 0, directed=False)
+    search.by_rows(Team(1))
+    search.advance(Team(1))

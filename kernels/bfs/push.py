@@ -1,0 +1,148 @@
+"""Push: follow the edges that leave the frontier (top-down step).
+
+``push_levels`` walks short frontiers vertex by vertex on one thread, level after level: on a
+graph of thousands of tiny levels, returning to Python after each would cost more than the
+level. ``push_edges`` is run by several threads at once, each taking runs of equally many
+*edges*, found in the prefix sums of the frontier's degrees: no degree distribution unbalances
+it (Bisson et al., Parallel Distributed BFS on the Kepler Architecture, section on mapping edges
+to threads).
+
+A vertex belongs to the thread that sets its bit in ``visited``; that thread alone writes its
+distance and parent, so one search has exactly one parent a vertex.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..base.bitmap import contains, mask
+from ..base.intrinsics import fetch_add, fetch_or
+
+EDGES_A_TURN = 1 << 14
+_BUFFER = 1 << 10
+
+
+@njit(nogil=True, cache=True)
+def claim(visited, v):
+    """True if this call put ``v`` into ``visited``."""
+    if contains(visited, v):
+        return False
+    bit = mask(v)
+    return fetch_or(visited, np.intp(v >> np.uint32(6)), bit) & bit == 0
+
+
+@njit(nogil=True, cache=True)
+def push_levels(
+    offsets,
+    targets,
+    reverse_offsets,
+    queue,
+    frontier,
+    visited,
+    distance,
+    parent,
+    level,
+    most_work,
+    works,
+):
+    """Push one level, and more while the frontier has at most ``most_work`` edges to follow.
+
+    queue: uint32 (n,), its first ``frontier`` entries the frontier of ``level``; receives what is
+    found, level after level. works: int64 (levels, 3), receives what Work holds of each: vertices
+    found, edges that leave them, edges that enter them. Returns levels done and the place in
+    ``queue`` of the last one's vertices.
+    """
+    start = 0
+    stop = frontier
+    done = 0
+    while True:
+        level += 1
+        forward = 0
+        backward = 0
+        end = stop
+        for i in range(start, stop):
+            u = queue[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if claim(visited, v):
+                    distance[v] = level
+                    parent[v] = u
+                    queue[end] = v
+                    end += 1
+                    forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+                    backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
+        start = stop
+        stop = end
+        works[done, 0] = stop - start
+        works[done, 1] = forward
+        works[done, 2] = backward
+        done += 1
+        if done == works.shape[0] or forward == 0 or forward > most_work:
+            return done, start
+
+
+@njit(nogil=True, cache=True)
+def degree_sums(offsets, frontier, sums):
+    """``sums[i]`` = edges that leave ``frontier[:i]``, for i = 0 .. len(frontier)."""
+    total = 0
+    for i in range(frontier.shape[0]):
+        sums[i] = total
+        u = frontier[i]
+        total += np.int64(offsets[u + 1]) - np.int64(offsets[u])
+    sums[frontier.shape[0]] = total
+
+
+@njit(nogil=True, cache=True)
+def push_edges(
+    offsets,
+    targets,
+    reverse_offsets,
+    frontier,
+    sums,
+    visited,
+    distance,
+    parent,
+    level,
+    found,
+    cursors,
+):
+    """One level. found: uint32, receives the vertices found, in no order.
+
+    cursors: int64, two zeros before the first thread starts: edges taken, vertices found.
+    Returns what Work holds of this thread's share: vertices found, edges that leave them, edges
+    that enter them.
+    """
+    count = 0
+    forward = 0
+    backward = 0
+    buffer = np.empty(_BUFFER, np.uint32)
+    held = 0
+    total = sums[frontier.shape[0]]
+    while True:
+        k = fetch_add(cursors, 0, EDGES_A_TURN)
+        if k >= total:
+            break
+        stop = min(k + EDGES_A_TURN, total)
+        i = np.searchsorted(sums, k, side="right") - 1
+        while k < stop:
+            u = frontier[i]
+            row = np.int64(offsets[u]) - sums[i]
+            row_stop = min(stop, sums[i + 1])
+            for e in range(row + k, row + row_stop):
+                v = targets[e]
+                if claim(visited, v):
+                    distance[v] = level
+                    parent[v] = u
+                    forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+                    backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
+                    buffer[held] = v
+                    held += 1
+                    if held == _BUFFER:
+                        at = fetch_add(cursors, 1, held)
+                        found[at : at + held] = buffer
+                        count += held
+                        held = 0
+            k = row_stop
+            i += 1
+    at = fetch_add(cursors, 1, held)
+    found[at : at + held] = buffer[:held]
+    return count + held, forward, backward

@@ -1,0 +1,106 @@
+"""A search between two supersteps, and what every backend does with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import bitmap
+from ..base.graph import UNREACHED, Graph
+
+
+class Work(NamedTuple):
+    """What one superstep did, and what it leaves for the next.
+
+    found: vertices reached; forward: edges that leave them; backward: edges that enter them;
+    examined: edges looked at.
+    """
+
+    found: int
+    forward: int
+    backward: int
+    examined: int
+
+
+@dataclass
+class SearchState:
+    """A search between two supersteps.
+
+    distance: int32 (n,), -1 where unreached. parent: uint32 (n,), UNREACHED for the source
+    and where unreached. visited: bitmap. level: distance of the frontier, which is either
+    ``queue`` or, when that is None, the vertices in ``visited`` that are not in ``before``.
+    """
+
+    graph: Graph
+    distance: NDArray[np.int32]
+    parent: NDArray[np.uint32]
+    visited: NDArray[np.uint64]
+    before: NDArray[np.uint64]
+    queue: NDArray[np.uint32] | None
+    level: int = 0
+
+    @classmethod
+    def at(cls, graph: Graph, source: int) -> SearchState:
+        n = graph.vertices
+        visited = bitmap.empty(n)
+        visited[source // bitmap.WORD] |= np.uint64(1 << source % bitmap.WORD)
+        state = cls(
+            graph,
+            distance=np.full(n, -1, np.int32),
+            parent=np.full(n, UNREACHED, np.uint32),
+            visited=visited,
+            before=np.empty_like(visited),
+            queue=np.array([source], np.uint32),
+        )
+        state.distance[source] = 0
+        return state
+
+    @classmethod
+    def saved(
+        cls, graph: Graph, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int
+    ) -> SearchState:
+        """A search that had come to ``level``; it writes to these arrays."""
+        visited = bitmap.empty(graph.vertices)
+        bitmap.add_where(visited, distance, 0, level)
+        return cls(
+            graph,
+            distance=distance,
+            parent=parent,
+            visited=visited,
+            before=np.empty_like(visited),
+            queue=np.flatnonzero(distance == level).astype(np.uint32),
+            level=level,
+        )
+
+
+class Backend(Protocol):
+    """Advances a search in the direction it is told.
+
+    Both directions find the same vertices; a vertex reached from several may get any of
+    them as its parent.
+    """
+
+    name: str
+
+    def start(self, graph: Graph, source: int) -> SearchState:
+        """The state of a search whose frontier is ``source`` alone."""
+        ...
+
+    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
+        """Follow the ``work`` edges that leave the frontier.
+
+        Goes on, up to ``levels`` levels in all, while a level is too small for its direction to
+        matter; returns the work of each.
+        """
+        ...
+
+    def pull(self, state: SearchState) -> Work:
+        """Let every unvisited vertex look for a parent."""
+        ...
+
+    def warm_up(self, graph: Graph) -> None:
+        """Compile, or load from the cache, what a search of ``graph`` will call."""
+        ...

@@ -1,0 +1,1 @@
+"""One GPU: preparing, searching, checking, generating. ``device`` alone imports CuPy."""

@@ -1,0 +1,107 @@
+"""Graph500's rules on a device: the definition is check.py, the kernels are cuda/check.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.graph import UNREACHED
+from ..bfs.check import RULES, Violations
+from .device import Device, pack, unsigned_name
+from .graph import Rows
+
+_SOURCE = "bfs/check.cu"
+_TILE = 1024  # as in check.cu
+_LANES = 32
+_NOWHERE = np.uint64(2**64 - 1)
+_CLAIM = np.dtype(
+    [
+        *((name, np.uint64) for name in ("distance", "parent")),
+        *((name, np.uint32) for name in ("vertices", "source")),
+        ("limit", np.int32),
+    ],
+    align=True,
+)
+_REPORT = np.dtype([("count", np.uint64), ("first", np.uint64)], align=True)
+
+
+def check(
+    device: Device,
+    rows: Rows,
+    distance: Any,
+    parent: Any,
+    source: int,
+    max_depth: int | None = None,
+) -> Violations:
+    """How often a result breaks each rule, with the least vertex, or edge, that breaks it.
+
+    rows: of a directed graph, its edges forward. distance: uint8 (n,), 255 where unreached, or
+    int32, -1 there. parent: uint32 (n,), UNREACHED where there is none. On the device.
+    """
+    n, edges = len(parent), rows.edges
+    kind = {"u": "u8", "i": "int"}[distance.dtype.kind]
+    with device.use() as cupy:
+        claim = pack(
+            _CLAIM,
+            distance=distance,
+            parent=parent,
+            vertices=n,
+            source=source,
+            limit=2**31 - 1 if max_depth is None else min(max_depth, 2**31 - 1),
+        )
+        count = cupy.zeros(1 + len(RULES), np.uint64)
+        first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
+        report = pack(_REPORT, count=count, first=first)
+        device.launch(_SOURCE, f"check_vertices<{kind}>", n, (claim, report))
+        joined = cupy.zeros(n, np.uint8)
+        function = f"check_edges<{rows.offset_type}, {kind}>"
+        arguments = (rows.offsets, rows.targets(), np.uint64(edges), claim, joined, report)
+        device.launch(_SOURCE, function, -(-edges // _TILE) * _LANES, arguments)
+        device.launch(_SOURCE, "check_joined", n, (parent, joined, np.uint32(n), report))
+        counts, places = count.get().tolist(), first.get().tolist()
+
+        violations = Violations()
+        for rule in RULES:
+            violations.add(rule, counts[rule], *_vertices(rule, places[rule], parent))
+        if counts[2]:  # else every parent is one level up, which no cycle can be
+            _add_astray(cupy, distance, parent, source, violations)
+    return violations
+
+
+def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
+    """What ``Violations`` names for the place of a violation, if there was one."""
+    if place == _NOWHERE:
+        return ()
+    if rule in (3, 4):
+        return place >> 32, place & 0xFFFFFFFF
+    return (place, int(parent[place])) if rule == 5 else (place,)
+
+
+def _add_astray(cupy: Any, distance: Any, parent: Any, source: int, violations: Violations) -> None:
+    """Rule 1 for vertices with a parent whose parents do not lead to the source."""
+    n = len(parent)
+    own = cupy.arange(n, dtype=np.uint32)
+    ancestor = cupy.where(parent < n, parent, own)
+    for _ in range(n.bit_length()):  # twice as far each time
+        ancestor = ancestor[ancestor]
+    # The source has no parent, everyone else has: where that is not so, it was told already.
+    astray = (parent != UNREACHED) & (own != np.uint32(source)) & (ancestor != np.uint32(source))
+    count = int(cupy.count_nonzero(astray))
+    if count:
+        violations.add(1, count, int(cupy.argmax(astray)))
+
+
+def reached(device: Device, distance: Any, rows: Any) -> tuple[int, int]:
+    """Vertices that were reached, and the sum of ``rows`` (by vertex: uint32 or uint64) there.
+
+    distance: as for ``check``.
+    """
+    kind = {"u": "u8", "i": "int"}[distance.dtype.kind]
+    function = f"count_reached<{kind}, {unsigned_name(rows.dtype)}>"
+    with device.use() as cupy:
+        found = cupy.zeros(2, np.uint64)
+        arguments = (distance, rows, np.uint64(len(distance)), found)
+        device.launch(_SOURCE, function, len(distance), arguments)
+        vertices, total = found.get().tolist()
+    return vertices, total

@@ -1,0 +1,259 @@
+"""The GPU: finding one, compiling kernels for it, and refusing in one line what it cannot do.
+
+Nothing else imports CuPy. The sources in ``cuda/`` are compiled by CuPy's RawModule and cached;
+``source`` writes the headers that a source includes into its text, so that the cache, which goes
+by the text, notices a change of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+OLDEST_ARCHITECTURE = 75  # compute capability 7.5, the oldest that CUDA 13 compiles for
+
+_SOURCES = Path(__file__).parents[1] / "cuda"
+_INCLUDE = re.compile(r'^#include "([\w./]+)"\n', re.MULTILINE)
+
+
+class DeviceError(RuntimeError):
+    """There is no such device, or it cannot do what was asked; the message is for the user."""
+
+
+class DeviceMemoryError(DeviceError):
+    """The device's memory, or the share of it that was allowed, is too small."""
+
+
+@cache
+def source(name: str) -> str:
+    """The text of ``cuda/name`` with all that it includes, each header once."""
+    seen: set[str] = set()
+
+    def include(name: str) -> str:
+        if name in seen:
+            return ""
+        seen.add(name)
+        text = _SOURCES.joinpath(name).read_text()
+        return _INCLUDE.sub(lambda match: include(match[1]), text)
+
+    return include(name)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
+    except ImportError as error:
+        reason = str(error.__cause__ or error).strip().splitlines()[0]
+        raise DeviceError(
+            f"CuPy is missing or broken ({reason}): pip install 'delegraph[cuda13]' (or cuda12)"
+        ) from error
+    return cupy
+
+
+@dataclass(frozen=True)
+class Device:
+    """A CUDA device; see ``open_device``.
+
+    architecture: compute capability, times 10. memory_bytes: what may be held on it. shared_bytes:
+    shared memory that a block may have.
+    """
+
+    number: int
+    name: str
+    architecture: int
+    multiprocessors: int
+    memory_bytes: int
+    shared_bytes: int
+    cupy: Any = field(repr=False, compare=False)
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Blocks of a thread-block cluster; 1 where there are none."""
+        if self.architecture // 10 in (9, 10) and self.multiprocessors >= _WHOLE:
+            return MOST_BLOCKS
+        return _PORTABLE_BLOCKS if self.architecture >= 90 else 1
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[Any]:
+        """Make it the current device; gives CuPy. Its errors become DeviceErrors."""
+        cupy = self.cupy
+        try:
+            with cupy.cuda.Device(self.number):
+                yield cupy
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise DeviceMemoryError(
+                f"the memory of {self} is too small ({error}): allow more with "
+                "--device-memory-limit, or search with --device cpu"
+            ) from error
+        except (
+            cupy.cuda.runtime.CUDARuntimeError,
+            cupy.cuda.driver.CUDADriverError,
+            cupy.cuda.compiler.CompileException,
+        ) as error:
+            told = str(error).splitlines()[0]
+            kind = DeviceMemoryError if "cudaErrorMemoryAllocation" in told else DeviceError
+            raise kind(f"{self} failed: {told}") from error
+
+    @property
+    def nccl(self) -> Any:
+        """CuPy's module for NCCL; None where it, or the library, is missing."""
+        found = getattr(self.cupy.cuda, "nccl", None)
+        if found is None:
+            with warnings.catch_warnings():  # of CuPy, that the library is missing
+                warnings.simplefilter("ignore")
+                from cupy.cuda import nccl as found  # pyright: ignore[reportMissingImports]
+        return found if found.available else None
+
+    def kernel(
+        self,
+        name: str,
+        function: str,
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: int = 1,
+    ) -> Any:
+        """The function of ``cuda/name``, a template's instance as ``f<A, B>``, to be launched.
+
+        Called as kernel((blocks,), (threads,), arguments); a structure is passed as an array of
+        one element (``pack``). shared_bytes: dynamic shared memory that it will be given.
+        cooperative: its blocks are to run all at once. cluster: blocks of its thread-block cluster.
+        """
+        kernel = _compile(self.number, name, function, cooperative)
+        if shared_bytes:  # by default there is what static shared memory leaves of 48 KiB
+            kernel.max_dynamic_shared_size_bytes = shared_bytes
+        if cluster > _PORTABLE_BLOCKS:
+            self.cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _LARGE_CLUSTER, 1)
+        return kernel
+
+    def launch(self, name: str, function: str, items: int, arguments: Sequence[Any]) -> None:
+        """Run a kernel whose threads share ``items`` items in a grid-stride loop."""
+        if items:
+            blocks = min(-(-items // _THREADS), self.multiprocessors * _BLOCKS_EACH)
+            self.kernel(name, function)((blocks,), (_THREADS,), tuple(arguments))
+
+    def pinned(self, length: int, dtype: Any) -> np.ndarray:
+        """An array in host memory that kernels read in place."""
+        dtype = np.dtype(dtype)
+        # (The pool of pinned memory would round up to a power of two.)
+        memory = self.cupy.cuda.PinnedMemory(length * dtype.itemsize)
+        pointer = self.cupy.cuda.PinnedMemoryPointer(memory, 0)
+        return np.frombuffer(pointer, dtype, length)
+
+    def versions(self) -> dict[str, str]:
+        runtime = self.cupy.cuda.runtime
+        return {
+            "cupy": self.cupy.__version__,
+            "cuda": _version(runtime.runtimeGetVersion()),
+            "driver": _version(runtime.driverGetVersion()),
+        }
+
+    def __str__(self) -> str:
+        return f"cuda:{self.number} ({self.name})"
+
+
+MOST_BLOCKS = 16
+"""Blocks of the largest thread-block cluster that any device takes."""
+
+_PORTABLE_BLOCKS = 8  # that any device takes which takes clusters
+_WHOLE = 64  # multiprocessors: less is a slice of a device, which may not take large clusters
+_LARGE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+_THREADS = 256
+_BLOCKS_EACH = 16
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+@cache
+def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
+    del device  # of the key: a module belongs to one device
+    cupy = _cupy()
+    module = cupy.RawModule(
+        code=source(name),
+        options=("-std=c++17",),
+        name_expressions=(function,),
+        enable_cooperative_groups=cooperative,
+    )
+    try:
+        return module.get_function(function)
+    except cupy.cuda.compiler.CompileException:
+        raise
+    except RuntimeError as error:  # no compiler library
+        raise DeviceError(f"kernels cannot be compiled: {str(error).splitlines()[0]}") from error
+
+
+def count_devices() -> int:
+    """Raises DeviceError where CuPy or the driver is missing."""
+    cupy = _cupy()
+    try:
+        return cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(f"no device is usable: {str(error).splitlines()[0]}") from error
+
+
+def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
+    """CUDA device ``number``.
+
+    memory_limit: bytes that may be held on it; None for what is free. Raises DeviceError where
+    CuPy, the driver or the device is missing, or the device is too old.
+    """
+    cupy = _cupy()
+    runtime = cupy.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+        if not 0 <= number < count:
+            raise DeviceError(f"there is no device cuda:{number}; of {count}, the first is cuda:0")
+        properties = runtime.getDeviceProperties(number)
+        with cupy.cuda.Device(number):
+            pool = cupy.get_default_memory_pool()
+            pool.free_all_blocks()
+            # What this process holds there counts for the limit, too.
+            free = runtime.memGetInfo()[0] + pool.total_bytes()
+            allowed = free if memory_limit is None else min(free, memory_limit)
+            pool.set_limit(size=allowed)
+    except runtime.CUDARuntimeError as error:
+        told = str(error).splitlines()[0]
+        raise DeviceError(f"cuda:{number} is not usable: {told}") from error
+    architecture = 10 * properties["major"] + properties["minor"]
+    name = properties["name"].decode()
+    if architecture < OLDEST_ARCHITECTURE:
+        raise DeviceError(
+            f"cuda:{number} ({name}) is too old: compute capability {architecture / 10}, and "
+            f"{OLDEST_ARCHITECTURE / 10} is needed"
+        )
+    return Device(
+        number,
+        name,
+        architecture,
+        properties["multiProcessorCount"],
+        allowed,
+        properties["sharedMemPerBlockOptin"],
+        cupy,
+    )
+
+
+def unsigned_name(dtype: Any) -> str:
+    """What C++ calls an unsigned type of 4 or 8 bytes."""
+    return "u32" if np.dtype(dtype).itemsize == 4 else "u64"
+
+
+def pack(kind: np.dtype, **values: Any) -> np.ndarray:
+    """A kernel's structure, for passing by value: arrays give their addresses.
+
+    kind: an aligned structured dtype with the fields of the C++ structure, in its order.
+    """
+    packed = np.zeros(1, kind)
+    for name, value in values.items():
+        if value is not None:
+            address = getattr(getattr(value, "data", None), "ptr", None)
+            packed[name] = value if address is None else address
+    return packed

@@ -1,0 +1,168 @@
+"""A graph on a device: its rows, and the forms of them that searches read (cuda/derive.cu).
+
+Targets that are not to stand on the device are read in place from pinned host memory; what is
+read most, each row's first entry, is on the device in any case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .device import Device, pack, unsigned_name
+
+Array = Any
+"""An array on the device (cupy.ndarray)."""
+
+WARP_ENTRIES = 4096
+"""Rows longer than this are read by more than one warp (cuda/pull.cuh)."""
+
+NEXT = 4
+LOOKS = 32
+MOST_PADDED = 8  # mean degree; gpu_search.bytes_needed counts on it
+MOST_VERTICES = 2**32 - 2**20  # kernels round up to tiles with 32 bits
+MOST_SHORT = 2**32 - 64  # entries that offsets of 32 bits are used for: kernels look some ahead
+_WIDTHS = (4, 8)
+_LONGER_SHARE = 0.01  # of rows that may be longer than padded ones
+
+TARGETS = np.dtype([("near", "u8"), ("far", "u8"), ("near_end", "u8")], align=True)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Compressed sparse rows on a device, in two tiers.
+
+    offsets: uint32 or uint64 (n + 1,), on the device. near: uint32, the first entries, on the
+    device. far: uint32, those after them, in pinned host memory; None where there are none.
+    """
+
+    offsets: Array
+    near: Array
+    far: np.ndarray | None = None
+
+    @property
+    def edges(self) -> int:
+        return len(self.near) + (0 if self.far is None else len(self.far))
+
+    @property
+    def offset_type(self) -> str:
+        """In C++."""
+        return unsigned_name(self.offsets.dtype)
+
+    def targets(self) -> np.ndarray:
+        """The structure ``Targets`` of cuda/search.cuh."""
+        far = 0 if self.far is None else self.far.ctypes.data
+        return pack(TARGETS, near=self.near, far=far, near_end=len(self.near))
+
+
+@dataclass(frozen=True)
+class DeviceGraph:
+    """forward, reverse: the same in an undirected graph.
+
+    used: vertices from there on have no edges. first: uint32 (used,), first entry of each reverse
+    row; next: uint32 (used, NEXT), those after it. long_rows: reverse rows of more entries than
+    WARP_ENTRIES. padded: uint32 (used, width), rows of low degree; None where too many are longer.
+    looks: float32 (LOOKS,), entries of a reverse row looked at, on average, until one is found, if
+    each is with probability 2^-k.
+    """
+
+    vertices: int
+    used: int
+    forward: Rows
+    reverse: Rows
+    first: Array
+    next: Array
+    long_rows: int
+    padded: Array | None
+    looks: np.ndarray
+
+    @property
+    def edges(self) -> int:
+        """Entries of the forward rows."""
+        return self.forward.edges
+
+    @property
+    def bytes(self) -> int:
+        """Of its rows, which are kept once where both ways are the same."""
+        ways = {id(some): some for some in (self.forward, self.reverse)}.values()
+        return sum(rows.offsets.nbytes + 4 * rows.edges for rows in ways)
+
+    @property
+    def tiered(self) -> bool:
+        return self.forward.far is not None or self.reverse.far is not None
+
+
+def derive(
+    device: Device, forward: Rows, reverse: Rows | None = None, padded: bool = True
+) -> DeviceGraph:
+    """Make the forms that searches read.
+
+    reverse: None for an undirected graph. padded: whether to make padded rows of low degrees.
+    """
+    reverse = reverse or forward
+    with device.use() as cupy:
+        vertices = len(forward.offsets) - 1
+        used = max(_used(cupy, forward), _used(cupy, reverse))
+        first = cupy.empty(used, np.uint32)
+        following = cupy.empty((used, NEXT), np.uint32)
+        kind = reverse.offset_type
+        device.launch(
+            *("bfs/derive.cu", f"first_entries<{kind}>", used * NEXT),
+            (reverse.offsets, reverse.targets(), first, following, np.uint32(used)),
+        )
+        in_rows = _longer(device, reverse, used)
+        out_rows = in_rows if forward is reverse else _longer(device, forward, used)
+        in_padded = None
+        for width in _WIDTHS if padded else ():
+            few = out_rows[_place(width)] <= _LONGER_SHARE * used
+            if few and forward.edges <= MOST_PADDED * used:
+                in_padded = cupy.empty((used, width), np.uint32)
+                device.launch(
+                    *(
+                        "bfs/derive.cu",
+                        f"padded_rows<{forward.offset_type}, {width}>",
+                        used * width,
+                    ),
+                    (forward.offsets, forward.targets(), in_padded, np.uint32(used)),
+                )
+                break
+        long_rows = int(in_rows[_place(WARP_ENTRIES)])
+        looks = _looks(in_rows)
+        return DeviceGraph(
+            vertices, used, forward, reverse, first, following, long_rows, in_padded, looks
+        )
+
+
+def _used(cupy: Any, rows: Rows) -> int:
+    """Rows up to the last one that has entries."""
+    end = cupy.array([rows.edges], rows.offsets.dtype)
+    return int(cupy.searchsorted(rows.offsets, end)[0])
+
+
+def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
+    """int64 (32,): rows longer than 0, 1, 2, 4, 8, ... entries; see ``_place``."""
+    cupy = device.cupy
+    counts = cupy.zeros(32, np.uint64)
+    name = f"long_rows<{rows.offset_type}>"
+    device.launch("bfs/derive.cu", name, used, (rows.offsets, np.uint32(used), counts))
+    return counts.get().astype(np.int64)
+
+
+def _place(length: int) -> int:
+    """Where ``_longer`` counts the rows that are longer than ``length``, a power of two."""
+    return length.bit_length()
+
+
+def _looks(longer: np.ndarray) -> np.ndarray:
+    """What DeviceGraph.looks says, from ``_longer``.
+
+    >>> _looks(np.array([4, 4] + [0] * 30))[:3].tolist()  # rows of two entries
+    [1.0, 1.5, 1.75]
+    """
+    rows = longer - np.append(longer[1:], 0)
+    degree = np.ceil(0.75 * 2.0 ** np.arange(len(rows)))  # of each power of two the middle
+    visited = 2.0 ** -np.arange(LOOKS)[:, None]
+    looks = -np.expm1(degree * np.log1p(-np.minimum(visited, 1 - 1e-9))) / visited
+    return ((looks * rows).sum(1) / max(1, rows.sum())).astype(np.float32)

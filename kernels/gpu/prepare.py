@@ -1,0 +1,358 @@
+"""Preparation on a device: degrees, ranks and compressed sparse rows (cuda/prepare.cu).
+
+Edges are dense ids, below 2^32 - 1, in arrays on the device. Of R rows, the largest buffers are
+the edges (8 R bytes), their keys (16 R) and what the library's radix sort takes beside (16 R);
+edges are let go of before the sort, so that 32 R bytes and some tables over the vertices are the
+most that is held (``bytes_needed``). One sort serves all subgraphs of all partitions, and the
+transposes: a key's upper half is a row numbered over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.graph import UNREACHED
+from ..prepare.csr import SLOTS, degree_dtype
+from .device import Device, DeviceError, pack, unsigned_name
+from .graph import MOST_SHORT
+
+MOST_ROWS = 2**32 - 2
+"""Rows of all subgraphs together: they are numbered with 32 bits, of which one value is taken."""
+
+_SOURCE = "prepare/prepare.cu"
+_TILE = 1024  # as in prepare.cu
+_LANES = 32
+_SLACK = 32 << 20  # small arrays, and what the pool rounds up
+
+Columns = tuple[Any, Any]
+"""Sources and targets of some rows: uint32 arrays on the device, of one length."""
+
+
+def bytes_needed(
+    rows: int, domain: int, directed: bool, subgraph_rows: int | None = None, delegates: int = 0
+) -> int:
+    """Bytes that preparing a graph holds on the device at most, its result included.
+
+    rows: of the input. domain: dense ids lie below it, vertices are as many at most.
+    subgraph_rows: of all subgraphs together, if there are several.
+
+    >>> bytes_needed(2**31, 2**27, False) / 2**30 < 80
+    True
+    """
+    degree = np.dtype(degree_dtype(rows)).itemsize
+    by_id = domain * (4 + 1 + degree * (2 if directed else 1))  # rank, looped, degrees
+    ordering = domain * (4 + degree + 8) + _sort_bytes(domain)  # by rank: id, degree; keys
+    by_rank = domain * (4 + degree + 4) + 16 * delegates  # and global ids
+    own_rows = domain * (2 if directed else 1) if subgraph_rows is None else subgraph_rows
+    pair, key = 8 * rows, 16 * rows
+    written = 8 * rows + (4 + 8 + 8) * own_rows + 2 * 8 * (key // 8 // _TILE + 1)
+    sorting = key + _sort_bytes(2 * rows)
+    return _SLACK + by_id + max(pair + ordering, by_rank + max(pair + key, sorting, key + written))
+
+
+def _sort_bytes(keys: int) -> int:
+    """A bound on what the library's radix sort of 64-bit keys holds beside them."""
+    return 8 * keys + min(keys, 1 << 28) // 4 + (8 << 20)
+
+
+class Degrees(NamedTuple):
+    """By dense id, on the device.
+
+    degree, out_degree: uint32 or uint64; out_degree: None for undirected graphs. looped: uint8, 1
+    where a vertex has a self-loop, which makes it one, with edges or without. loops: uint64 (1,).
+    """
+
+    degree: Any
+    out_degree: Any
+    looped: Any
+    loops: Any
+
+
+def count_degrees(
+    device: Device, blocks: Sequence[Columns], domain: int, rows: int, directed: bool
+) -> Degrees:
+    """Count the rows that touch each vertex, duplicates included and self-loops not.
+
+    rows: of the whole graph, which decide the type of a degree.
+    """
+    dtype = degree_dtype(rows)
+    with device.use() as cupy:
+        _make_room(cupy, domain * (1 + 2 * np.dtype(dtype).itemsize))
+        found = Degrees(
+            cupy.zeros(domain, dtype),
+            cupy.zeros(domain, dtype) if directed else None,
+            cupy.zeros(domain, np.uint8),
+            cupy.zeros(1, np.uint64),
+        )
+        function = f"count_degrees<{unsigned_name(dtype)}>"
+        out_degree = np.uint64(0) if found.out_degree is None else found.out_degree
+        for src, dst in blocks:
+            arguments = (src, dst, np.uint64(len(src)), found.degree, out_degree)
+            device.launch(_SOURCE, function, len(src), (*arguments, found.looped, found.loops))
+    return found
+
+
+class Ranking(NamedTuple):
+    """The vertices by falling degree, ties by id, on the device.
+
+    rank: uint32 by dense id, UNREACHED where the id is no vertex. id_of_rank: uint32 (n,).
+    degree: by rank, of the type that degrees have.
+    """
+
+    rank: Any
+    id_of_rank: Any
+    degree: Any
+
+
+def rank_vertices(device: Device, degrees: Degrees) -> Ranking:
+    """Raises DeviceError for a degree of 2^32 or more."""
+    domain = len(degrees.degree)
+    name = unsigned_name(degrees.degree.dtype)
+    with device.use() as cupy:
+        keys = cupy.empty(domain, np.uint64)
+        found = cupy.zeros(2, np.uint64)
+        arguments = (degrees.degree, degrees.looped, np.uint64(domain), keys, found)
+        device.launch(_SOURCE, f"order_keys<{name}>", domain, arguments)
+        vertices, large = (int(number) for number in found.get())
+        if large:
+            raise DeviceError(f"{large} vertices have 2^32 edges or more: prepare on the CPU")
+        sort(cupy, keys)
+        ranking = Ranking(
+            cupy.full(domain, UNREACHED, np.uint32),
+            cupy.empty(vertices, np.uint32),
+            cupy.empty(vertices, degrees.degree.dtype),
+        )
+        arguments = (keys, np.uint64(vertices), *ranking)
+        device.launch(_SOURCE, f"number_vertices<{name}>", vertices, arguments)
+    return ranking
+
+
+def degree_classes(device: Device, ranking: Ranking) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct degrees, falling, and the vertices of each (int64); in host memory."""
+    degree = ranking.degree
+    with device.use() as cupy:
+        starts = np.zeros(1, np.int64)
+        if len(degree) > 1:
+            changes = cupy.flatnonzero(degree[1:] != degree[:-1]) + 1
+            starts = np.append(starts, changes.get())
+        distinct = degree[cupy.asarray(starts)].get()
+    return distinct, np.diff(np.append(starts, len(degree)))
+
+
+def count_classes(
+    device: Device, blocks: Sequence[Columns], ranking: Ranking, counts: np.ndarray
+) -> np.ndarray:
+    """Rows by the class of the higher degree of their two ends, int64; self-loops left out.
+
+    counts: vertices of each degree, falling.
+    """
+    with device.use() as cupy:
+        ends = cupy.asarray(np.cumsum(counts).astype(np.uint64))
+        histogram = cupy.zeros(len(counts), np.uint64)
+        for src, dst in blocks:
+            edges = (src, dst, np.uint64(len(src)), ranking.rank)
+            arguments = (*edges, ends, np.uint32(len(counts)), histogram)
+            device.launch(_SOURCE, "count_classes", len(src), arguments)
+        return histogram.get().astype(np.int64)
+
+
+_PLACING = np.dtype(
+    [
+        *((name, np.uint64) for name in ("rank", "global_of_rank", "delegate_degree", "first_row")),
+        *((name, np.uint32) for name in ("partitions", "columns", "delegates", "directed")),
+    ],
+    align=True,
+)
+
+
+class Places(NamedTuple):
+    """Where edges go; by default, one graph in which global ids are ranks.
+
+    first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
+    are kept; -1 where one is not. rows: of all together. global_of_rank: uint32 on the device, None
+    where it is the identity. delegates: ranks below it are delegates. columns: of the grid, 0 where
+    there is none.
+    """
+
+    first_row: np.ndarray
+    rows: int
+    directed: bool
+    partitions: int = 1
+    delegates: int = 0
+    global_of_rank: Any = None
+    columns: int = 0
+
+
+def one_graph(vertices: int, directed: bool) -> Places:
+    """The rows of all vertices by rank, followed by those of the transpose if directed."""
+    first_row = np.full(SLOTS, -1, np.int64)
+    first_row[0] = 0
+    if directed:
+        first_row[SLOTS // 2] = vertices
+    return Places(first_row, vertices * (2 if directed else 1), directed)
+
+
+def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places: Places) -> Any:
+    """The keys of all rows, uint64, sorted: row << 32 | rank of the target, with duplicates.
+
+    What is left out (self-loops, subgraphs that are not kept) stands behind, as 2^64 - 1.
+    blocks: emptied on the way, so that edges can be let go of; two keys come of each row.
+    """
+    if places.rows > MOST_ROWS:
+        raise DeviceError(f"{places.rows:,} rows of all subgraphs; on a device, {MOST_ROWS:,}")
+    rows = sum(len(src) for src, _ in blocks)
+    with device.use() as cupy:
+        first_row = np.where(places.first_row < 0, UNREACHED, places.first_row)
+        tables = {
+            "rank": ranking.rank,
+            "global_of_rank": places.global_of_rank,
+            "delegate_degree": ranking.degree[: places.delegates].astype(np.uint64),
+            "first_row": cupy.asarray(first_row.astype(np.uint32)),
+        }
+        placing = pack(
+            _PLACING,
+            **tables,
+            partitions=places.partitions,
+            columns=places.columns,
+            delegates=places.delegates,
+            directed=int(places.directed),
+        )
+        _make_room(cupy, 16 * rows)
+        keys = cupy.empty(2 * rows, np.uint64)
+        at = 0
+        while blocks:
+            src, dst = blocks.pop()
+            n = len(src)
+            ways = keys[at : at + n], keys[at + n : at + 2 * n]
+            device.launch(_SOURCE, "make_keys", n, (src, dst, np.uint64(n), placing, *ways))
+            at += 2 * n
+            del src, dst
+        sort(cupy, keys)
+    return keys
+
+
+def sort(cupy: Any, keys: Any) -> None:
+    """Sort in place; raises OutOfMemoryError where there is no room for the sort's buffer."""
+    if len(keys) == 0:
+        return
+    size = _sort_bytes(len(keys))
+    _make_room(cupy, size)
+    # Kept by the pool for the sort, which could not tell us cleanly that it got nothing.
+    cupy.empty(size, np.uint8)
+    keys.sort()
+
+
+def _make_room(cupy: Any, size: int) -> None:
+    """Let the pool give back what it keeps where ``size`` more bytes would pass its limit.
+
+    By itself it does so only where the device is full.
+    """
+    pool = cupy.get_default_memory_pool()
+    limit = pool.get_limit()
+    if limit and pool.total_bytes() + size > limit:
+        pool.free_all_blocks()
+
+
+class CountedRows(NamedTuple):
+    """Compressed sparse rows in the making, on the device.
+
+    counts: uint32 (rows,), targets of each row. targets: uint32, ranks, row after row, rising.
+    """
+
+    counts: Any
+    targets: Any
+
+
+def rows_of(device: Device, keys: Any, rows: int) -> CountedRows:
+    """Drop the duplicates of sorted keys, whose rows lie below ``rows``."""
+    count = len(keys)
+    tiles = -(-count // _TILE)
+    with device.use() as cupy:
+        distinct = cupy.empty(tiles, np.uint64)
+        size = (np.uint64(count), np.uint64(tiles))
+        device.launch(_SOURCE, "count_distinct", tiles * _LANES, (keys, *size, distinct))
+        ends = cupy.cumsum(distinct, dtype=np.uint64)
+        left = int(ends[-1]) if tiles else 0
+        _make_room(cupy, 4 * (left + rows))
+        found = CountedRows(cupy.zeros(rows, np.uint32), cupy.empty(left, np.uint32))
+        device.launch(_SOURCE, "write_rows", tiles * _LANES, (keys, *size, ends, *found))
+    return found
+
+
+def offsets_of(device: Device, counts: Any, edges: int) -> Any:
+    """Where each row begins, and the end: uint32 where ``edges``, their sum, allows, or uint64."""
+    dtype = np.uint32 if edges < MOST_SHORT else np.uint64
+    with device.use() as cupy:
+        offsets = cupy.zeros(len(counts) + 1, dtype)
+        offsets[1:] = cupy.cumsum(counts, dtype=dtype)
+    return offsets
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """A graph on the device, numbered by rank: compressed sparse rows, neighbours hub first.
+
+    offsets, reverse_offsets: uint32 or uint64 (n + 1,). targets, reverse_targets: uint32. Of an
+    undirected graph, the reverse is the same arrays. degree: by rank, the input rows that touch
+    each vertex; rows_from: those that leave it (undirected: the same array). id_of_rank: uint32.
+    self_loops: of the input.
+    """
+
+    offsets: Any
+    targets: Any
+    reverse_offsets: Any
+    reverse_targets: Any
+    degree: Any
+    rows_from: Any
+    id_of_rank: Any
+    self_loops: int
+
+    @property
+    def vertices(self) -> int:
+        return len(self.id_of_rank)
+
+
+def prepare(device: Device, blocks: list[Columns], domain: int, directed: bool) -> DeviceRows:
+    """From edges on the device to rows by rank.
+
+    blocks: (src, dst) dense ids below ``domain``; the list is emptied, and edges that nothing else
+    holds are freed before the sort. Holds ``bytes_needed`` at most. Raises DeviceMemoryError where
+    the device has no room, DeviceError for what it cannot number.
+    """
+    rows = sum(len(src) for src, _ in blocks)
+    with device.use():
+        degrees = count_degrees(device, blocks, domain, rows, directed)
+        ranking = rank_vertices(device, degrees)
+        rank, id_of_rank, degree = ranking
+        rows_from = degree if degrees.out_degree is None else degrees.out_degree[id_of_rank]
+        self_loops = int(degrees.loops[0])
+        del degrees
+        n = len(id_of_rank)
+        places = one_graph(n, directed)
+        keys = sorted_keys(device, blocks, ranking, places)
+        del rank, ranking
+        counts, targets = rows_of(device, keys, places.rows)
+        del keys
+        if not directed:
+            offsets = offsets_of(device, counts, len(targets))
+            forward = reverse = (offsets, targets)
+        else:
+            # Every edge stands in both halves.
+            half = len(targets) // 2
+            forward = offsets_of(device, counts[:n], half), targets[:half]
+            reverse = offsets_of(device, counts[n:], half), targets[half:]
+    return DeviceRows(*forward, *reverse, degree, rows_from, id_of_rank, self_loops)
+
+
+def warm_up(device: Device, rows: int, directed: bool) -> None:
+    """Compile what preparing a graph of so many input rows calls: prepares one edge."""
+    with device.use() as cupy:
+        edge = tuple(cupy.asarray(np.array([end], np.uint32)) for end in (0, 1))
+        degrees = count_degrees(device, [edge], 2, rows, directed)
+        ranking = rank_vertices(device, degrees)
+        count_classes(device, [edge], ranking, np.array([2]))
+        rows_of(device, sorted_keys(device, [edge], ranking, one_graph(2, directed)), 4)

@@ -1,0 +1,357 @@
+"""Breadth-first search on one GPU: launches what cuda/wide_search.cu and narrow_search.cu do.
+
+A search is one launch as a rule. It takes another one where it changes from many vertices a level
+to few (or back), where distances outgrow a byte, or where its records fill their buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.graph import UNREACHED
+from .device import MOST_BLOCKS, Device, pack
+from .graph import LOOKS, MOST_PADDED, MOST_SHORT, NEXT, TARGETS, Array, DeviceGraph
+
+GRAPH = np.dtype(
+    [
+        ("offsets", "u8"),
+        ("reverse_offsets", "u8"),
+        ("targets", TARGETS),
+        ("reverse_targets", TARGETS),
+        ("first", "u8"),
+        ("next", "u8"),
+        ("edges", "u8"),
+        ("vertices", "u4"),
+        ("looks", "f4", LOOKS),
+    ],
+    align=True,
+)
+QUEUE = np.dtype([("vertex", "u8"), ("row", "u8"), ("before", "u8")], align=True)
+COUNTERS = np.dtype(
+    [(name, "u8") for name in ("queued", "found", "examined", "wasted", "rest")], align=True
+)
+CONTROL = np.dtype(
+    [
+        ("arrived", "u8"),
+        ("counters", COUNTERS, 3),
+        *((name, "u8") for name in ("forward", "unvisited_edges", "pull_bound")),
+        *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
+        *((name, "u4") for name in ("queued", "turn", "partial")),
+    ],
+    align=True,
+)
+LEVEL = np.dtype(
+    [("examined", "u8"), ("clocks", "u8"), ("found", "u4"), ("pulled", "u4")], align=True
+)
+SEARCH = np.dtype(
+    [
+        *((name, "u8") for name in ("distance", "parent")),
+        ("visited", "u8", 2),
+        ("queue", QUEUE, 2),
+        *((name, "u8") for name in ("rest", "control", "levels")),
+        *((name, "u4") for name in ("source", "resume", "first_level", "level_capacity")),
+        *((name, "u4") for name in ("max_level", "enqueue_edges")),
+        *((name, "u4") for name in ("narrow_levels", "narrow_frontier")),
+        ("push_cost", "f4"),
+    ],
+    align=True,
+)
+PADDED = np.dtype([("padded", "u8"), ("spill", "u8")], align=True)
+
+DONE, WIDE, NARROW, WIDEN, MORE = range(1, 6)  # enum Status
+
+PUSH_COST = 2.4
+"""What following an edge in a push costs, where looking at an entry in a pull costs 1."""
+
+WIDE_LAUNCH = (1024, 1)  # threads of a block, blocks of a multiprocessor
+_SCRATCH = 1920  # bytes of shared memory of a warp (cuda/pull.cuh)
+_TILE = 128  # vertices (there)
+LEVELS = 1 << 16  # records in their buffer
+_FEW_LEVELS = 64  # that are read with the state, in one copy
+MOST_QUEUED = 1 << 23
+_NARROW_THREADS = 256
+_BLOCK_FRONTIER = 2048  # cuda/narrow_search.cu, and the next two
+_LIGHT = 32
+_COHORT = 40 << 10  # bytes of shared memory of a block of it, beside the bitmap
+_SLICE = 1 << 20  # vertices whose degrees are added up at once
+_SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
+_NARROW_LEVELS = 4  # small ones, after which the narrow search takes over
+_NARROW_FRONTIER = 512  # of a small level, for each block of the cluster
+
+
+class Level(NamedTuple):
+    """What a level did. found: vertices; examined: entries looked at."""
+
+    direction: str
+    found: int
+    examined: int
+    seconds: float
+
+
+def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
+    """Bytes on the device that a graph and its searches hold at most, but for the targets.
+
+    edges: entries of the forward rows.
+
+    >>> bytes_needed(1 << 20, 1 << 25, False) < 1 << 28
+    True
+    """
+    offset = 4 if edges < MOST_SHORT else 8
+    rows = (vertices + 1) * offset * (2 if directed else 1)
+    padded = 4 * 8 * vertices if edges <= MOST_PADDED * vertices else 0
+    derived = 4 * (1 + NEXT) * vertices + padded
+    state = (1 + 4 + 4) * vertices + vertices // 4
+    spill = MOST_BLOCKS * _BLOCK_FRONTIER * _LIGHT
+    queued = min(vertices, _enqueue_edges(vertices) + spill) + 1
+    buffers = 2 * queued * (4 + 2 * offset) + 16 * spill + LEVELS * LEVEL.itemsize
+    return rows + derived + state + buffers + _SLACK
+
+
+def _enqueue_edges(used: int) -> int:
+    """Edges of a push that makes a queue of what it finds, at most."""
+    return min(max(1 << 16, used // 4), MOST_QUEUED)
+
+
+def widened(distance: Array) -> Array:
+    """Distances as int32, -1 where unreached; uint8 has 255 there. On the device or not."""
+    if distance.dtype != np.uint8:
+        return distance
+    wide = distance.astype(np.int32)
+    wide[distance == 255] = -1
+    return wide
+
+
+def pack_graph(graph: DeviceGraph) -> np.ndarray:
+    """The structure ``Graph`` of cuda/search.cuh."""
+    return pack(
+        GRAPH,
+        offsets=graph.forward.offsets,
+        reverse_offsets=graph.reverse.offsets,
+        targets=graph.forward.targets()[0],
+        reverse_targets=graph.reverse.targets()[0],
+        first=graph.first,
+        next=graph.next,
+        edges=graph.edges,
+        vertices=graph.used,
+        looks=graph.looks,
+    )
+
+
+@dataclass
+class GpuSearch:
+    """Searches of one graph, one at a time, in arrays that are made once.
+
+    distance: uint8 (n,) with 255, or int32 (n,) with -1, where unreached. parent: uint32 (n,),
+    UNREACHED for the source and where unreached. Both are those of the last search.
+    """
+
+    device: Device
+    graph: DeviceGraph
+    push_cost: float = PUSH_COST
+    narrow: bool = True
+
+    def __post_init__(self) -> None:
+        graph = self.graph
+        self._records: list[np.ndarray] = []
+        self._lonely_source: int | None = None
+        with self.device.use() as cupy:
+            self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
+            self._bytes = cupy.full(graph.vertices, 255, np.uint8)
+            self._words: Array | None = None  # distances of more than a byte
+            self.parent: Array = cupy.full(graph.vertices, UNREACHED, np.uint32)
+            self.distance: Array = self._bytes
+            words = -(-graph.used // _TILE) * (_TILE // 32)
+            self._visited = [cupy.empty(words, np.uint32) for _ in range(2)]
+            enqueue_edges = _enqueue_edges(graph.used)
+            self._blocks = self.device.cluster_blocks
+            spill = self._blocks * _BLOCK_FRONTIER * _LIGHT
+            queued = min(graph.used, enqueue_edges + spill) + 1
+            kind = graph.forward.offsets.dtype
+            self._queues = [
+                [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)] for _ in range(2)
+            ]
+            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
+            self._state = cupy.zeros(CONTROL.itemsize + LEVELS * LEVEL.itemsize, np.uint8)
+            self._spill = cupy.empty(2 * spill, np.uint64) if self.narrow else None
+        self._graph = pack_graph(graph)
+        self._search = pack(
+            SEARCH,
+            parent=self.parent,
+            visited=[bitmap.data.ptr for bitmap in self._visited],
+            queue=[tuple(part.data.ptr for part in queue) for queue in self._queues],
+            rest=self._rest,
+            control=self._state,
+            levels=self._state.data.ptr + CONTROL.itemsize,
+            level_capacity=LEVELS,
+            enqueue_edges=enqueue_edges,
+            narrow_levels=_NARROW_LEVELS if self.narrow else 0,
+            narrow_frontier=_NARROW_FRONTIER * self._blocks,
+            push_cost=self.push_cost,
+        )
+        self._padded = pack(PADDED, padded=graph.padded, spill=self._spill)
+
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, the kernels of a search."""
+        with self.device.use():
+            self._wide()
+            if self.narrow:
+                self._narrow()
+
+    def run(self, source: int, max_level: int | None = None) -> None:
+        """Search from ``source``.
+
+        max_level: levels to search at most; None for all. What each level did: ``levels``.
+        """
+        self._records = []
+        self.distance = self._bytes
+        with self.device.use():
+            if self._lonely_source is not None:  # searches do not come there
+                self.distance[self._lonely_source] = 255
+                self._lonely_source = None
+            if source < self.graph.used:
+                self._run(source, max_level)
+            else:
+                self._be_lonely(source)
+
+    def _run(self, source: int, max_level: int | None) -> None:
+        # Where degrees are low all over, levels are small: the narrow search begins.
+        kernel = NARROW if self.narrow and self.graph.padded is not None else WIDE
+        search = self._search[0]
+        search["source"] = source
+        search["resume"] = search["first_level"] = 0
+        search["max_level"] = 0x7FFFFFFF if max_level is None else min(max_level, 0x7FFFFFFF)
+        search["distance"] = self.distance.data.ptr
+        if kernel == NARROW:
+            self._take_words()
+        self._begun.record()
+        while True:
+            self._launch(kernel)
+            self._ended.record()
+            status, level = self._outcome()
+            if status == DONE:
+                return
+            search["resume"], search["first_level"] = 1, level
+            if status in (WIDE, NARROW):
+                kernel = status
+            if status in (NARROW, WIDEN) and self.distance is self._bytes:
+                used = self.graph.used
+                self._take_words()[:used] = self._bytes[:used]
+
+    def _be_lonely(self, source: int) -> None:
+        """Search from a vertex without edges."""
+        self._begun.record()
+        self.distance.fill(255)
+        self.distance[source] = 0
+        self.parent.fill(UNREACHED)
+        self._ended.record()
+        self._ended.synchronize()
+        self._lonely_source = source
+
+    def seconds(self) -> float:
+        """Time on the device from the first launch of the last search to the end of its last."""
+        return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
+
+    def depth(self) -> int:
+        """Greatest distance that the last search found."""
+        return sum(int(np.count_nonzero(records["found"])) for records in self._records)
+
+    def levels(self) -> list[Level]:
+        """What each level of the last search did.
+
+        Their seconds are the whole search's, by events, shared by the clock of a multiprocessor.
+        """
+        if not self._records:
+            return []
+        records = np.concatenate(self._records)
+        examined = records["examined"].astype(np.int64)
+        pushed = records["pulled"] == 0
+        if (examined[pushed] == 0).any():  # the narrow search does not count
+            examined[pushed] = self._edges_from_levels(len(records))[pushed]
+        seconds = records["clocks"] * (self.seconds() / max(1, records["clocks"].sum()))
+        return [
+            Level("pull" if pulled else "push", *of_level)
+            for pulled, *of_level in zip(
+                records["pulled"].tolist(),
+                records["found"].tolist(),
+                examined.tolist(),
+                seconds.tolist(),
+                strict=True,
+            )
+        ]
+
+    def _edges_from_levels(self, levels: int) -> np.ndarray:
+        """Edges that leave the vertices of each level: what a push looks at."""
+        sums = np.zeros(levels, np.int64)
+        with self.device.use() as cupy:
+            for first in range(0, self.graph.used, _SLICE):
+                stop = min(first + _SLICE, self.graph.used)
+                offsets = self.graph.forward.offsets[first : stop + 1]
+                distance = self.distance[first:stop]
+                reached = distance < 255 if distance.dtype == np.uint8 else distance >= 0
+                degrees = (offsets[1:] - offsets[:-1])[reached].astype(np.float64)
+                counted = cupy.bincount(distance[reached], weights=degrees, minlength=levels)
+                sums += counted[:levels].get().astype(np.int64)
+        return sums
+
+    def _launch(self, kernel: int) -> None:
+        if kernel == WIDE:
+            blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
+            arguments = (self._graph, self._search)
+            self._wide()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
+        else:
+            arguments = (self._graph, self._search, self._padded)
+            narrow, shared = self._narrow()
+            narrow((self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
+
+    def _wide(self) -> Any:
+        kind = self.graph.forward.offset_type
+        distance = "u8" if self.distance is self._bytes else "int"
+        tiered = "true" if self.graph.tiered else "false"
+        name = f"wide_search<{kind}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
+        return self.device.kernel("bfs/wide_search.cu", name, shared_bytes(), cooperative=True)
+
+    def _narrow(self) -> tuple[Any, int]:
+        """The kernel, and the dynamic shared memory that it takes."""
+        width = 0 if self.graph.padded is None else self.graph.padded.shape[1]
+        bitmap = 4 * -(-len(self._visited[0]) // self._blocks)
+        local = bitmap + _COHORT <= self.device.shared_bytes
+        kind = self.graph.forward.offset_type
+        kinds = f"{kind}, {width}, {self._blocks}, {str(local).lower()}, {_NARROW_THREADS}"
+        shared = bitmap if local else 0
+        name = f"narrow_search<{kinds}>"
+        return self.device.kernel(
+            "bfs/narrow_search.cu", name, shared, cluster=self._blocks
+        ), shared
+
+    def result(self) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (int32, -1 where unreached) and parent of the last search, in host memory."""
+        with self.device.use():
+            return widened(self.distance.get()), self.parent.get()  # crosses the bus as it is
+
+    def _outcome(self) -> tuple[int, int]:
+        """Status and level of a launch that has ended; keeps its records."""
+        few = self._state[: CONTROL.itemsize + _FEW_LEVELS * LEVEL.itemsize].get()
+        control = few[: CONTROL.itemsize].view(CONTROL)[0]
+        level = int(control["level"])
+        count = level - int(self._search["first_level"][0])
+        records = few[CONTROL.itemsize :].view(LEVEL)
+        if count > _FEW_LEVELS:
+            end = CONTROL.itemsize + count * LEVEL.itemsize
+            records = self._state[CONTROL.itemsize : end].get().view(LEVEL)
+        self._records.append(records[:count])
+        return int(control["status"]), level
+
+    def _take_words(self) -> Array:
+        """From here on, distances of more than a byte."""
+        if self._words is None:
+            self._words = self.device.cupy.full(self.graph.vertices, -1, np.int32)
+        self.distance = self._words
+        self._search["distance"] = self.distance.data.ptr
+        return self._words
+
+
+def shared_bytes() -> int:
+    return WIDE_LAUNCH[0] // 32 * _SCRATCH

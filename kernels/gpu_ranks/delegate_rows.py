@@ -1,0 +1,299 @@
+"""The rows of one rank of a search by several devices, made on its device (cuda/rank_rows.cu).
+
+Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster) says which rank
+has an edge. In numbers of its own (rank_numbering.py) targets along nn need 32 bits, and a ghost is
+marked as any vertex is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.graph import UNREACHED
+from ..gpu.device import Device, DeviceError, pack, unsigned_name
+from ..gpu.graph import MOST_SHORT, Array, DeviceGraph, Rows, derive
+from .numbering import ALIGNED, RankNumbering, aligned
+
+MOST_NUMBERS = 2**32 - 2 * ALIGNED
+
+_SOURCE = "ranks/delegate_rows.cu"
+_OWNER = np.dtype([(name, "u4") for name in ("first", "marked", "before", "ghosts")])
+_OWNERS = np.dtype(
+    [("of", "u8"), *((name, "u4") for name in ("partitions", "ranks", "rank", "normals"))],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class RankRows:
+    """What a rank has on its device.
+
+    graph: rows of dd, dn and nd, of delegates and own vertices. nn_offsets: uint32, a row for each
+    number of a normal vertex; nn_targets: uint32, the rank's numbers. ghosts: of each owner uint32
+    (g,), as the owner numbers them; the rank itself numbers them from ghost_first on. delegates:
+    uint32, their global ids, as a store has them; None where hubs are first.
+    """
+
+    numbering: RankNumbering
+    rank: int
+    graph: DeviceGraph
+    nn_offsets: Array
+    nn_targets: Array
+    ghosts: list[Array]
+    ghost_first: list[int]
+    delegates: NDArray[np.uint32] | None
+
+    def number(self, vertex: int) -> int | None:
+        """What the rank calls a vertex by its global id; None if it does not have it."""
+        if self.delegates is not None:
+            place = np.flatnonzero(self.delegates == vertex)
+            if len(place):
+                each = self.numbering.partitions
+                own = self.delegates[: place[0]] % each == vertex % each
+                first = self.numbering.delegate_segments[vertex % each].first
+                return first + int(np.count_nonzero(own))
+        return self.numbering.number(self.rank, vertex)
+
+    def delegate_numbers(self, xp: Any) -> Array:
+        """See RankNumbering."""
+        return self.numbering.delegate_numbers(xp, self.delegates)
+
+    def delegate_ids(self, xp: Any) -> Array | None:
+        """uint32, the global ids of delegates by number, UNREACHED where there is none; None where
+        hubs are first.
+        """
+        if self.delegates is None:
+            return None
+        ids = xp.full(self.numbering.first_normal, UNREACHED, np.uint32)
+        ids[self.delegate_numbers(xp)] = xp.asarray(self.delegates)
+        return ids
+
+    @property
+    def own_numbers(self) -> int:
+        """Delegates and own normal vertices."""
+        return self.numbering.own_numbers(self.rank)
+
+    @property
+    def numbers(self) -> int:
+        return self.own_numbers + sum(aligned(len(some)) for some in self.ghosts)
+
+    @property
+    def bytes(self) -> int:
+        """Of the graph: offsets, targets, numbers of ghosts."""
+        ghosts = sum(some.nbytes for some in self.ghosts)
+        return self.graph.bytes + self.nn_offsets.nbytes + self.nn_targets.nbytes + ghosts
+
+
+@dataclass
+class MergedRows:
+    """Rows that are made of several subgraphs. fill: where each row goes on."""
+
+    counts: Array
+    offsets: Array = None
+    fill: Array = None
+    near: Array = None
+    far: np.ndarray | None = None
+
+    def begin(self, device: Device, near: int | None) -> None:
+        cupy = device.cupy
+        edges = int(self.counts.sum(dtype=np.uint64))
+        kind = np.uint32 if edges < MOST_SHORT else np.uint64
+        self.offsets = cupy.zeros(len(self.counts) + 1, kind)
+        self.offsets[1:] = cupy.cumsum(self.counts, dtype=kind)
+        self.fill = self.offsets[:-1].copy()
+        near = edges if near is None else min(near, edges)
+        self.near = cupy.empty(near, np.uint32)
+        self.far = device.pinned(edges - near, np.uint32) if near < edges else None
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self.offsets, self.near, self.far)
+
+
+@dataclass
+class RankRowsMaker:
+    """Takes subgraphs, first their offsets (``count``), then their targets (``place``).
+
+    delegates: their global ids; None where hubs are first. near: entries of the rows of dd,
+    dn and nd, and of their reverse, that stand on the device; the others are pinned in host memory.
+    None: all.
+    """
+
+    device: Device
+    numbering: RankNumbering
+    rank: int
+    directed: bool
+    delegates: NDArray[np.uint32] | None = None
+    near: int | None = None
+    _made: dict[str, MergedRows] = field(default_factory=dict)
+    _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbering = self.numbering
+        rows = numbering.own_numbers(self.rank)
+        self._segments = numbering.normal_segments(self.rank)
+        with self.device.use() as cupy:
+            self._delegate_numbers = numbering.delegate_numbers(cupy, self.delegates)
+            for name in ("rows", "reverse") if self.directed else ("rows",):
+                self._made[name] = MergedRows(cupy.zeros(rows, np.uint64))
+            self._made["nn"] = MergedRows(cupy.zeros(rows - numbering.first_normal, np.uint64))
+
+    def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
+        """Take a subgraph's offsets: all of them before the first targets."""
+        with self.device.use() as cupy:
+            offsets = cupy.asarray(offsets)
+            self._offsets[partition, name] = offsets
+            self._add(self._making(name).counts, partition, name, offsets)
+
+    def begin(self) -> None:
+        """Between the last ``count`` and the first ``place``."""
+        with self.device.use():
+            for name, making in self._made.items():
+                making.begin(self.device, None if name == "nn" else self.near)
+
+    def place(self, partition: int, name: str, begin: int, targets: NDArray[np.uint32]) -> None:
+        """Take targets of a subgraph, from entry ``begin`` on."""
+        making, offsets = self._making(name), self._offsets[partition, name]
+        segment, first_row = self._segments[partition], self._first_row(name)
+        row_plus = segment.first - segment.skipped - first_row
+        plus = 0 if name == "nn" else segment.first - segment.skipped
+        numbers = np.uint64(self._delegate_numbers.data.ptr)
+        none = np.uint64(0)
+        kinds = f"{unsigned_name(making.offsets.dtype)}, {unsigned_name(offsets.dtype)}"
+        with self.device.use() as cupy:
+            shard = cupy.asarray(targets)
+            far = np.uint64(0 if making.far is None else making.far.ctypes.data)
+            self.device.launch(
+                *(_SOURCE, f"place_targets<{kinds}>", len(targets)),
+                (
+                    *(shard, np.uint64(begin), np.uint64(len(targets))),
+                    *(offsets, np.uint32(len(offsets) - 1)),
+                    *(numbers if _end_of_rows(name) == "d" else none, np.int64(row_plus)),
+                    making.fill,
+                    *(numbers if _end_of_targets(name) == "d" else none, np.uint32(plus)),
+                    *(making.near, np.uint64(len(making.near)), far),
+                ),
+            )
+
+    def end(self, partition: int, name: str) -> None:
+        """A subgraph's targets have all been placed."""
+        with self.device.use():
+            self._add(self._making(name).fill, partition, name, self._offsets[partition, name])
+            del self._offsets[partition, name]
+
+    def finish(self) -> RankRows:
+        with self.device.use():
+            nn = self._made["nn"]
+            ghosts, ghost_first = self._number_ghosts(nn.near)
+            rows = self._made["rows"].rows
+            reverse = self._made["reverse"].rows if self.directed else None
+            graph = derive(self.device, rows, reverse, padded=False)
+        if nn.offsets.dtype != np.uint32:
+            raise DeviceError(
+                f"rank {self.rank} has {len(nn.near):,} edges between normal vertices, and a "
+                "device takes 2^32: build the store with a lower --threshold"
+            )
+        return RankRows(
+            *(
+                self.numbering,
+                self.rank,
+                graph,
+                nn.offsets,
+                nn.near,
+                ghosts,
+                ghost_first,
+                self.delegates,
+            )
+        )
+
+    def _making(self, name: str) -> MergedRows:
+        if name == "nn":
+            return self._made["nn"]
+        return self._made["reverse" if name.startswith("reverse-") else "rows"]
+
+    def _first_row(self, name: str) -> int:
+        """The number of the vertex that has the first of the rows that are made."""
+        return self.numbering.first_normal if name == "nn" else 0
+
+    def _add(self, to: Array, partition: int, name: str, offsets: Array) -> None:
+        """Add the lengths of a subgraph's rows."""
+        lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)
+        if _end_of_rows(name) == "d":
+            to[self._delegate_numbers] += lengths
+            return
+        segment = self._segments[partition]
+        begin = segment.first - self._first_row(name)
+        some = to[begin : begin + segment.vertices]
+        some += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
+
+    def _number_ghosts(self, targets: Array) -> tuple[list[Array], list[int]]:
+        """Targets along nn become the rank's numbers; see RankRows for what is returned."""
+        numbering, cupy = self.numbering, self.device.cupy
+        normals = numbering.first_normal
+        sizes = [numbering.own_numbers(rank) - normals for rank in range(numbering.ranks)]
+        words = np.cumsum([0, *(size // 32 for size in sizes)])
+        owners = np.zeros(numbering.partitions, _OWNER)
+        owner = np.arange(numbering.partitions) % numbering.ranks
+        owners["marked"] = 32 * words[owner]
+        for rank in range(numbering.ranks):
+            for segment in numbering.normal_segments(rank).values():
+                owners["first"][segment.partition] = segment.first - segment.skipped
+        count = np.uint64(len(targets))
+        marked = cupy.zeros(int(words[-1]) + 1, np.uint32)
+        packed = self._pack(cupy.asarray(owners.view(np.uint8)))
+        self.device.launch(_SOURCE, "mark_ghosts", len(targets), (targets, count, packed, marked))
+        before = cupy.zeros(len(marked) + 1, np.uint32)
+        before[1:] = cupy.cumsum(_ones(cupy, marked), dtype=np.uint32)
+        ends = before[cupy.asarray(words)].get().astype(np.int64)
+        found = np.diff(ends)
+        first = numbering.own_numbers(self.rank) + np.cumsum([0, *map(aligned, found.tolist())])
+        if first[-1] > MOST_NUMBERS:
+            raise DeviceError(
+                f"rank {self.rank} knows {first[-1]:,} vertices: too many for a device"
+            )
+        owners["before"], owners["ghosts"] = ends[owner], first[owner]
+        packed = self._pack(cupy.asarray(owners.view(np.uint8)))
+        arguments = (targets, count, packed, marked, before)
+        self.device.launch(_SOURCE, "number_targets", len(targets), arguments)
+        ghosts = []
+        for rank, size in enumerate(found.tolist()):
+            some = cupy.empty(size, np.uint32)
+            own_words = int(words[rank + 1] - words[rank])
+            place = (np.uint64(words[rank]), np.uint64(own_words))
+            arguments = (marked, before, *place, np.uint32(normals), some)
+            self.device.launch(_SOURCE, "list_ghosts", own_words, arguments)
+            ghosts.append(some)
+        return ghosts, first[:-1].tolist()
+
+    def _pack(self, owners: Array) -> np.ndarray:
+        self._owners = owners  # that a launch reads
+        numbering = self.numbering
+        return pack(
+            _OWNERS,
+            of=owners,
+            partitions=numbering.partitions,
+            ranks=numbering.ranks,
+            rank=self.rank,
+            normals=numbering.first_normal,
+        )
+
+
+def _end_of_rows(name: str) -> str:
+    """Whether a subgraph's rows are those of delegates (d) or normal vertices (n)."""
+    return name[-1] if name.startswith("reverse-") else name[-2]
+
+
+def _end_of_targets(name: str) -> str:
+    return name[-2] if name.startswith("reverse-") else name[-1]
+
+
+def _ones(cupy: Any, words: Array) -> Array:
+    """Set bits of each word."""
+    words = words - ((words >> 1) & np.uint32(0x55555555))
+    words = (words & np.uint32(0x33333333)) + ((words >> 2) & np.uint32(0x33333333))
+    words = (words + (words >> 4)) & np.uint32(0x0F0F0F0F)
+    return (words * np.uint32(0x01010101)) >> 24

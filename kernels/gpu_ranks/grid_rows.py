@@ -1,0 +1,231 @@
+"""The rows of one rank of a search in a grid of partitions, made on its device
+(cuda/grid_rows.cu).
+
+Rank r of R holds the partitions p with p mod R = r. It numbers whole partitions, each from a
+multiple of ALIGNED on: its own; then those of other ranks in its grid columns, which it has rows
+of; then those in its grid rows alone, which are targets and nothing else. So a block's rows and
+targets, which count places in its grid column and row, are numbers of one kind, and several blocks
+of a rank are one graph. What an edge's block is says partition/grid.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..gpu.device import Device, unsigned_name
+from ..gpu.graph import Array, DeviceGraph, derive
+from .delegate_rows import MergedRows
+from .numbering import Segment, aligned
+
+_SOURCE = "ranks/grid_rows.cu"
+
+
+@dataclass(frozen=True)
+class GridNumbering:
+    """Which partitions each rank owns, and knows. rows, columns: of the grid.
+
+    >>> two = GridNumbering(ranks=4, rows=2, columns=2, vertices=10)
+    >>> two.own(1), two.in_columns(1), two.in_rows(1)
+    ([1], [3], [0])
+    """
+
+    ranks: int
+    rows: int
+    columns: int
+    vertices: int
+
+    @property
+    def partitions(self) -> int:
+        return self.rows * self.columns
+
+    def own(self, rank: int) -> list[int]:
+        return list(range(rank, self.partitions, self.ranks))
+
+    def in_columns(self, rank: int) -> list[int]:
+        """The other partitions of its grid columns."""
+        columns = {p % self.columns for p in self.own(rank)}
+        return [p for p in self._others(rank) if p % self.columns in columns]
+
+    def in_rows(self, rank: int) -> list[int]:
+        """The other partitions of its grid rows."""
+        rows = {p // self.columns for p in self.own(rank)}
+        return [p for p in self._others(rank) if p // self.columns in rows]
+
+    def size(self, partition: int) -> int:
+        """Vertices."""
+        return len(range(partition, self.vertices, self.partitions))
+
+    def known(self, rank: int) -> Known:
+        own, columns = self.own(rank), self.in_columns(rank)
+        in_columns, in_rows = set(columns), set(self.in_rows(rank))
+        targets = sorted(in_rows - in_columns)
+        segments, at = [], 0
+        for p in (*own, *columns, *targets):
+            segments.append(Segment(p, at, self.size(p)))
+            at += aligned(self.size(p))
+        return Known(segments, len(own), len(own) + len(columns), in_columns, in_rows)
+
+    def number(self, rank: int, vertex: int) -> int | None:
+        """What a rank calls a vertex of its own by its global id; None if it is another's."""
+        partition = vertex % self.partitions
+        if partition % self.ranks != rank:
+            return None
+        before = range(rank, partition, self.ranks)
+        return sum(aligned(self.size(p)) for p in before) + vertex // self.partitions
+
+    def _others(self, rank: int) -> list[int]:
+        return [p for p in range(self.partitions) if p % self.ranks != rank]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a rank numbers: its own, those that it has rows of besides, targets.
+
+    own, rows: how many of the segments these are. in_columns, in_rows: partitions of other ranks.
+    """
+
+    segments: list[Segment]
+    own: int
+    rows: int
+    in_columns: set[int]
+    in_rows: set[int]
+
+    @cached_property
+    def at(self) -> dict[int, Segment]:
+        return {segment.partition: segment for segment in self.segments}
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Of a partition among the segments."""
+        return {segment.partition: i for i, segment in enumerate(self.segments)}
+
+    @property
+    def own_numbers(self) -> int:
+        return self._end(self.own)
+
+    @property
+    def row_numbers(self) -> int:
+        return self._end(self.rows)
+
+    @property
+    def numbers(self) -> int:
+        return self._end(len(self.segments))
+
+    def _end(self, count: int) -> int:
+        return sum(aligned(segment.vertices) for segment in self.segments[:count])
+
+
+@dataclass(frozen=True)
+class GridRows:
+    """What a rank has on its device. graph: a row for each vertex of its grid columns."""
+
+    numbering: GridNumbering
+    rank: int
+    graph: DeviceGraph
+
+    @cached_property
+    def known(self) -> Known:
+        return self.numbering.known(self.rank)
+
+    def number(self, vertex: int) -> int | None:
+        """What the rank calls a vertex of its own by its global id; None if it is another's."""
+        return self.numbering.number(self.rank, vertex)
+
+    @property
+    def own_numbers(self) -> int:
+        return self.known.own_numbers
+
+    @property
+    def bytes(self) -> int:
+        """Of the graph: offsets and targets."""
+        return self.graph.bytes
+
+
+@dataclass
+class GridRowsMaker:
+    """Takes blocks, first their offsets (``count``), then their targets (``place``).
+
+    near: entries of the rows, and of their reverse, that stand on the device; the others are pinned
+    in host memory. None: all.
+    """
+
+    device: Device
+    numbering: GridNumbering
+    rank: int
+    directed: bool
+    near: int | None = None
+    _made: dict[str, MergedRows] = field(default_factory=dict)
+    _offsets: dict[tuple[int, str], Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._known = self.numbering.known(self.rank)
+        with self.device.use() as cupy:
+            for name in ("nn", "reverse-nn") if self.directed else ("nn",):
+                self._made[name] = MergedRows(cupy.zeros(self._known.row_numbers, np.uint64))
+
+    def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
+        """Take a block's offsets: all of them before the first targets."""
+        with self.device.use() as cupy:
+            self._offsets[partition, name] = cupy.asarray(offsets)
+            self._add(self._made[name].counts, partition, name)
+
+    def begin(self) -> None:
+        """Between the last ``count`` and the first ``place``."""
+        with self.device.use():
+            for making in self._made.values():
+                making.begin(self.device, self.near)
+
+    def place(self, partition: int, name: str, begin: int, targets: NDArray[np.uint32]) -> None:
+        """Take targets of a block, from entry ``begin`` on."""
+        making, offsets = self._made[name], self._offsets[partition, name]
+        grid = self.numbering
+        in_row = [partition // grid.columns * grid.columns + j for j in range(grid.columns)]
+        kinds = f"{unsigned_name(making.offsets.dtype)}, {unsigned_name(offsets.dtype)}"
+        with self.device.use() as cupy:
+            shard = cupy.asarray(targets)
+            row_firsts = cupy.asarray(self._firsts(self._column_of(partition)))
+            target_firsts = cupy.asarray(self._firsts(in_row))
+            far = np.uint64(0 if making.far is None else making.far.ctypes.data)
+            self.device.launch(
+                *(_SOURCE, f"place_block<{kinds}>", len(targets)),
+                (
+                    *(shard, np.uint64(begin), np.uint64(len(targets))),
+                    *(offsets, np.uint32(len(offsets) - 1)),
+                    *(row_firsts, np.uint32(grid.rows), target_firsts, np.uint32(grid.columns)),
+                    *(making.fill, making.near, np.uint64(len(making.near)), far),
+                ),
+            )
+
+    def end(self, partition: int, name: str) -> None:
+        """A block's targets have all been placed."""
+        with self.device.use():
+            self._add(self._made[name].fill, partition, name)
+            del self._offsets[partition, name]
+
+    def finish(self) -> GridRows:
+        forward = self._made["nn"].rows
+        reverse = self._made["reverse-nn"].rows if self.directed else None
+        graph = derive(self.device, forward, reverse, padded=False)
+        return GridRows(self.numbering, self.rank, graph)
+
+    def _column_of(self, partition: int) -> list[int]:
+        """The partitions of its grid column."""
+        grid = self.numbering
+        return [i * grid.columns + partition % grid.columns for i in range(grid.rows)]
+
+    def _firsts(self, partitions: list[int]) -> NDArray[np.uint32]:
+        return np.array([self._known.at[p].first for p in partitions], np.uint32)
+
+    def _add(self, to: Array, partition: int, name: str) -> None:
+        """Add the lengths of a block's rows, which are of the partitions of its column by turns."""
+        offsets = self._offsets[partition, name]
+        column = self._column_of(partition)
+        lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)
+        for i, p in enumerate(column):
+            segment = self._known.at[p]
+            some = to[segment.first : segment.first + segment.vertices]
+            some += lengths[i :: len(column)]

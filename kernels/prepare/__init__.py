@@ -1,0 +1,1 @@
+"""From ids and edges to rows, on the CPU: marking, counting, positions, sorting, generating."""

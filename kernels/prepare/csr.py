@@ -1,0 +1,323 @@
+"""From edges to compressed sparse rows: degrees, placing, sorting, dropping duplicates.
+
+Vertices are known here by their **rank**, their place in the degree order (0 is the vertex
+of highest degree): the delegates are then the ranks below ``delegates``, and neighbours
+sorted by rank are sorted hub first.
+
+Edges are placed by Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a
+GPU Cluster), or in a grid of partitions (partition/grid.py), and become keys, a row and the
+target's rank, grouped by bucket; a bucket is a range of rows of one subgraph of one partition. With
+one partition and no delegates, that is a plain CSR cut into ranges of rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..base.bitmap import mask
+from ..base.graph import UNREACHED
+
+SUBGRAPHS = ("nn", "nd", "dn", "dd")
+"""Subgraph ``2 * (source is a delegate) + (target is a delegate)``."""
+
+SLOTS = 2 * len(SUBGRAPHS)
+"""Of a partition: its four subgraphs, then their transposes (kept for directed graphs)."""
+
+
+def degree_dtype(rows: int) -> type[np.unsignedinteger]:
+    """What holds any degree of a graph of so many input rows."""
+    return np.uint32 if rows < 2**31 else np.uint64
+
+
+class Placement(NamedTuple):
+    """What ``scatter`` needs to know.
+
+    partitions: int; number of partitions P. A vertex with global id v belongs to partition
+        v mod P, where its local id is v div P.
+    columns: int; of the grid, which has no delegates; 0 where there is none.
+    delegates: int; ranks below it are delegates.
+    delegate_degree: uint32 or uint64 (delegates,); their degree, by rank.
+    global_id: uint32 (n,) by rank, or (0,) when global ids are ranks.
+    first_bucket: int64 (P * SLOTS + 1,); first bucket of each slot, -1 for a slot not kept.
+    normal_*, delegate_*: the ranges of rows that local ids and delegates fall into, as
+        ``range_of`` takes them.
+    """
+
+    partitions: int
+    columns: int
+    delegates: int
+    delegate_degree: np.ndarray
+    global_id: np.ndarray
+    first_bucket: np.ndarray
+    normal_table: np.ndarray
+    normal_shift: int
+    normal_starts: np.ndarray
+    delegate_table: np.ndarray
+    delegate_shift: int
+    delegate_starts: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def count_degrees(src, dst, first, degree, looped):
+    """Add each row's two ends to ``degree``; return the self-loops, which count for nothing.
+
+    degree: of the ids from ``first`` on; other ids are passed over. looped: bitmap over the same
+    ids, receives those with a self-loop: they are vertices, with edges or without.
+    """
+    loops = 0
+    size = np.uint32(degree.shape[0])
+    for i in range(src.shape[0]):
+        u = np.uint32(src[i] - first)
+        v = np.uint32(dst[i] - first)
+        if u == v:
+            if u < size:
+                loops += 1
+                looped[u >> np.uint32(6)] |= mask(u)
+            continue
+        if u < size:
+            degree[u] += 1
+        if v < size:
+            degree[v] += 1
+    return loops
+
+
+@njit(nogil=True, cache=True)
+def count_sources(src, dst, first, out_degree):
+    """Add each row's source to ``out_degree``, self-loops excepted, as ``count_degrees``."""
+    size = np.uint32(out_degree.shape[0])
+    for i in range(src.shape[0]):
+        u = np.uint32(src[i] - first)
+        if u < size and src[i] != dst[i]:
+            out_degree[u] += 1
+
+
+@njit(nogil=True, cache=True)
+def translate(ids, first, table, into):
+    """``into[i] = table[ids[i] - first]`` where the table holds ids[i]; the rest is left.
+
+    Returns whether no id that the table holds is UNREACHED there. ``into`` may be ``ids`` when the
+    table holds all.
+    """
+    known = True
+    size = np.uint32(table.shape[0])
+    for i in range(ids.shape[0]):
+        at = np.uint32(ids[i] - first)
+        if at < size:
+            value = table[at]
+            known &= value != UNREACHED
+            into[i] = value
+    return known
+
+
+@njit(nogil=True, cache=True)
+def range_of(row, table, shift, starts):
+    """Which of some consecutive ranges holds ``row``: ``starts[r] <= row < starts[r + 1]``.
+
+    table: uint32; table[g] is the range of row ``g << shift``, its last entry the last range.
+    """
+    low = np.int64(table[row >> shift])
+    high = np.int64(table[(row >> shift) + 1])
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if starts[middle] <= row:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@njit(nogil=True, cache=True)
+def cut_rows(edges, repeats, most_edges, most_rows, starts):
+    """Cut rows into ranges of at most ``most_rows`` rows and ``most_edges`` edges.
+
+    A row of more edges is a range of its own. edges: of each row; with ``repeats`` (not empty),
+    of as many rows each. starts: int64, receives the first row of each range and, after the last
+    one, the number of rows. Returns the number of ranges.
+    """
+    ranges = 0
+    row = np.int64(0)
+    rows_held = np.int64(0)
+    edges_held = np.int64(0)
+    for i in range(edges.shape[0]):
+        each = np.int64(edges[i])
+        left = np.int64(repeats[i]) if repeats.shape[0] else np.int64(1)
+        while left > 0:
+            fit = min(left, most_rows - rows_held)
+            if each > 0 or edges_held > most_edges:
+                fit = min(fit, (most_edges - edges_held) // max(each, np.int64(1)))
+            if fit <= 0 and rows_held == 0:
+                fit = np.int64(1)
+            if fit > 0:
+                if rows_held == 0:
+                    starts[ranges] = row
+                    ranges += 1
+                row += fit
+                rows_held += fit
+                edges_held += fit * each
+                left -= fit
+            if left > 0:
+                rows_held = np.int64(0)
+                edges_held = np.int64(0)
+    starts[ranges] = row
+    return ranges
+
+
+@njit(nogil=True, cache=True)
+def histogram_of_lowest_rank(u, v, table, shift, starts, histogram):
+    """Count edges by the degree class of the lower of their two ranks (the higher degree).
+
+    table, shift, starts: the ranges of ranks of one degree, as ``range_of`` takes them.
+    """
+    for i in range(u.shape[0]):
+        if u[i] != v[i]:
+            histogram[range_of(min(u[i], v[i]), table, shift, starts)] += 1
+
+
+@njit(nogil=True, cache=True)
+def _global_id(global_id, rank):
+    if global_id.shape[0] == 0:
+        return rank
+    return global_id[rank]
+
+
+@njit(nogil=True, cache=True)
+def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
+    """Slot of the edge between ranks u -> v: its partition and its subgraph.
+
+    Of a grid: the row of v, the column of u, and nn; else by Algorithm 1.
+    """
+    if partitions == 1:
+        return 0
+    if columns:
+        row = _global_id(global_id, v) // np.uint32(columns) % np.uint32(partitions // columns)
+        column = _global_id(global_id, u) % np.uint32(columns)
+        return (np.int64(row) * columns + column) * SLOTS
+    u_is_delegate = u < delegates
+    v_is_delegate = v < delegates
+    if not u_is_delegate:
+        owned = _global_id(global_id, u)
+    elif not v_is_delegate:
+        owned = _global_id(global_id, v)
+    elif delegate_degree[u] != delegate_degree[v]:
+        owned = _global_id(global_id, max(u, v))  # the higher rank has the lower degree
+    else:
+        owned = min(_global_id(global_id, u), _global_id(global_id, v))
+    subgraph = 2 * np.int64(u_is_delegate) + np.int64(v_is_delegate)
+    return np.int64(owned % np.uint32(partitions)) * SLOTS + subgraph
+
+
+@njit(nogil=True, cache=True)
+def _row(partitions, columns, delegates, global_id, u):
+    """Row of the vertex of rank u: as a delegate, by its local id, or within its grid column."""
+    if u < delegates:
+        return u
+    row = _global_id(global_id, u)
+    return row if partitions == 1 else row // np.uint32(columns or partitions)
+
+
+@njit(nogil=True, cache=True)
+def scatter(u, v, placement, directed, offsets):
+    """Turn edges between ranks u[i] and v[i] into keys grouped by bucket, without self-loops.
+
+    A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
+    where the store keeps one, its entry in the transpose of the same subgraph (of a grid, of that
+    which has the edge the other way).
+
+    offsets: int64 (buckets + 1,), overwritten: bucket b's keys are offsets[b] .. offsets[b + 1].
+    Returns, for each key, its row within the bucket's range (uint16) and its target's rank
+    (uint32).
+    """
+    # Unpacked once: each look into the tuple would count a reference, shared by all threads.
+    (
+        partitions,
+        columns,
+        delegates,
+        delegate_degree,
+        global_id,
+        first_bucket,
+        normal_table,
+        normal_shift,
+        normal_starts,
+        delegate_table,
+        delegate_shift,
+        delegate_starts,
+    ) = placement
+    rows = np.empty(0, np.uint16)
+    targets = np.empty(0, np.uint32)
+    at = np.empty(0, np.int64)
+    offsets[:] = 0
+    # Twice over the edges, counting and then placing: finding a bucket again costs less than
+    # keeping it.
+    for placing in range(2):
+        for i in range(u.shape[0]):
+            a = u[i]
+            b = v[i]
+            if a == b:
+                continue
+            slot = place(partitions, columns, delegates, delegate_degree, global_id, a, b)
+            if directed and not columns:
+                back_slot = slot + len(SUBGRAPHS)
+            else:
+                back_slot = place(partitions, columns, delegates, delegate_degree, global_id, b, a)
+                if directed:
+                    back_slot += len(SUBGRAPHS)
+            for way in range(2):
+                if way == 1:
+                    slot = back_slot
+                    a, b = b, a
+                if first_bucket[slot] < 0:
+                    continue
+                row = np.int64(_row(partitions, columns, delegates, global_id, a))
+                if a < delegates:
+                    within = range_of(row, delegate_table, delegate_shift, delegate_starts)
+                    start = delegate_starts[within]
+                else:
+                    within = range_of(row, normal_table, normal_shift, normal_starts)
+                    start = normal_starts[within]
+                bucket = first_bucket[slot] + within
+                if placing:
+                    k = at[bucket]
+                    rows[k] = np.uint16(row - start)
+                    targets[k] = b
+                    at[bucket] = k + 1
+                else:
+                    offsets[bucket + 1] += 1
+        if not placing:
+            for b in range(offsets.shape[0] - 1):
+                offsets[b + 1] += offsets[b]
+            at = offsets[:-1].copy()
+            rows = np.empty(offsets[-1], np.uint16)
+            targets = np.empty(offsets[-1], np.uint32)
+    return rows, targets
+
+
+@njit(nogil=True, cache=True)
+def join_keys(rows, targets, keys):
+    """Keys for sorting: *row* in the high half, the target's rank in the low one."""
+    for i in range(rows.shape[0]):
+        keys[i] = (np.uint64(rows[i]) << np.uint64(32)) | np.uint64(targets[i])
+
+
+@njit(nogil=True, cache=True)
+def mark_targets(targets, marked):
+    """Put the targets of one row into a bitmap: sorted and without duplicates by itself."""
+    for target in targets:
+        marked[target >> np.uint32(6)] |= mask(target)
+
+
+@njit(nogil=True, cache=True)
+def rows_from_sorted(keys, row_counts, ranks):
+    """Drop duplicates from sorted keys; count each row's targets and write their ranks.
+
+    row_counts: uint32 zeros, one a row; ranks: uint32, of at least len(keys).
+    Returns the number of keys left.
+    """
+    count = 0
+    for i in range(keys.shape[0]):
+        key = keys[i]
+        if i == 0 or key != keys[i - 1]:
+            row_counts[np.int64(key >> np.uint64(32))] += 1
+            ranks[count] = np.uint32(key & np.uint64(0xFFFFFFFF))
+            count += 1
+    return count

@@ -1,0 +1,61 @@
+"""Ranks by counting: a vertex's place by falling degree, ties by id.
+
+Few degrees are distinct (their sum is at most twice the rows), so how many vertices have each,
+in every span of ids, tells where each span's vertices of a degree begin; then one pass over a
+span numbers it. No span needs another one's vertices.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..base.bitmap import contains
+from ..base.graph import UNREACHED
+
+SMALL_DEGREES = 1 << 16
+
+
+@njit(nogil=True, cache=True)
+def count_small_degrees(degree, looped, counts, large):
+    """Vertices of each degree below SMALL_DEGREES, in ``counts`` (int64); the rest in ``large``.
+
+    A vertex has an edge or a self-loop. large: like degree; returns how many it received.
+    """
+    found = 0
+    for v in range(degree.shape[0]):
+        d = degree[v]
+        if d >= SMALL_DEGREES:
+            large[found] = d
+            found += 1
+        elif d > 0 or contains(looped, np.uint32(v)):
+            counts[d] += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def assign_ranks(degree, looped, distinct, class_of_small, following, ranks):
+    """Number the vertices of a span.
+
+    distinct: the degrees that occur, falling. class_of_small: int64 (SMALL_DEGREES,), place in
+    ``distinct`` of a small degree. following: int64, like distinct: the rank of the span's next
+    vertex of each degree; advanced. ranks: uint32, receives ranks, UNREACHED where the id is no
+    vertex.
+    """
+    for v in range(degree.shape[0]):
+        d = degree[v]
+        if d == 0 and not contains(looped, np.uint32(v)):
+            ranks[v] = UNREACHED
+            continue
+        if d < SMALL_DEGREES:
+            c = class_of_small[d]
+        else:
+            low = np.int64(0)
+            high = np.int64(distinct.shape[0] - 1)
+            while low < high:
+                middle = (low + high) >> 1
+                if distinct[middle] > d:
+                    low = middle + 1
+                else:
+                    high = middle
+            c = low
+        ranks[v] = following[c]
+        following[c] += 1

@@ -1,0 +1,1 @@
+"""Files that notice damage, outputs that appear whole, work that survives a kill, memory limits."""

@@ -1,0 +1,206 @@
+"""Files that notice damage: each has the xxh3 checksum of every block of BLOCK_BYTES in the
+manifest, verified when the block is first read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import DTypeLike, NDArray
+
+from ...kernels.base.team import Team
+from ..errors import InputError
+
+BLOCK_BYTES = 1 << 20
+HEADER_BYTES = 128
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """What the manifest keeps of a file: its size, and the xxh3_64 of each block, in hex."""
+
+    bytes: int
+    xxh3: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"bytes": self.bytes, "xxh3": list(self.xxh3)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> FileRecord:
+        return cls(int(value["bytes"]), tuple(value["xxh3"]))
+
+    def length(self, dtype: DTypeLike) -> int:
+        """Elements of an array's file."""
+        return (self.bytes - HEADER_BYTES) // np.dtype(dtype).itemsize
+
+
+def record_of(path: Path) -> FileRecord:
+    """Size and checksums of a file that something else wrote."""
+    hashes = []
+    size = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            hashes.append(xxhash.xxh3_64_hexdigest(block))
+            size += len(block)
+    return FileRecord(size, tuple(hashes))
+
+
+class ArrayWriter:
+    """A one-dimensional ``.npy`` file written in pieces; its length is known at the end.
+
+    Used as a context, which closes the file; ``finish`` makes it whole and tells its record.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._length = 0
+        self._file = open(path, "w+b")  # noqa: SIM115 - closed by __exit__
+        self._hashes: list[str] = []
+        self._block = xxhash.xxh3_64()
+        self._in_block = 0
+        self._write(memoryview(_npy_header(self._dtype, 0)))
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def append(self, values: NDArray) -> None:
+        self._write(memoryview(np.ascontiguousarray(values, self._dtype)).cast("B"))
+        self._length += len(values)
+
+    def finish(self) -> FileRecord:
+        """Write what is pending to the disk, and wait for it."""
+        if self._in_block:
+            self._end_block()
+        self._file.seek(0)
+        self._file.write(_npy_header(self._dtype, self._length))
+        self._file.seek(0)
+        self._hashes[0] = xxhash.xxh3_64_hexdigest(self._file.read(BLOCK_BYTES))
+        os.fsync(self._file.fileno())
+        size = HEADER_BYTES + self._length * self._dtype.itemsize
+        return FileRecord(size, tuple(self._hashes))
+
+    def _write(self, view: memoryview) -> None:
+        self._file.write(view)
+        while len(view):
+            part = view[: BLOCK_BYTES - self._in_block]
+            self._block.update(part)
+            self._in_block += len(part)
+            view = view[len(part) :]
+            if self._in_block == BLOCK_BYTES:
+                self._end_block()
+
+    def _end_block(self) -> None:
+        self._hashes.append(self._block.hexdigest())
+        self._block = xxhash.xxh3_64()
+        self._in_block = 0
+
+
+def _npy_header(dtype: np.dtype, length: int) -> bytes:
+    """A version 1.0 header, always 128 bytes, so that the data start at one place."""
+    fields = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
+    return b"\x93NUMPY\x01\x00\x76\x00" + fields.encode().ljust(HEADER_BYTES - 11) + b"\n"
+
+
+def read_array(path: Path, record: FileRecord, team: Team) -> NDArray:
+    """Read a ``.npy`` file written by ArrayWriter, verifying every block."""
+    data = read_verified(path, record, team)
+    return data[HEADER_BYTES:].view(_dtype_of(path, data[:HEADER_BYTES].tobytes()))
+
+
+def array_dtype(path: Path) -> np.dtype:
+    """What a ``.npy`` file written by ArrayWriter holds, by its header alone."""
+    with open(path, "rb") as file:
+        return _dtype_of(path, file.read(HEADER_BYTES))
+
+
+def _dtype_of(path: Path, header: bytes) -> np.dtype:
+    try:
+        if header[:10] != b"\x93NUMPY\x01\x00\x76\x00":
+            raise ValueError(header[:10])
+        return np.dtype(header.split(b"'")[3].decode())
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(f"{path}: damaged: its header is not an array's") from error
+
+
+def read_array_into(path: Path, record: FileRecord, into: NDArray, team: Team) -> None:
+    """Read a whole array of known length and type, verifying every block."""
+    view = into.view(np.uint8)
+    head = np.empty(min(BLOCK_BYTES, record.bytes), np.uint8)
+    _read_part(path, record, range(min(1, len(record.xxh3))), head, Team(1))
+    view[: len(head) - HEADER_BYTES] = head[HEADER_BYTES:]
+    rest = view[len(head) - HEADER_BYTES :]
+    _read_part(path, record, range(1, len(record.xxh3)), rest, team)
+
+
+def read_array_blocks(
+    path: Path, record: FileRecord, dtype: DTypeLike
+) -> Iterator[tuple[int, NDArray]]:
+    """The array in pieces of a block each, verified: (index of the first element, elements)."""
+    size = np.dtype(dtype).itemsize
+    for k in range(len(record.xxh3)):
+        start = k * BLOCK_BYTES
+        data = np.empty(min(BLOCK_BYTES, record.bytes - start), np.uint8)
+        _read_part(path, record, range(k, k + 1), data, Team(1))
+        if k == 0:
+            data, start = data[HEADER_BYTES:], HEADER_BYTES
+        yield (start - HEADER_BYTES) // size, data.view(dtype)
+
+
+def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:
+    """A file's bytes. Raises InputError naming the file if size or a checksum is off."""
+    data = np.empty(record.bytes, np.uint8)
+    _read_part(path, record, range(len(record.xxh3)), data, team)
+    return data
+
+
+def verify_file(path: Path, record: FileRecord, team: Team) -> None:
+    """Check every block of a file; holds a block a thread.
+
+    Raises InputError naming the file if size or a checksum is off.
+    """
+
+    def check(k: int) -> None:
+        data = np.empty(min(BLOCK_BYTES, record.bytes - k * BLOCK_BYTES), np.uint8)
+        _read_part(path, record, range(k, k + 1), data, Team(1))
+
+    team.map(check, range(len(record.xxh3)))
+
+
+def _read_part(
+    path: Path, record: FileRecord, blocks: range, data: NDArray[np.uint8], team: Team
+) -> None:
+    """Read consecutive blocks into ``data``, verified."""
+    first = blocks.start * BLOCK_BYTES
+
+    def read_block(k: int) -> bool:
+        block = data[k * BLOCK_BYTES - first : (k + 1) * BLOCK_BYTES - first]
+        got = os.preadv(descriptor, [block], k * BLOCK_BYTES)
+        return got == len(block) and xxhash.xxh3_64_hexdigest(block) == record.xxh3[k]
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            good: Sequence[bool] = team.map(read_block, blocks)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if not all(good):
+        raise damaged_block(path, blocks[good.index(False)])
+
+
+def damaged_block(path: Path, block: int) -> InputError:
+    """What to raise where a block does not match its checksum."""
+    return InputError(
+        f"{path}: damaged: block {block} (bytes from {block * BLOCK_BYTES:,}) does not match "
+        "its checksum; build the store again"
+    )

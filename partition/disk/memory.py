@@ -1,0 +1,147 @@
+"""The memory limit: what a user types, what the machine allows, what a process tree holds.
+
+A process tree holds the sum of its proportional set sizes (PSS): pages that several of its
+processes share count once. Imports count too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..errors import InputError
+
+DEFAULT_SHARE = 0.6
+"""Of what the machine, or its control group, allows."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+_MAPPED_BYTES = 1 << 20  # larger blocks are mapped one by one
+
+GROWTH_BYTES = 40 << 20
+"""What a process comes to hold beside its arrays, by measurement: heaps, stacks, pages of code."""
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def parse_bytes(text: str) -> int:
+    """A size as people write it.
+
+    >>> parse_bytes("512MB"), parse_bytes("1.5 GiB"), parse_bytes("4096")
+    (512000000, 1610612736, 4096)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", text.upper())
+    if not found or (found[3] and not found[2]):
+        raise InputError(f"{text!r} is no size: write it as 512MB, 2GB or 1.5GiB")
+    number, unit, binary = found.groups()
+    return int(float(number) * (_BINARY[unit] if binary else _UNITS[unit]))
+
+
+def format_bytes(size: float) -> str:
+    """A size for people, rounded up in its last digit.
+
+    >>> format_bytes(859_900_001), format_bytes(12), format_bytes(2_340_000_000)
+    ('860 MB', '12 B', '2.34 GB')
+    """
+    for unit, digits in (("GB", 2), ("MB", 0), ("kB", 0)):
+        scale = _UNITS[unit[0].upper()]
+        if size >= scale:
+            step = scale // 10**digits
+            return f"{-(-int(size) // step) * step / scale:.{digits}f} {unit}"
+    return f"{int(size)} B"
+
+
+def default_limit() -> int:
+    """DEFAULT_SHARE of the memory that this process may use at most."""
+    return int(DEFAULT_SHARE * machine_bytes())
+
+
+def machine_bytes() -> int:
+    """Memory of the machine, or of the control group where that is less."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([total, *_group_limits()])
+
+
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def _groups() -> list[str]:
+    try:
+        return Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _group_limits() -> Iterator[int]:
+    for line in _groups():
+        _, controllers, name = line.split(":", 2)
+        if controllers == "":  # version 2: limits of the parents hold as well
+            folder = _CGROUPS / name.lstrip("/")
+            files = [parent / "memory.max" for parent in (folder, *folder.parents)]
+        elif "memory" in controllers.split(","):
+            folder = _CGROUPS / "memory" / name.lstrip("/")
+            files = [folder / "memory.limit_in_bytes", _CGROUPS / "memory/memory.limit_in_bytes"]
+        else:
+            continue
+        for file in files:
+            try:
+                yield int(file.read_text())
+            except (OSError, ValueError):  # not there, or "max"
+                continue
+
+
+def return_freed_memory() -> None:
+    """Let memory that is freed go back to the system at once, where the allocators can do so.
+
+    Kept for later use, blocks of one step would count as held during the next ones. To be called
+    again when much was freed: small blocks are only returned then. It costs time, as pages that
+    come anew have to be cleared: for runs whose limit is far away it is not worth it.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
+        library.mallopt(_M_TRIM_THRESHOLD, _MAPPED_BYTES)
+        library.malloc_trim(0)
+
+
+def held_bytes(process: int | str = "self") -> int:
+    """Proportional set size of a process; 0 if it has ended or the system cannot tell."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup") as file:
+            return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
+    except (OSError, ValueError):
+        return 0
+
+
+def resident_bytes() -> int:
+    """Resident set size of this process: pages that other processes share count in full."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def process_tree(root: int | None = None) -> list[int]:
+    """A process (this one) and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    tree = [os.getpid() if root is None else root]
+    for process in tree:
+        tree += children.get(process, [])
+    return tree
+
+
+def tree_bytes(root: int | None = None) -> int:
+    """What a process tree holds: the sum of its proportional set sizes."""
+    return sum(held_bytes(process) for process in process_tree(root))

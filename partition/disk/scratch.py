@@ -1,0 +1,119 @@
+"""Arrays between the steps of a build: held in memory, or in files that any worker can read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+
+class Scratch(Protocol):
+    """Named arrays. A name is written once, whole; tasks that run again write the same."""
+
+    def save(self, name: str, values: NDArray) -> None: ...
+
+    def load(self, name: str) -> NDArray:
+        """The array, not to be written to; of a file, mapped: pages are read when touched."""
+        ...
+
+    def remove(self, names: Sequence[str]) -> None: ...
+
+
+@dataclass(frozen=True)
+class MemoryScratch:
+    """Arrays held in this process."""
+
+    arrays: dict[str, NDArray] = field(default_factory=dict)
+
+    def save(self, name: str, values: NDArray) -> None:
+        self.arrays[name] = values
+
+    def load(self, name: str) -> NDArray:
+        return self.arrays[name]
+
+    def remove(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.arrays.pop(name, None)
+
+
+@dataclass(frozen=True)
+class FileScratch:
+    """Arrays as ``.npy`` files in a folder: what is there is whole and on the disk."""
+
+    folder: str
+
+    def path(self, name: str) -> Path:
+        return Path(self.folder, f"{name}.npy")
+
+    def save(self, name: str, values: NDArray) -> None:
+        with replacing(self.path(name)) as partial, open(partial, "wb") as file:
+            # (np.save does not say that a disk is full.)
+            values = np.ascontiguousarray(values)
+            header = np.lib.format.header_data_from_array_1_0(values)
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(values)
+
+    def load(self, name: str) -> NDArray:
+        with self._naming_damage(name):
+            # Copied on writing, which never happens: kernels are compiled for writable arrays.
+            mapped = np.load(self.path(name), mmap_mode="c", allow_pickle=False)
+        return np.asarray(mapped)
+
+    def part(self, name: str, start: int, stop: int) -> NDArray:
+        """Elements ``start`` .. ``stop - 1`` (rows, of a table), read and not mapped.
+
+        A page that is touched of a map brings many around it, which count as held.
+        """
+        with self._naming_damage(name), open(self.path(name), "rb") as file:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            width = int(np.prod(shape[1:], dtype=np.int64))
+            file.seek(start * width * dtype.itemsize, os.SEEK_CUR)
+            values = np.fromfile(file, dtype, (stop - start) * width)
+            return values.reshape(stop - start, *shape[1:])
+
+    @contextlib.contextmanager
+    def _naming_damage(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(
+                f"{self.path(name)}: scratch file is gone or damaged ({error}); "
+                "run the command again"
+            ) from error
+
+    def remove(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.path(name).unlink(missing_ok=True)
+
+
+class replacing:  # noqa: N801 - reads as a verb
+    """A temporary path in the same folder that takes the place of ``path``, once on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        name = f".{path.name}.partial-{os.getpid()}-{threading.get_ident()}"
+        self._partial = path.with_name(name)
+
+    def __enter__(self) -> Path:
+        return self._partial
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
+            self._partial.unlink(missing_ok=True)
+            return
+        descriptor = os.open(self._partial, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(self._partial, self._path)

@@ -1,0 +1,217 @@
+"""Any vertex id to a dense one and back.
+
+Dense ids are 32-bit numbers in ``[0, domain)``, rising with the user's ids. Non-negative
+integers that are dense already stay as they are, gaps included; anything else (sparse,
+negative, strings) gets its place in the sorted dictionary of all ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...kernels.prepare.ingest import take_dense
+from ..errors import InputError
+from .arrow import as_arrow, as_numpy
+from .edges import Chunk, EdgeList, is_string
+
+MAX_VERTICES = 2**32 - 2
+"""Vertices of one graph: local ids have 32 bits, and one value means 'none'."""
+
+_SMALL_FACTOR = 8
+_ALWAYS_DENSE = 1 << 10
+
+Block = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""Sources and targets of some rows, as dense ids."""
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The user's ids by dense id.
+
+    id_type: the user's Arrow type. domain: dense ids lie below it. values: the ids, rising,
+    one a dense id; None where dense ids are the user's ids.
+    """
+
+    id_type: pa.DataType
+    domain: int
+    values: pa.Array | None
+
+    def decode(self, dense: pa.Array) -> pa.Array:
+        """The user's ids, in the user's type, of some dense ids (uint32; nulls stay nulls)."""
+        if self.values is None:
+            return dense.cast(self.id_type)
+        return self.values.take(dense).cast(self.id_type)
+
+    def find(self, value: int | str) -> int | None:
+        """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
+        if self.values is not None:
+            return find_id(self.values, value)
+        return value if isinstance(value, int) and 0 <= value < self.domain else None
+
+
+def parse_id(text: str, id_type: pa.DataType) -> int | str:
+    """A vertex as typed on a command line, as a value of the graph's type."""
+    if is_string(id_type):
+        return text
+    try:
+        value = int(text)
+    except ValueError:
+        raise InputError(
+            f"source {text!r} is not an integer, but the graph's ids are {id_type}"
+        ) from None
+    if not in_range(value, id_type):
+        raise InputError(f"source {value} is outside {id_type}, the graph's id type")
+    return value
+
+
+def in_range(value: int, id_type: pa.DataType) -> bool:
+    """Whether an integer type can hold ``value``.
+
+    >>> in_range(255, pa.uint8()), in_range(-1, pa.uint8()), in_range(128, pa.int8())
+    (True, False, False)
+    """
+    if pa.types.is_signed_integer(id_type):
+        half = 1 << (id_type.bit_width - 1)
+        return -half <= value < half
+    return 0 <= value < 1 << id_type.bit_width
+
+
+def find_id(values: pa.Array | pa.ChunkedArray, value: int | str) -> int | None:
+    """Place of ``value`` in rising ``values``, None if it is not there.
+
+    (Python orders strings by code point, which is the order of their UTF-8 bytes.)
+    """
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle].as_py() < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(values) and values[low].as_py() == value else None
+
+
+def check_size(vertices: int) -> None:
+    """Raises InputError for more vertices than a graph may have."""
+    if vertices > MAX_VERTICES:
+        raise InputError(f"{vertices:,} vertices; a graph may have {MAX_VERTICES:,}")
+
+
+def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
+    """Whether ids within ``bounds`` are worth a table indexed by id."""
+    return bounds is not None and bounds[0] >= 0 and bounds[1] < 2 * rows + _ALWAYS_DENSE
+
+
+def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
+    """Least and greatest integer id of a chunk, from the data."""
+    extremes = [
+        pc.call_function("min_max", [column]).as_py()
+        for pair in edges.batches(chunk)
+        for column in pair
+    ]
+    return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
+
+
+def dense_blocks(
+    edges: EdgeList,
+    chunks: Sequence[Chunk],
+    domain: int,
+    rows: int,
+    present: NDArray[np.uint8] | None = None,
+) -> Iterator[Block]:
+    """Read chunks whose ids are dense as they are, in blocks of ``rows`` rows (the last: fewer).
+
+    present: (domain,), receives 1 where an id occurs.
+    """
+    marked = np.empty(0, np.uint8) if present is None else present
+    left = sum(chunk.rows for chunk in chunks)
+    src, dst = _empty_block(min(rows, left))
+    at = 0
+    for chunk in chunks:
+        for columns in edges.batches(chunk):
+            taken = 0
+            while taken < len(columns[0]):
+                some = min(len(columns[0]) - taken, len(src) - at)
+                for column, dense in zip(columns, (src, dst), strict=True):
+                    ids = as_numpy(column.slice(taken, some))
+                    ids = ids.astype(_taken_as(edges.id_type), copy=False)
+                    ids.flags.writeable = False  # one compiled variant, copied or not
+                    wrong = take_dense(ids, domain, dense[at : at + some], marked)
+                    if wrong >= 0:
+                        raise InputError(
+                            f"{chunk.file.path}: id {ids[wrong]} is outside the file's own "
+                            "statistics; write the file again"
+                        )
+                taken += some
+                at += some
+                left -= some
+                if at == len(src):
+                    yield src, dst
+                    src, dst = _empty_block(min(rows, left))
+                    at = 0
+
+
+def _empty_block(rows: int) -> Block:
+    return np.empty(rows, np.uint32), np.empty(rows, np.uint32)
+
+
+def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
+    """What ``take_dense`` is compiled for: two variants, not one for every width."""
+    return np.int32 if id_type == pa.int32() else np.int64
+
+
+def warm_up(id_type: pa.DataType) -> None:
+    """Compile, or load from the cache, what ``dense_blocks`` calls."""
+    if pa.types.is_integer(id_type):
+        ids = np.zeros(1, _taken_as(id_type))
+        ids.flags.writeable = False
+        take_dense(ids, 1, np.zeros(1, np.uint32), np.zeros(1, np.uint8))
+
+
+def compact(blocks: Sequence[Block], ids: Ids, present: NDArray[np.uint8]) -> Ids:
+    """If too few ids of the domain occur, renumber them without gaps, in the blocks too."""
+    used = np.flatnonzero(present)
+    if ids.domain <= _SMALL_FACTOR * len(used) + _ALWAYS_DENSE:
+        return ids
+    place = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
+    for block in blocks:
+        for column in block:
+            column[:] = place[column]
+    return Ids(ids.id_type, len(used), as_arrow(used))
+
+
+def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Block, pa.Array]:
+    """Read a chunk of any ids as places in its own dictionary."""
+    batches = list(edges.batches(chunk))
+    columns = [pair[side] for side in (0, 1) for pair in batches]
+    if is_string(edges.id_type):
+        columns = [column.cast(pa.large_string()) for column in columns]
+    encoded = pa.concat_arrays(columns).dictionary_encode()
+    places = as_numpy(encoded.indices).astype(np.uint32)
+    return (places[: chunk.rows], places[chunk.rows :]), encoded.dictionary
+
+
+def merge_dictionaries(
+    dictionaries: Sequence[pa.Array], id_type: pa.DataType
+) -> tuple[Ids, list[NDArray[np.uint32]]]:
+    """One sorted dictionary of all; for each chunk, its places in it."""
+    merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
+    order = pc.call_function("sort_indices", [merged.dictionary])
+    place = np.empty(len(order), np.uint32)
+    place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
+    places = place[as_numpy(merged.indices)]
+    ends = np.cumsum([len(dictionary) for dictionary in dictionaries])
+    ids = Ids(id_type, len(order), merged.dictionary.take(order))
+    return ids, np.split(places, ends[:-1])
+
+
+def translate(block: Block, places: NDArray[np.uint32]) -> Block:
+    """Dense ids of a chunk that was read by ``read_encoded``."""
+    src, dst = block
+    return places[src], places[dst]

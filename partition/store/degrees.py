@@ -1,0 +1,122 @@
+"""Counting: degrees of the vertices, and their ranks, in spans of ids.
+
+A span is a range of dense ids whose tables fit in memory, all ids where that is possible. Tasks
+count some chunks of the input in one span each; what they count is added up, and ranks follow from
+how many vertices of each span have which degree (kernels/ranking.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ...kernels.base import bitmap
+from ...kernels.prepare import csr
+from ..disk.scratch import Scratch
+from ..input.sources import EdgeSource
+from .order import Order, VertexOrder, degree_histogram, permuted, rank_span
+
+_WINDOW = 1 << 18
+
+
+def spans_of(domain: int, spans: int) -> list[range]:
+    """Cut the dense ids into ``spans`` ranges of equal size, at multiples of 64.
+
+    >>> spans_of(200, 2)
+    [range(0, 128), range(128, 200)]
+    """
+    size = -(-domain // spans // 64) * 64
+    return [range(first, min(first + size, domain)) for first in range(0, domain, size)]
+
+
+# Degrees and order
+
+
+def count_degrees(
+    chunks: Sequence[int],
+    span: range,
+    name: str,
+    source: EdgeSource,
+    scratch: Scratch,
+    rows: int,
+    dtype: DTypeLike,
+    directed: bool,
+) -> int:
+    """Write ``degree-NAME``, ``looped-NAME`` and, directed, ``out_degree-NAME``.
+
+    Returns the self-loops in the span.
+    """
+    degree = np.zeros(len(span), dtype)
+    out_degree = np.zeros(len(span) if directed else 0, dtype)
+    looped = np.zeros(-(-len(span) // bitmap.WORD), np.uint64)
+    loops = 0
+    for src, dst in source.blocks(chunks, rows):
+        loops += csr.count_degrees(src, dst, span.start, degree, looped)
+        if directed:
+            csr.count_sources(src, dst, span.start, out_degree)
+        del src, dst  # not held while the next block is read
+    scratch.save(f"degree-{name}", degree)
+    scratch.save(f"looped-{name}", looped)
+    if directed:
+        scratch.save(f"out_degree-{name}", out_degree)
+    return loops
+
+
+def add_degrees(span: int, counted: Sequence[str], scratch: Scratch, directed: bool) -> None:
+    """Add up what several tasks counted of span ``span``, and its ``histogram-SPAN``."""
+    kinds = ("degree", "looped", *(("out_degree",) if directed else ()))
+    for kind in kinds:
+        total = scratch.load(f"{kind}-{counted[0]}")
+        for name in counted[1:]:
+            more = scratch.load(f"{kind}-{name}")
+            if kind == "looped":
+                total |= more
+            else:
+                total += more
+        scratch.save(f"{kind}-{span}", total)
+    distinct, counts = degree_histogram(
+        scratch.load(f"degree-{span}"), scratch.load(f"looped-{span}")
+    )
+    scratch.save(f"histogram-{span}", np.stack([distinct.astype(np.int64), counts]))
+
+
+def merge_histograms(spans: int, scratch: Scratch, dtype: DTypeLike) -> VertexOrder:
+    """The order of all vertices; writes ``following-SPAN``, where each span's ranks begin."""
+    histograms = [scratch.load(f"histogram-{span}") for span in range(spans)]
+    distinct = np.unique(np.concatenate([h[0] for h in histograms]))[::-1]
+    counts = np.zeros((spans, len(distinct)), np.int64)
+    for row, (degrees, times) in zip(counts, histograms, strict=True):
+        row[np.searchsorted(-distinct, -degrees)] = times
+    order = VertexOrder(distinct.astype(dtype), counts.sum(axis=0))
+    following = order.first_ranks()[:-1]
+    for span in range(spans):
+        scratch.save(f"following-{span}", following)
+        following = following + counts[span]
+    return order
+
+
+def rank_vertices(span: int, scratch: Scratch, distinct: NDArray[np.unsignedinteger]) -> None:
+    """Write ``rank-SPAN``: ranks by dense id, UNREACHED for ids that are no vertices."""
+    ranks = rank_span(
+        scratch.load(f"degree-{span}"),
+        scratch.load(f"looped-{span}"),
+        distinct,
+        scratch.load(f"following-{span}"),
+    )
+    scratch.save(f"rank-{span}", ranks)
+
+
+def number_globally(order: Order, ranks: Iterable[NDArray[np.uint32]], vertices: int) -> NDArray:
+    """Global id by rank, for the orders in which they differ. ranks: of the spans, rising."""
+    global_of_rank = np.empty(vertices, np.uint32)
+    place = 0
+    for span in ranks:
+        for first in range(0, len(span), _WINDOW):
+            rank = span[first : first + _WINDOW]
+            rank = rank[rank != csr.UNREACHED]
+            places = np.arange(place, place + len(rank), dtype=np.uint32)
+            global_of_rank[rank] = places if order == "none" else permuted(places, vertices)
+            place += len(rank)
+    return global_of_rank

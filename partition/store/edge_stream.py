@@ -1,0 +1,164 @@
+"""The targets of a subgraph, read from disk in runs of pages, into buffers of bounded size.
+
+A block is what has a checksum (files.py), a page is a part of a block. A block is read whole once,
+and verified then; after that single pages of it may be read, which is what a level of few vertices
+far apart needs. Pages near each other are one run, read by one call.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from ..disk import files
+from ..disk.files import HEADER_BYTES, damaged_block
+from ..errors import InputError
+from .store import Store
+
+PAGES_A_BLOCK = 32
+BRIDGED_PAGES = 3  # reading so many idle pages takes less time than another read would
+BLOCKS_A_RUN = 4  # a longer read is hardly faster, and every thread holds a run
+
+_PAGE = 8 + 2 + 4 * 8  # of a page: its first edge, two marks, its numbers while runs are cut
+_RUN = 256  # of a run: itself, its task, what came of it
+
+
+class Run(NamedTuple):
+    """Consecutive pages of a shard: ``first_page <= page < last_page``, counted in the subgraph."""
+
+    shard: int
+    first_page: int
+    last_page: int
+
+
+def run_bytes() -> int:
+    """What a buffer has to hold."""
+    return files.BLOCK_BYTES * BLOCKS_A_RUN
+
+
+class EdgeStream:
+    """One subgraph's targets on disk.
+
+    page_starts: int64 (pages + 1,); page k holds the edges page_starts[k] .. page_starts[k + 1] - 1
+    of the subgraph. Every shard has whole blocks of pages, the last of which may be empty, as the
+    first is where the header fills it.
+    """
+
+    def __init__(self, store: Store, partition: int, name: str) -> None:
+        shards = store.shards(partition, name)
+        self._paths = [store.path / shard for shard in shards]
+        self._records = [store.files[shard] for shard in shards]
+        self._page_bytes = files.BLOCK_BYTES // PAGES_A_BLOCK
+        blocks = [len(record.xxh3) for record in self._records]
+        self._first_block = np.cumsum([0, *blocks])
+        self._verified = np.zeros(sum(blocks), np.bool_)
+        self.page_starts = self._page_starts()
+
+    @property
+    def blocks(self) -> int:
+        return len(self._verified)
+
+    @property
+    def pages(self) -> int:
+        return self.blocks * PAGES_A_BLOCK
+
+    def _page_starts(self) -> NDArray[np.int64]:
+        starts = np.empty(self.pages + 1, np.int64)
+        edge = 0
+        for shard, record in enumerate(self._records):
+            first, last = self._first_block[shard : shard + 2] * PAGES_A_BLOCK
+            length = record.length(np.uint32)
+            byte = np.arange(last - first) * self._page_bytes - HEADER_BYTES
+            starts[first:last] = edge + np.clip(byte // np.dtype(np.uint32).itemsize, 0, length)
+            edge += length
+        starts[-1] = edge
+        return starts
+
+    def runs(self, active: NDArray[np.uint8]) -> list[Run]:
+        """The runs that hold all active pages: uint8 (pages,), nonzero where active.
+
+        Where a block was not read yet, all of it: its checksum has to be verified. (Pages that are
+        bridged are fewer than a block, so theirs are blocks that have active ones.)
+        """
+        by_block = active.reshape(self.blocks, PAGES_A_BLOCK)
+        whole = by_block.any(axis=1) & ~self._verified
+        pages = np.flatnonzero((by_block | whole[:, None]).ravel())
+        if not len(pages):
+            return []
+        block = pages // PAGES_A_BLOCK
+        shard = np.searchsorted(self._first_block, block, side="right") - 1
+        place = (block - self._first_block[shard]) // BLOCKS_A_RUN
+        follows = np.diff(pages) <= 1 + BRIDGED_PAGES
+        follows &= (np.diff(shard) == 0) & (np.diff(place) == 0)
+        cuts = np.flatnonzero(~follows) + 1
+        firsts = pages[np.concatenate([[0], cuts])]
+        lasts = pages[np.concatenate([cuts - 1, [len(pages) - 1]])] + 1
+        shards = shard[np.concatenate([[0], cuts])]
+        columns = shards.tolist(), firsts.tolist(), lasts.tolist()
+        return [Run(*run) for run in zip(*columns, strict=True)]
+
+    def idle_blocks(self, active: NDArray[np.uint8]) -> int:
+        """Blocks without an active page."""
+        busy = active.reshape(self.blocks, PAGES_A_BLOCK).any(axis=1)
+        return self.blocks - int(np.count_nonzero(busy))
+
+    def blocks_of(self, run: Run) -> range:
+        """The blocks that a run lies in."""
+        return range(run.first_page // PAGES_A_BLOCK, -(-run.last_page // PAGES_A_BLOCK))
+
+    def _place(self, run: Run) -> tuple[int, int]:
+        """Where a run stands in its file: its first byte, and its bytes."""
+        before = int(self._first_block[run.shard]) * PAGES_A_BLOCK
+        first = (run.first_page - before) * self._page_bytes
+        last = (run.last_page - before) * self._page_bytes
+        return first, min(last, self._records[run.shard].bytes) - first
+
+    def read(self, run: Run, buffer: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint32], int]:
+        """Read a run into ``buffer`` (run_bytes(),): its first edge, its targets, bytes read.
+
+        Raises InputError naming the file if a block that was not read before is damaged.
+        """
+        path = self._paths[run.shard]
+        first, length = self._place(run)
+        data = buffer[: max(length, 0)]
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                got = os.preadv(descriptor, [data], first)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        if got != len(data):
+            raise damaged_block(path, (first + got) // files.BLOCK_BYTES)
+        self._verify(run, first, data)
+        start = int(self.page_starts[run.first_page])
+        stop = int(self.page_starts[run.last_page])
+        skipped = max(0, HEADER_BYTES - first)
+        edges = data[skipped : skipped + 4 * (stop - start)].view(np.uint32)
+        return start, edges, len(data)
+
+    def _verify(self, run: Run, first: int, data: NDArray[np.uint8]) -> None:
+        """Check the blocks of a run that were not read before, all of which are whole in it."""
+        for block in self.blocks_of(run):
+            if self._verified[block]:
+                continue
+            k = block - int(self._first_block[run.shard])
+            at = k * files.BLOCK_BYTES - first
+            digest = xxhash.xxh3_64_hexdigest(data[at : at + files.BLOCK_BYTES])
+            if digest != self._records[run.shard].xxh3[k]:
+                raise damaged_block(self._paths[run.shard], k)
+            self._verified[block] = True
+
+
+def stream_index_bytes(store: Store, partition: int, name: str) -> int:
+    """What an EdgeStream holds at most, with the marks of a level and its runs.
+
+    The runs take most of it where few active pages are close: objects of Python's, one a run.
+    """
+    blocks = sum(len(store.files[shard].xxh3) for shard in store.shards(partition, name))
+    return blocks * (1 + PAGES_A_BLOCK * (_PAGE + _RUN // (2 + BRIDGED_PAGES))) + 8

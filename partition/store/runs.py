@@ -1,0 +1,173 @@
+"""Scatter: blocks of edges become runs of keys, grouped by bucket (csr.scatter).
+
+A run is what one task makes of some chunks of the input, a segment for each block. Runs are held
+in memory, or stand in files of their own; either way the keys of some neighbouring buckets can be
+had of every segment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.prepare import csr
+from ..disk.scratch import FileScratch, Scratch, replacing
+from ..errors import InputError
+from ..input.ids import Block
+from ..input.sources import EdgeSource
+from .layout import Layout, Ranges
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """Ranks by dense id, in the scratch of the tasks that need them."""
+
+    scratch: Scratch
+    spans: tuple[range, ...]
+
+    def translate(self, columns: Sequence[NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
+        """Columns of dense ids as ranks.
+
+        Raises InputError for an id that was no vertex when degrees were counted.
+        """
+        ranks = [np.empty_like(column) for column in columns]
+        known = []
+        for i, span in enumerate(self.spans):
+            table = self.scratch.load(f"rank-{i}")
+            for column, into in zip(columns, ranks, strict=True):
+                known.append(csr.translate(column, span.start, table, into))
+        if not all(known):
+            raise InputError("the edge list changed while it was read; run again")
+        return ranks
+
+
+def rows_by_class(
+    chunks: Sequence[int], source: EdgeSource, table: RankTable, classes: Ranges, rows: int
+) -> NDArray[np.int64]:
+    """Rows by the class of the higher degree of their two ends (for the threshold)."""
+    histogram = np.zeros(len(classes), np.int64)
+    for block in source.blocks(chunks, rows):
+        u, v = table.translate(block)
+        csr.histogram_of_lowest_rank(u, v, classes.table, classes.shift, classes.starts, histogram)
+        del block, u, v  # not held while the next block is read
+    return histogram
+
+
+class Slice(NamedTuple):
+    """The keys of some neighbouring buckets, from one segment of a run.
+
+    rows: uint16, within the bucket's range. targets: uint32, ranks. offsets: int64
+    (buckets + 1,); where each bucket's keys begin.
+    """
+
+    rows: NDArray[np.uint16]
+    targets: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+
+    def buckets(self, first: int, stop: int) -> Slice:
+        start, end = self.offsets[first], self.offsets[stop]
+        return Slice(
+            self.rows[start:end], self.targets[start:end], self.offsets[first : stop + 1] - start
+        )
+
+
+class Runs(Protocol):
+    """Keys grouped by bucket, in segments: a block of edges each."""
+
+    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
+        """Buckets ``first`` .. ``stop - 1`` of every segment."""
+        ...
+
+    def keys(self, first: int, stop: int) -> NDArray[np.int64]:
+        """How many keys each of these buckets has, over all segments."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryRuns:
+    segments: Sequence[Slice]
+
+    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
+        return (segment.buckets(first, stop) for segment in self.segments)
+
+    def keys(self, first: int, stop: int) -> NDArray[np.int64]:
+        sizes = [np.diff(segment.offsets[first : stop + 1]) for segment in self.segments]
+        return np.asarray(np.sum(sizes, axis=0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class FileRuns:
+    """Run files: ``run-NAME`` holds of each segment its targets, then its rows; ``index-NAME``
+    its offsets, shape (segments, buckets + 1)."""
+
+    scratch: FileScratch
+    names: tuple[str, ...]
+
+    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
+        for name in self.names:
+            index = self.scratch.load(f"index-{name}")
+            begin = 0
+            with open(Path(self.scratch.folder, f"run-{name}"), "rb", buffering=0) as file:
+                for segment in index:
+                    keys = int(segment[-1])
+                    start, count = int(segment[first]), int(segment[stop] - segment[first])
+                    targets, rows = np.empty(count, np.uint32), np.empty(count, np.uint16)
+                    _read(file.fileno(), targets, begin + 4 * start)
+                    _read(file.fileno(), rows, begin + 4 * keys + 2 * start)
+                    yield Slice(rows, targets, segment[first : stop + 1] - start)
+                    begin += 6 * keys
+
+    def keys(self, first: int, stop: int) -> NDArray[np.int64]:
+        total = np.zeros(stop - first, np.int64)
+        for name in self.names:
+            index = self.scratch.load(f"index-{name}")[:, first : stop + 1]
+            total += np.diff(index, axis=1).sum(axis=0)
+        return total
+
+
+def _read(descriptor: int, into: NDArray, position: int) -> None:
+    if len(into) and os.preadv(descriptor, [into.view(np.uint8)], position) != into.nbytes:
+        raise InputError("a run file of the scratch folder is damaged; start over with --restart")
+
+
+def scatter_block(block: Block, table: RankTable, layout: Layout) -> Slice:
+    offsets = np.empty(layout.buckets + 1, np.int64)
+    u, v = table.translate(block)
+    rows, targets = csr.scatter(u, v, layout.placement, layout.directed, offsets)
+    return Slice(rows, targets, offsets)
+
+
+def scatter_to_file(
+    chunks: Sequence[int],
+    name: str,
+    source: EdgeSource,
+    table: RankTable,
+    layout: Layout,
+    rows: int,
+    scratch: FileScratch,
+) -> None:
+    """Scatter some chunks into the run NAME, a segment for each block of ``rows`` rows."""
+    layout = with_global_ids(layout, scratch)
+    index = []
+    with replacing(Path(scratch.folder, f"run-{name}")) as partial, open(partial, "wb") as file:
+        for block in source.blocks(chunks, rows):
+            segment = scatter_block(block, table, layout)
+            file.write(segment.targets)
+            file.write(segment.rows)
+            index.append(segment.offsets)
+            del block, segment  # not held while the next block is read
+    scratch.save(f"index-{name}", np.stack(index))
+
+
+def with_global_ids(layout: Layout, scratch: Scratch) -> Layout:
+    """Global ids by rank are as large as the graph has vertices: they do not travel with tasks."""
+    if layout.numbered_by_rank:
+        return layout
+    placement = layout.placement._replace(global_id=scratch.load("global"))
+    return replace(layout, placement=placement)

@@ -1,0 +1,143 @@
+"""Graph500's rules over what several ranks found of a store, on their hosts, in any layout.
+
+The definition is kernels/check.py. All ranks get the distances and parents of all vertices; each
+checks the edges that it has, and rank 0 the tree, too, and that some rank has an edge that joins a
+vertex to its parent. So each violation counts once, as where one process checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.numbering import all_to_global, by_table
+from ...kernels.base.team import Team
+from ...kernels.bfs.check import (
+    RULES,
+    TREE_BYTES,
+    Violations,
+    check_edges,
+    check_joined,
+    check_tree,
+)
+from ...partition.store.layout import kept_subgraphs, numberings
+from ...partition.store.store import EDGE_BLOCK, Store, expand_rows, stem_of
+from ..engines.ranks.delegate_graph import RankGraph
+from ..engines.ranks.edges import Rows
+from ..engines.ranks.grid_graph import GridGraph
+from ..engines.ranks.result import Part, RankResult, put_together
+from ..ranks.communicator import Communicator, Message
+
+Edges = Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
+
+_BLOCK_BYTES = 4 * 5  # an edge: its ends in a rank's numbers and in global ids, and a row's repeats
+
+
+@dataclass(frozen=True)
+class RankCheck:
+    """Checks of one rank's searches; all ranks call it together.
+
+    delegates: their global ids. edges: gives those that the rank has, in global ids, undirected
+    ones in both directions. rows_from: input rows that leave each vertex, by global id, on rank 0.
+    """
+
+    communicator: Communicator
+    vertices: int
+    partitions: int
+    delegates: NDArray[np.uint32]
+    edges: Callable[[], Edges]
+    rows_from: NDArray[np.int64] | None
+
+    def __call__(self, source: int, result: RankResult) -> tuple[Violations, int, int]:
+        """On all ranks the violations of all, and the depth; on rank 0 rows that were reached.
+
+        source: a global id. rows: by their ends.
+        """
+        distance, parent = self._gather(result)
+        violations = Violations()
+        joined = np.zeros(self.vertices, np.uint8)
+        for block in self.edges():
+            check_edges(*block, distance, parent, None, joined, violations)
+        joined = self._joined_anywhere(joined)
+        rows = 0
+        if self.rows_from is not None:
+            check_tree(distance, parent, source, None, violations)
+            check_joined(parent, joined, violations)
+            rows = int(self.rows_from[distance >= 0].sum())
+        return self._sum(violations), rows, int(distance.max())
+
+    def _gather(self, result: RankResult) -> Part:
+        """By global id, from all ranks."""
+        size = self.communicator.size
+        told: Message = [column for p in sorted(result.parts) for column in result.parts[p]]
+        told += [] if result.delegates is None else result.delegates
+        came = self.communicator.exchange([told] * size)
+        delegates = Part(*came[0][-2:])
+        parts = (
+            (p, Part(*came[rank][2 * i : 2 * i + 2]))
+            for rank in range(size)
+            for i, p in enumerate(range(rank, self.partitions, size))
+        )
+        return put_together(self.vertices, self.partitions, parts, self.delegates, delegates)
+
+    def _joined_anywhere(self, joined: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """On rank 0 of all ranks together; else empty."""
+        bits = np.packbits(joined)
+        nothing = np.empty(0, np.uint8)
+        size = self.communicator.size
+        came = self.communicator.exchange([[nothing if peer else bits] for peer in range(size)])
+        together = np.bitwise_or.reduce([message[0] for message in came])
+        return np.unpackbits(together, count=0 if self.communicator.rank else self.vertices)
+
+    def _sum(self, violations: Violations) -> Violations:
+        counts = np.array([violations.count[rule] for rule in RULES])
+        came = self.communicator.exchange([[counts]] * self.communicator.size)
+        sums = np.sum([message[0] for message in came], axis=0).tolist()
+        return Violations(dict(zip(RULES, sums, strict=True)), violations.example)
+
+
+def edges_of(graph: RankGraph | GridGraph) -> Edges:
+    """All that a rank holds in memory, in global ids."""
+    if isinstance(graph, GridGraph):
+        table, grid = by_table(np.empty(0, np.uint32)), graph.grid
+        places = [(block.number, "nn", block.forward) for block in graph.blocks]
+    else:
+        table, grid = graph.delegates.numbering, None
+        places = [
+            (part.number, flow.name, flow.forward) for part in graph.parts for flow in part.flows
+        ]
+    for partition, name, rows in places:
+        sources, targets = numberings(partition, name, graph.partitions, grid, table)
+        assert isinstance(rows, Rows)
+        for some, ends in expand_rows(*rows):
+            yield all_to_global(sources, some), all_to_global(targets, ends)
+
+
+def check_bytes(store: Store, rank: int, ranks: int) -> int:
+    """Bytes that a check holds at most, beside what the rank has found."""
+    info = store.info
+    n = info.vertices
+    gathered = 2 * (4 + 4) * n  # as they come, and by global id
+    most_rows = max(
+        store.files[f"{stem_of(p, name)}.offsets.npy"].bytes // 4
+        for p in range(rank, info.partitions, ranks)
+        for name in kept_subgraphs(info.grid, directed=False)
+    )
+    # Of a block, its edges, and of each of its rows number, bounds and length.
+    block = _BLOCK_BYTES * EDGE_BLOCK + (4 + 8 + 8 + 8) * most_rows
+    tree = 0 if rank else TREE_BYTES * n + 8 * n  # and rows_from
+    return gathered + n + ranks * (n // 8) + max(block, tree)
+
+
+def warm_up() -> None:
+    """Compile, or load from the cache, what a check calls."""
+    ends, distance, joined = np.zeros(1, np.uint32), np.zeros(1, np.int32), np.zeros(1, np.uint8)
+    check_edges(ends, ends, distance, ends.copy(), None, joined, Violations())
+
+
+def stored_edges(store: Store, rank: int, ranks: int, team: Team) -> Edges:
+    """The same as ``edges_of``, from the store."""
+    return store.edge_blocks(team, range(rank, store.info.partitions, ranks))

@@ -1,0 +1,237 @@
+"""A rank's searches of one graph, timed and checked with all other ranks (see bench.Searcher)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...kernels.base.team import Team
+from ...kernels.bfs.check import Violations
+from ...kernels.gpu.graph import Array
+from ...kernels.gpu_ranks.delegate_search import RankLevel
+from ...kernels.gpu_ranks.delegate_structures import PHASES
+from ...kernels.gpu_ranks.grid_search import GridLevel
+from ...partition.disk.memory import held_bytes
+from ..engines.device_ranks.layouts import DeviceSearchOfRank, checker_of
+from ..engines.ranks.edges import Rows
+from ..engines.ranks.grid_graph import GridGraph
+from ..engines.ranks.result import result_of
+from ..engines.ranks.search import AnyRankGraph, search_rank
+from ..ranks.communicator import Communicator, barrier
+from ..run.records import SuperstepRecord
+from .check import RankCheck
+from .protocol import Runs
+
+BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
+
+Checked = tuple[Violations, int, int]
+"""What Searcher.check gives."""
+
+
+class Exchanged(NamedTuple):
+    """Of searches by several ranks, all of them together, but for held_bytes.
+
+    bytes_sent: a search, on average, by kind. supersteps: the same. direct: whether ranks read each
+    other's memory. held_bytes: all that the rank holds that holds most, on its device, or of a rank
+    on CPUs in its process. graph_bytes: of all ranks' graphs as they stand there; table_bytes: by
+    Table I of Pan, Pearce, Owens, None of a grid. levels: of the search of median time what rank 0
+    did on its device, or all ranks on CPUs.
+    """
+
+    bytes_sent: dict[str, float]
+    supersteps: float
+    direct: bool
+    held_bytes: int
+    graph_bytes: int
+    table_bytes: int | None
+    levels: list[dict[str, Any]]
+
+
+class RankSearcher(Protocol):
+    """What all ranks call together; ``check`` gives the rows that were reached on rank 0 at least.
+
+    exchanged: of all searches that were checked; runs: their times.
+    """
+
+    def warm_up(self, source: int) -> None: ...
+
+    def search(self, source: int) -> float: ...
+
+    def check(self, source: int) -> Checked: ...
+
+    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged: ...
+
+
+class CpuRankSearcher:
+    """supersteps: of each search, of all ranks together, on rank 0."""
+
+    def __init__(
+        self, graph: AnyRankGraph, communicator: Communicator, team: Team, check: RankCheck
+    ) -> None:
+        self._graph = graph
+        self._communicator = communicator
+        self._team = team
+        self._check = check
+        self.supersteps: list[list[SuperstepRecord]] = []
+
+    def warm_up(self, source: int) -> None:
+        """Nothing: it was compiled before the ranks met."""
+
+    def search(self, source: int) -> float:
+        """Seconds of the rank that takes longest, from when all have come; they end together."""
+        barrier(self._communicator)
+        began = time.perf_counter()
+        self._graph.clear()
+        found = search_rank(self._graph, source, self._communicator, self._team)
+        seconds = time.perf_counter() - began
+        self.supersteps.append(found.supersteps)
+        return max(message[0].tolist()[0] for message in tell(self._communicator, seconds))
+
+    def check(self, source: int) -> Checked:
+        return self._check(source, result_of(self._graph))
+
+    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged:
+        every = self.supersteps
+        steps = [step["bytes_sent"] for some in every for step in some]
+        kinds = steps[0] if steps else {}
+        told = [
+            message[0].tolist()
+            for message in tell(self._communicator, held_bytes(), _graph_bytes(self._graph))
+        ]
+        return Exchanged(
+            bytes_sent={kind: sum(step[kind] for step in steps) / len(every) for kind in kinds},
+            supersteps=float(np.mean([len(some) for some in every])),
+            direct=False,
+            held_bytes=int(max(held for held, _ in told)),
+            graph_bytes=int(sum(graph for _, graph in told)),
+            table_bytes=table_bytes,
+            levels=[dict(step) for step in every[_median(runs)]],
+        )
+
+
+class DeviceRankCheck:
+    """Checks on the devices, of an undirected graph.
+
+    rows_from: by the rank's own numbers, on its device; none of delegates that others own.
+    """
+
+    def __init__(
+        self, gpu: DeviceSearchOfRank, communicator: Communicator, rows_from: Array
+    ) -> None:
+        self._gpu = gpu
+        self._communicator = communicator
+        self._rows_from = rows_from
+        self._checker = checker_of(gpu, communicator)
+
+    def __call__(self, source: int) -> Checked:
+        """Rules that are broken as far as this rank knows; of all ranks, rows, by their ends, that
+        were reached, and the depth.
+        """
+        violations = self._checker.check(source)
+        rows = self._checker.rows_reached(self._rows_from)
+        found = [level.found for level in self._gpu.levels()]
+        told = [m[0].tolist() for m in tell(self._communicator, rows, *found)]
+        rows, *together = np.sum(told, axis=0).tolist()
+        return violations, int(rows), int(np.count_nonzero(together))
+
+
+class DeviceRankSearcher:
+    """check: of the last search. levels: of each search that was checked, what this rank did."""
+
+    def __init__(
+        self,
+        gpu: DeviceSearchOfRank,
+        communicator: Communicator,
+        check: Callable[[int], Checked],
+    ) -> None:
+        self._device = device = gpu.device
+        self._gpu = gpu
+        self._communicator = communicator
+        self._check = check
+        self.levels: list[Sequence[RankLevel | GridLevel]] = []
+        with device.use() as cupy:
+            self._busy = cupy.zeros(BUSY, np.uint32)
+
+    def warm_up(self, source: int) -> None:
+        self._gpu.warm_up()
+        self._gpu.run(self._gpu.rows.number(source))
+
+    def search(self, source: int) -> float:
+        """Seconds from the moment at which the last rank begins.
+
+        Those that began before it wait for it, and count that; they all end together. Links between
+        the devices are awake, as in a sequence of searches.
+        """
+        number = self._gpu.rows.number(source)
+        barrier(self._communicator)
+        with self._device.use():
+            for _ in range(4):  # meanwhile all launches get in line, on every rank
+                self._busy += np.uint32(1)
+            self._gpu.align()
+            self._gpu.run(number)
+        return min(
+            message[0].tolist()[0] for message in tell(self._communicator, self._gpu.seconds())
+        )
+
+    def check(self, source: int) -> Checked:
+        checked = self._check(source)
+        self.levels.append(self._gpu.levels())
+        return checked
+
+    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged:
+        every, gpu = self.levels, self._gpu
+        kinds = every[0][0].sent
+        sent = [
+            sum(level.sent[kind] for levels in every for level in levels) / len(every)
+            for kind in kinds
+        ]
+        pool = self._device.cupy.get_default_memory_pool()
+        held = pool.used_bytes() + gpu.peer_bytes
+        told = [
+            message[0].tolist() for message in tell(self._communicator, held, gpu.rows.bytes, *sent)
+        ]
+        _, graph, *sent = np.sum(told, axis=0).tolist()
+        return Exchanged(
+            bytes_sent=dict(zip(kinds, sent, strict=True)),
+            supersteps=float(np.mean([len(some) for some in every])),
+            direct=gpu.direct,
+            held_bytes=int(max(some[0] for some in told)),
+            graph_bytes=int(graph),
+            table_bytes=table_bytes,
+            levels=_levels(every[_median(runs)], runs.seconds[_median(runs)]),
+        )
+
+
+def tell(communicator: Communicator, *values: float) -> list[list[Any]]:
+    """All ranks' numbers, by rank."""
+    return communicator.exchange([[np.array(values)]] * communicator.size)
+
+
+def _median(runs: Runs) -> int:
+    """The search of median time."""
+    return int(np.argsort(runs.seconds)[len(runs.seconds) // 2])
+
+
+def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
+    """What this rank did in a search, which took so long."""
+    scale = seconds / max(1, sum(sum(level.clocks) for level in levels))
+    return [
+        {
+            **level._asdict(),
+            "clocks": dict(zip(PHASES, level.clocks, strict=True)),
+            "seconds": sum(level.clocks) * scale,
+        }
+        for level in levels
+    ]
+
+
+def _graph_bytes(graph: AnyRankGraph) -> int:
+    """Of a rank's rows in host memory."""
+    flows = graph.blocks if isinstance(graph, GridGraph) else graph.flows
+    both = [rows for flow in flows for rows in (flow.forward, flow.backward)]
+    held = [rows for rows in both if isinstance(rows, Rows)]
+    arrays = {id(array): array.nbytes for rows in held for array in rows}
+    return sum(arrays.values())

@@ -1,0 +1,313 @@
+"""Graph500's protocol on a store, by several workers: each loads its share once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.base.team import Team
+from ...kernels.gpu.device import Device, open_device
+from ...kernels.gpu.graph import Array
+from ...partition.errors import DelegraphError
+from ...partition.store.layout import table_1_bytes
+from ...partition.store.store import Store, open_store
+from ..engines import device as device_search
+from ..engines.bytes import graph_bytes
+from ..engines.device_ranks import layouts as rank_on_device
+from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
+from ..engines.ranks.search import load_rank, rank_bytes
+from ..engines.ranks.search import warm_up as warm_up_search
+from ..engines.streamed_graph import subgraphs_of
+from ..engines.workers.client import check_room, open_workers
+from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ..ranks.jobs import Way
+from ..ranks.nccl import device_arrays
+from ..ranks.on_workers import Done
+from ..results.names import names_of_store
+from ..run.execute import Progress
+from ..run.resources import Resources
+from .check import RankCheck, check_bytes, edges_of, stored_edges
+from .check import warm_up as warm_up_check
+from .protocol import (
+    Runs,
+    draw_sources,
+    facts_of_store,
+    preparation_seconds,
+    report,
+    rows_bytes,
+    rows_from_vertex,
+    run_all,
+    searcher_of,
+)
+from .protocol import check_bytes as check_bytes_alone
+from .ranks import ScalingRow, scale
+from .searchers import (
+    BUSY,
+    Checked,
+    CpuRankSearcher,
+    DeviceRankCheck,
+    DeviceRankSearcher,
+    Exchanged,
+    RankSearcher,
+)
+
+
+class StoreMeasured(NamedTuple):
+    """Searches of a store by ranks. exchanged: None of a single one. Seconds are rank 0's."""
+
+    runs: Runs
+    exchanged: Exchanged | None
+    load_seconds: float
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class StoreBenchJob:
+    """On rank 0 ``run`` gives a StoreMeasured.
+
+    sources: global ids; names: of these, in the user's ids. must_fit: whether devices are too small
+    rather than the CPUs' turn.
+    """
+
+    store: Path
+    sources: tuple[int, ...]
+    names: tuple[int | str, ...]
+    timeout: float = TIMEOUT_SECONDS
+    device: str = "cpu"
+    device_limit: int | None = None
+    must_fit: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.store)]
+
+    def on(self, device: str, why: str = "") -> StoreBenchJob:
+        if device == "cpu" and self.must_fit:
+            raise DelegraphError(why)
+        return replace(self, device=device)
+
+    def again(self) -> StoreBenchJob:
+        return self
+
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        store, device = open_store(self.store), self._device()
+        n = store.info.vertices
+        if size == 1:
+            rows = 8 * n
+            if device is not None:
+                need = _room_alone(store, device).host_bytes
+            else:
+                need = graph_bytes(store) + check_bytes_alone(store)
+        else:
+            rows = 8 * n if needs_rows(store, rank, device) else 0
+            need = share_bytes(store, rank, size, device)
+            if device is None:
+                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
+            warm_up_check()
+        return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
+
+    def run(self, communicator: Communicator, team: Team) -> StoreMeasured | None:
+        store, device, rank = open_store(self.store), self._device(), communicator.rank
+        alone = communicator.size == 1
+        rows_from = None
+        if alone or needs_rows(store, rank, device):
+            rows_from = rows_from_vertex(store, team)
+        if alone:
+            assert rows_from is not None
+            return self._run_alone(store, team, device, rows_from)
+        barrier(communicator)
+        began = time.perf_counter()
+        with open_searcher(store, communicator, team, device, rows_from) as searcher:
+            barrier(communicator)
+            loaded = time.perf_counter()
+            searcher.warm_up(self.sources[0])
+            compiled = time.perf_counter()
+            runs = run_all(searcher, self.sources, self.names, None)
+            exchanged = searcher.exchanged(runs, _table_bytes(store))
+        barrier(communicator)  # all have closed
+        if rank:
+            return None
+        return StoreMeasured(runs, exchanged, loaded - began, compiled - loaded)
+
+    def _run_alone(
+        self, store: Store, team: Team, device: Device | None, rows_from: NDArray[np.int64]
+    ) -> StoreMeasured:
+        began = time.perf_counter()
+        room = _room_alone(store, device) if device else None
+        searcher = searcher_of(store, team, device, room, rows_from)
+        loaded = time.perf_counter()
+        searcher.warm_up()
+        compiled = time.perf_counter()
+        runs = run_all(searcher, self.sources, self.names, None)
+        return StoreMeasured(runs, None, loaded - began, compiled - loaded)
+
+    def _device(self) -> Device | None:
+        return open_device(0, self.device_limit) if self.device == "cuda" else None
+
+
+def _room_alone(store: Store, device: Device) -> device_search.Room:
+    beside = device_search.searcher_bytes(store.info.vertices)
+    return device_search.room_for(store, device, beside)
+
+
+def _table_bytes(store: Store) -> int | None:
+    """Of all ranks' graphs, by Table I; None of a grid."""
+    info = store.info
+    if info.grid is not None:
+        return None
+    entries, nn = sum(info.subgraph_edges.values()), info.subgraph_edges["nn"]
+    return table_1_bytes(info.vertices, info.delegates, info.partitions, entries, nn)
+
+
+@contextmanager
+def open_searcher(
+    store: Store,
+    communicator: Communicator,
+    team: Team,
+    device: Device | None,
+    rows_from: NDArray[np.int64] | None,
+) -> Iterator[RankSearcher]:
+    """Load a rank's share of a store, to be searched on its device, or by its CPUs (None).
+
+    rows_from: input rows that leave each vertex, by global id, where ``needs_rows``.
+    """
+    rank, ranks, info = communicator.rank, communicator.size, store.info
+    place = rank, ranks
+
+    def checking(edges: Any) -> RankCheck:
+        table = store.delegates(team)
+        return RankCheck(communicator, info.vertices, info.partitions, table, edges, rows_from)
+
+    if device is None:
+        graph = load_rank(store, *place, team, communicator.check)
+        check = checking(lambda: edges_of(graph))
+        yield CpuRankSearcher(graph, communicator, team, check)
+        return
+    with device_arrays(communicator, device) as ours:
+        beside = searcher_bytes(store, *place)
+        gpu = rank_on_device.load(store, device, *place, team, ours.check, beside)
+        try:
+            gpu.connect(ours.exchange)
+            if checked_on_device(store):
+                assert rows_from is not None
+                there = DeviceRankCheck(gpu, ours, _rows_from_own(gpu, rows_from))
+            else:
+                on_host = checking(lambda: stored_edges(store, *place, team))
+
+                def there(source: int) -> Checked:
+                    return on_host(source, rank_on_device.collect(gpu, ours)[0])
+
+            yield DeviceRankSearcher(gpu, ours, there)
+        finally:
+            gpu.close()
+
+
+def checked_on_device(store: Store) -> bool:
+    """Whether ranks on devices check there what they found."""
+    return not store.info.directed  # an edge stands in a row of both its ends
+
+
+def needs_rows(store: Store, rank: int, device: Device | None) -> bool:
+    """Whether a rank has to know the input rows of vertices."""
+    return rank == 0 or (device is not None and checked_on_device(store))
+
+
+def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> int:
+    """Bytes that ``open_searcher`` and its searches hold at most on a rank's host.
+
+    DeviceMemoryError where the device has too little memory.
+    """
+    if device is None:
+        return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
+    beside = searcher_bytes(store, rank, ranks)
+    host = rank_on_device.room_for(store, rank, ranks, device, beside).host_bytes
+    if checked_on_device(store) and store.info.grid is not None:
+        return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
+    if checked_on_device(store):
+        # Distances of ghosts, and of others' delegates, on their way.
+        told = (4 + 4) * store.info.vertices // ranks + store.info.delegates
+        return host + 4 * told
+    result = (4 + 4) * store.info.vertices // ranks
+    return host + result + check_bytes(store, rank, ranks)
+
+
+def searcher_bytes(store: Store, rank: int, ranks: int) -> int:
+    """What a DeviceRankSearcher holds on the device beside the graph and its search."""
+    own, ghosts = rank_on_device.numbers_of(store, rank, ranks)
+    # Ids and distances; in a grid parents and what has joined, too, and distances as they come.
+    each = 4 + 4 if store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
+    return 4 * BUSY + each * (own + ghosts) + (8 + 4) * own
+
+
+def _rows_from_own(gpu: DeviceSearchOfRank, rows_from: NDArray[np.int64]) -> Array:
+    """By a rank's own numbers, on its device."""
+    ids = own_ids(gpu)
+    there = ids != UNREACHED
+    own = np.zeros(len(ids), np.uint64)
+    own[there] = rows_from[ids[there]]
+    with gpu.device.use() as cupy:
+        return cupy.asarray(own)
+
+
+def bench_store_on_workers(
+    path: str | Path,
+    runs: Sequence[int],
+    sources: int,
+    seed: int,
+    threads: int,
+    resources: Resources,
+    timeout: float = TIMEOUT_SECONDS,
+    progress: Progress | None = None,
+) -> list[ScalingRow]:
+    """Search a store from the same sources by several numbers of ranks, one after the other.
+
+    runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
+    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
+    from disk), DelegraphError if a result breaks a rule.
+    """
+    store = open_store(path)
+    info, team = store.info, Team(threads)
+    drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), sources, seed)
+    with open_workers(store, resources, threads, timeout) as (cluster, workers, device):
+        job = StoreBenchJob(
+            *(store.path.resolve(), tuple(drawn.places), tuple(drawn.ids), timeout, device),
+            device_limit=resources.device_memory_limit,
+            must_fit=resources.device == "cuda",
+        )
+
+        def reported(done: Done) -> tuple[Any, Exchanged | None]:
+            measured: StoreMeasured = done.results[0]
+            ranks = len(done.results)
+            facts = facts_of_store(path, info) | {"layout": info.layout}
+            if info.grid is None:
+                facts |= {
+                    "threshold": info.threshold,
+                    "delegates": info.delegates,
+                    "nn_share": info.nn_row_share,
+                }
+            found = report(
+                measured.runs,
+                graph=facts,
+                device=done.devices,
+                threads=ranks * cluster.threads,
+                seed=seed,
+                sources=drawn.ids,
+                directed=info.directed,
+                preparation_seconds=preparation_seconds(store),
+                load_seconds=measured.load_seconds,
+                compile_seconds=measured.compile_seconds,
+            )
+            return found, measured.exchanged
+
+        room = partial(check_room, resources.limit, cluster)
+        jobs = [(ranks, job) for ranks in runs]
+        return scale(cluster.client, workers, jobs, room, reported, progress)

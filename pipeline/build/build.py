@@ -1,0 +1,317 @@
+"""Building: from a Parquet edge list to a store."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from ..._version import __version__
+from ...kernels.gpu import prepare as gpu_prepare
+from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.prepare.csr import degree_dtype
+from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
+from ...partition.disk.outputs import check_output, is_store, record_path
+from ...partition.disk.work import begin_work, clean_up, difference
+from ...partition.errors import InputError
+from ...partition.input.edges import EdgeList, open_edges
+from ...partition.store import shards as build
+from ...partition.store.store import FORMAT_VERSION, GraphInfo, Store, open_store
+from ..run.cluster import Cluster, open_cluster
+from ..run.devices import device_errors, has_device_each
+from ..run.execute import Executor, Progress
+from ..run.plan import Budget, Plan
+from ..run.records import BuildRecord, command_record, encode_record, graph_record
+from ..run.resources import Resources
+from .count import Counted, count
+from .device import build_files_on_device, plan_ahead_on_device
+from .plan import make_plan
+from .prepare import BuildOptions, Preparation, begin, plan_ahead, tasks_of, warm_up_build
+from .ranks import build_files_on_workers
+from .read import graph_fingerprint
+from .write_store import write_store
+
+
+class Built(NamedTuple):
+    """A store; whether it was there already; the steps that an earlier attempt had finished.
+
+    notes: lines for the user, of a device that was chosen, or that would not do.
+    """
+
+    store: Store
+    already: bool
+    reused: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def build_graph(
+    path: str | Path,
+    output: str | Path,
+    options: BuildOptions,
+    threads: int,
+    resources: Resources,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Built:
+    """Prepare the Parquet edge list at ``path`` as the store ``output``.
+
+    Raises InputError for bad input, an output that exists or a plan that does not fit, before
+    anything but scratch is written.
+    """
+    started = time.perf_counter()
+    output = Path(output)
+    if is_store(output) and not overwrite:
+        edges = open_edges(path, options.src, options.dst)
+        clean_up(output, purpose_of(edges, options), resources.scratch)
+        check_built(output, edges, options)
+        return Built(open_store(output), already=True, reused=())
+    check_output(output, "store", overwrite, path)
+    edges = open_edges(path, options.src, options.dst)
+    purpose = purpose_of(edges, options)
+    with device_errors():
+        device = _open_device(edges, options, resources)
+    with (
+        device_errors(),
+        begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
+        open_pool(edges, options, threads, resources, progress) as (executor, budget),
+    ):
+        through_files = resources.scratch is not None
+        run = begin(edges, options, executor, budget, work, through_files)
+        used, notes = _build_anywhere(run, device, resources)
+        work.sync()
+        record = BuildRecord(
+            **command_record(executor.steps, threads, budget.limit, used),
+            graph=graph_record(open_store(work.output)),
+            inputs=inputs_of(edges),
+            seconds=time.perf_counter() - started,
+        )
+        work.publish("store", overwrite, encode_record(record))
+    return Built(open_store(output), False, tuple(work.reused), notes)
+
+
+def plan_graph(
+    path: str | Path,
+    options: BuildOptions,
+    threads: int,
+    resources: Resources,
+    exact: bool = False,
+    progress: Progress | None = None,
+) -> Plan:
+    """What building the edge list at ``path`` would hold and write, step by step.
+
+    By the metadata alone: upper bounds. exact: by the passes that count, which leave nothing.
+    Raises InputError for bad input or a plan that does not fit.
+    """
+    edges = open_edges(path, options.src, options.dst)
+    if resources.cluster.any and resources.device == "cuda":
+        raise InputError(
+            "--device cuda is planned for one GPU of this machine: leave out --workers and "
+            "--scheduler"
+        )
+    device = resources.chosen_device()
+    with open_pool(edges, options, threads, resources, progress) as (executor, budget):
+        through_files = resources.scratch is not None
+        if device or not exact:
+            plan = plan_ahead(edges, options, budget, through_files)
+            plan = plan_ahead_on_device(plan, device) if device else plan
+            if plan.device or not exact:
+                return plan
+        with (
+            tempfile.TemporaryDirectory(dir=resources.scratch) as folder,
+            begin_work(Path(folder, "graph.dg"), {}) as work,
+        ):
+            run = begin(edges, options, executor, budget, work, through_files, only_counting=True)
+            return _counted_plan(run, count(run))
+
+
+def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
+    """The chosen device, its kernels compiled: what that takes counts as held before any work."""
+    device = resources.chosen_device()
+    if device is not None:
+        least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed)
+        if least <= device.memory_bytes:  # else the build will say so, and go on without it
+            gpu_prepare.warm_up(device, edges.rows, options.directed)
+    return device
+
+
+def _build_anywhere(
+    run: Preparation, device: Device | None, resources: Resources
+) -> tuple[Device | str | None, tuple[str, ...]]:
+    """Write the store's files, on devices if their memory allows; where it was, and why not.
+
+    device: of this process; a cluster's workers have their own.
+    """
+    notes: tuple[str, ...] = ()
+    pool, asked = run.executor.pool, resources.device
+    try:
+        if isinstance(pool, Cluster) and asked != "cpu":
+            limit = resources.device_memory_limit
+            there, told = build_files_on_workers(run, pool, asked, limit)
+            return there, (*told, f"built on {there}")
+        if device is not None:
+            build_files_on_device(run, device)
+            return device, (f"built on {device}",)
+        if asked == "auto":
+            notes = ("built on the CPU",)
+    except DeviceMemoryError as error:
+        notes = (f"built on the CPU: {error}",)
+    build_files(run)
+    return None, notes
+
+
+def build_files(run: Preparation) -> None:
+    """Write the store's files into the folder of the run's work."""
+    counted = count(run)
+    run.plan = _counted_plan(run, counted)
+    write_store(run, counted)
+
+
+def _counted_plan(run: Preparation, counted: Counted) -> Plan:
+    """The plan of the same shape, now that everything is counted."""
+    assert run.plan.facts is not None
+    facts = replace(run.plan.facts, vertices=counted.order.vertices, exact=True)
+    tasks = len(tasks_of(run.source.chunk_rows))
+    plan = make_plan(facts, run.plan.budget, tasks, run.plan.shape)
+    shards = sum(len(subgraph.shards()) for subgraph in counted.layout.subgraphs)
+    steps = [replace(step, tasks=shards) if step.name == "build" else step for step in plan.steps]
+    return replace(plan, steps=tuple(steps))
+
+
+@contextlib.contextmanager
+def open_pool(
+    edges: EdgeList,
+    options: BuildOptions,
+    threads: int,
+    resources: Resources,
+    progress: Progress | None,
+) -> Iterator[tuple[Executor, Budget]]:
+    """Where tasks run, warmed up, and the budget that is left to them by measurement."""
+    limit = resources.limit
+    if not resources.cluster.any:
+        executor = Executor(threads, progress)
+        warm_up_build(edges, options.directed, executor)
+        yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
+        return
+    workers = resources.cluster.workers or 0
+    devices = workers > 0 and has_device_each(resources.device, workers)
+    with open_cluster(resources.cluster, threads, devices) as cluster:
+        executor = Executor(threads, progress, cluster)
+        warm_up_build(edges, options.directed, executor)
+        cluster.warm_up(partial(build.warm_up, degree_dtype(edges.rows), options.directed))
+        yield executor, _cluster_budget(cluster, limit)
+
+
+def _cluster_budget(cluster: Cluster, limit: int) -> Budget:
+    if cluster.local:
+        baseline = tree_bytes() + (1 + cluster.workers) * GROWTH_BYTES
+    else:
+        baseline = cluster.baseline + GROWTH_BYTES
+    return Budget(limit, baseline, cluster.threads, cluster.workers, per_worker=not cluster.local)
+
+
+def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
+    """What decides a store's bytes, and the input as it was found."""
+    return {
+        **choices_of(options, edges.rows),
+        **inputs_of(edges),
+        "delegraph": f"{__version__}, store format {FORMAT_VERSION}",
+    }
+
+
+def inputs_of(edges: EdgeList) -> dict[str, str]:
+    """Size and time of each file of the input."""
+    return {
+        file.path: f"{file.bytes:,} bytes of "
+        f"{datetime.fromtimestamp(file.modified / 1e9, UTC):%Y-%m-%d %H:%M:%S.%f}"
+        for file in edges.files
+    }
+
+
+def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
+    """What decides a store's bytes beside the input, in the user's words."""
+    partitions, grid = options.places_for(rows)
+    chosen = {
+        "--directed": "given" if options.directed else "not given",
+        "--src": options.src,
+        "--dst": options.dst,
+        "--order": options.order,
+        "--partitions": str(partitions),
+    }
+    if partitions > 1:
+        chosen["--layout"] = options.layout
+        if grid is None:
+            chosen["--threshold"] = "auto" if options.threshold is None else str(options.threshold)
+        elif options.layout == "2d":
+            chosen["--grid"] = str(grid)
+    return chosen
+
+
+def _built_with(info: GraphInfo) -> dict[str, str]:
+    """What a store was built with, as ``choices_of`` says it."""
+    wanted = info.threshold if info.threshold_chosen_by == "user" else None
+    options = BuildOptions(
+        info.directed,
+        info.src,
+        info.dst,
+        info.partitions,
+        wanted,
+        info.order,  # pyright: ignore
+        "delegate" if info.layout == "csr" else info.layout,  # pyright: ignore
+        info.grid if info.layout == "2d" else None,
+    )
+    return choices_of(options, info.rows)
+
+
+def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
+    """Raises InputError, with the difference in words, unless ``output`` is what is asked for."""
+    info = open_store(output).info
+    theirs, ours = _built_with(info), choices_of(options, edges.rows)
+    same_graph = info.fingerprint == graph_fingerprint(edges, options.directed)
+    if not same_graph and theirs == ours:
+        theirs, ours = {"the edge list": "another one"}, {"the edge list": "of this content"}
+    elif same_graph:
+        # The footers are the same; the files must not have been written since.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            theirs = {**theirs, **json.loads(record_path(output).read_bytes())["inputs"]}
+            ours = {**ours, **inputs_of(edges)}
+    if theirs != ours:
+        raise InputError(
+            f"{output} exists, built differently: {difference(theirs, ours)}; name another "
+            "output, or replace it with --overwrite"
+        )
+
+
+def build_store(
+    edges: EdgeList,
+    output: Path,
+    options: BuildOptions,
+    executor: Executor,
+    resources: Resources,
+    device: Device | None = None,
+) -> Store:
+    """Build the store ``output``, or go on building it, without a record of its own.
+
+    Scratch files lie beside it. executor: of the run that needs it; gets this one's steps. device:
+    where to build if it has room; None for the CPU.
+    """
+    if is_store(output):
+        check_built(output, edges, options)
+        executor.reused("the whole store")
+        return open_store(output)
+    with (
+        begin_work(output, purpose_of(edges, options)) as work,
+        open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
+    ):
+        through_files = resources.scratch is not None
+        run = begin(edges, options, own, budget, work, through_files)
+        _build_anywhere(run, device, resources)
+        work.publish("store", overwrite=False)
+    executor.steps += own.steps
+    return open_store(output)

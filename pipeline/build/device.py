@@ -1,0 +1,379 @@
+"""A build on a device: the store of build.py, byte for byte, from edges that fit the device.
+
+    degrees       blocks of edges, as they are read, to the device; counted there
+    order         ranks, and by them what the vertex table needs, back to scratch
+    threshold     between normal vertices and delegates (of that layout)
+    sort          keys of all subgraphs; edges are let go of
+    build         a shard a task: its targets copied back and written
+    vertices      as ever
+
+What comes before (the dictionary, where ids need one) and after is the CPU's. It takes seconds, so
+nothing of it is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.gpu import prepare as gpu_prepare
+from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.gpu.prepare import Columns, Degrees, Places, Ranking
+from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
+from ...partition.disk.files import ArrayWriter, FileRecord
+from ...partition.disk.memory import format_bytes
+from ...partition.disk.scratch import Scratch, replacing
+from ...partition.errors import InputError
+from ...partition.store import degrees as counting
+from ...partition.store import shards as build
+from ...partition.store.layout import Layout, Shard, Subgraph, plan_layout
+from ...partition.store.order import Order, Threshold, VertexOrder, choose_threshold
+from ...partition.store.runs import RankTable, with_global_ids
+from ...partition.store.store import targets_file
+from ..run.plan import Plan
+from .count import Counted, no_delegates
+from .prepare import Preparation
+from .write_store import finish_store, make_folders
+
+_PIECE = 1 << 22
+"""Targets that a task copies back at once."""
+
+
+def build_files_on_device(run: Preparation, device: Device) -> None:
+    """Write the store's files into the folder of the run's work.
+
+    Raises DeviceMemoryError where the device is too small; a build on the CPU can follow then.
+    """
+    on_cpu = run.plan
+    run.plan = plan_on_device(on_cpu, run.source.domain)
+    try:
+        _check_room(device, max(step.device_bytes for step in run.plan.steps))
+        with device.use():
+            _build(run, device)
+    except BaseException:
+        run.plan = on_cpu
+        raise
+    finally:
+        if device.cupy is not None:
+            device.cupy.get_default_memory_pool().free_all_blocks()
+
+
+def plan_on_device(plan: Plan, domain: int) -> Plan:
+    """The steps of a build on a device, by those of one on the CPU.
+
+    These bound what the host holds. domain: dense ids lie below it.
+    """
+    facts = plan.facts
+    assert facts is not None
+    both = 2 if facts.directed else 1
+    copies = facts.grid.rows if facts.grid else 2  # and those of delegates
+    least_rows = both * domain * copies
+    need = gpu_prepare.bytes_needed(facts.rows, domain, facts.directed, least_rows)
+    names = {"scatter": "sort"}
+    first = next(i for i, step in enumerate(plan.steps) if step.name == "degrees")
+    steps = [
+        replace(step, name=names.get(step.name, step.name), disk_bytes=0, device_bytes=need)
+        for step in plan.steps[first:-1]
+    ]
+    return replace(plan, steps=(*plan.steps[:first], *steps, plan.steps[-1]))
+
+
+def plan_ahead_on_device(plan: Plan, device: Device) -> Plan:
+    """The plan of a build on a device; ``plan`` itself where the device has too little memory."""
+    assert plan.facts is not None
+    there = plan_on_device(plan, plan.facts.domain)
+    if max(step.device_bytes for step in there.steps) > device.memory_bytes:
+        return plan
+    return replace(there, device=str(device))
+
+
+def _check_room(device: Device, need: int) -> None:
+    if need > device.memory_bytes:
+        raise DeviceMemoryError(
+            f"{format_bytes(device.memory_bytes)} may be held on {device}, and the edges need "
+            f"{format_bytes(need)}"
+        )
+
+
+def _build(run: Preparation, device: Device) -> None:
+    rows, domain, directed = run.edges.rows, run.source.domain, run.options.directed
+    blocks = [_copy_edges(run, device)]
+
+    def order() -> tuple[VertexOrder, RankTable, Ranking, int]:
+        degrees = gpu_prepare.count_degrees(device, blocks, domain, rows, directed)
+        ranking = gpu_prepare.rank_vertices(device, degrees)
+        table = save_vertices(run.scratch, domain, run.plan.shape.spans, degrees, ranking)
+        number_vertices(table, run.options.order, len(ranking.id_of_rank))
+        found = order_vertices(device, ranking, table, run.options.order)
+        return found, table, ranking, int(degrees.loops[0])
+
+    found, table, ranking, loops = _one_task(run, "order", order)
+    partitions, grid = run.options.places_for(rows)
+    if grid:
+        threshold = no_delegates(found)
+    else:
+        threshold = _threshold(run, device, blocks, found, ranking, partitions)
+    layout = plan_layout(found, partitions, grid, threshold.delegates, directed)
+    _check_layout(run, device, layout)
+    counted = Counted(found, table, threshold, layout, loops)
+
+    rows_made, shards, entries = _one_task(
+        run, "sort", partial(_sort, run, device, blocks, ranking, layout)
+    )
+    make_folders(run.work.output, layout.partitions)
+    writer = ShardWriter(device, layout, rows_made, shards, run.work.output, run.scratch)
+    records = run.spread("build", writer.write, list(range(len(shards))), writer.sizes)
+    finish_store(run, counted, entries_of(layout, entries), records)
+
+
+def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:
+    """Of each of a layout's subgraphs, by the subgraph."""
+    places = [(subgraph.partition, subgraph.name) for subgraph in layout.subgraphs]
+    by_place = dict(zip(places, entries, strict=True))
+    return lambda subgraph: by_place[subgraph.partition, subgraph.name]
+
+
+def _one_task(run: Preparation, name: str, task: Callable[[], Any]) -> Any:
+    return run.spread(name, lambda _: task(), [None])[0]
+
+
+def _copy_edges(run: Preparation, device: Device) -> Columns:
+    """All edges on the device; several threads read chunks, block by block."""
+    rows = run.source.chunk_rows
+    starts = list(accumulate(rows, initial=0))
+    with device.use() as cupy:
+        src, dst = (cupy.empty(starts[-1], np.uint32) for _ in range(2))
+
+    def copy(chunk: int) -> None:
+        blocks = run.source.blocks([chunk], run.plan.shape.block_rows)
+        copy_blocks(device, blocks, (src, dst), starts[chunk], starts[chunk + 1])
+
+    run.spread("degrees", copy, list(range(len(rows))), rows)
+    return src, dst
+
+
+def copy_blocks(
+    device: Device,
+    blocks: Iterable[Sequence[NDArray[np.uint32]]],
+    columns: Columns,
+    begin: int,
+    stop: int,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Copy blocks of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
+
+    check: called before each block. Raises InputError if they are no longer as many.
+    """
+    at = begin
+    for block in blocks:
+        check()
+        end = at + len(block[0])
+        if end > stop:
+            break
+        with device.use():
+            for column, values in zip(columns, block, strict=True):
+                column[at:end].set(np.ascontiguousarray(values))
+        at = end
+    else:
+        if at == stop:
+            return
+    raise InputError("the edge list changed while it was read; run again")
+
+
+def save_vertices(
+    scratch: Scratch, domain: int, spans: int, degrees: Degrees, ranking: Ranking
+) -> RankTable:
+    """Leave in scratch, by dense id, what the vertex table is written of."""
+    columns = {"rank": ranking.rank, "degree": degrees.degree}
+    if degrees.out_degree is not None:
+        columns["out_degree"] = degrees.out_degree
+    table = RankTable(scratch, tuple(counting.spans_of(domain, spans)))
+    for s, span in enumerate(table.spans):
+        for name, column in columns.items():
+            scratch.save(f"{name}-{s}", column[span.start : span.stop].get())
+    return table
+
+
+def number_vertices(table: RankTable, chosen: Order, vertices: int) -> None:
+    """Leave in scratch the global ids, where these are no ranks."""
+    if chosen != "degree":
+        ranks = (table.scratch.load(f"rank-{s}") for s in range(len(table.spans)))
+        table.scratch.save("global", counting.number_globally(chosen, ranks, vertices))
+
+
+def order_vertices(
+    device: Device, ranking: Ranking, table: RankTable, chosen: Order
+) -> VertexOrder:
+    """After ``number_vertices``."""
+    found = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
+    if chosen == "degree":
+        return found
+    return replace(found, global_of_rank=table.scratch.load("global"))
+
+
+def _threshold(
+    run: Preparation,
+    device: Device,
+    blocks: list[Columns],
+    order: VertexOrder,
+    ranking: Ranking,
+    partitions: int,
+) -> Threshold:
+    def threshold() -> Threshold:
+        rows = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+        return choose_threshold(order, rows, partitions, run.options.threshold)
+
+    return _one_task(run, "threshold", threshold)
+
+
+def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
+    """Whether there is room for the rows of all subgraphs, now that these are known."""
+    rows = sum(subgraph.rows for subgraph in layout.subgraphs)
+    if rows > gpu_prepare.MOST_ROWS:
+        raise DeviceMemoryError(f"{rows:,} rows of all subgraphs are too many for a device")
+    _check_room(
+        device,
+        gpu_prepare.bytes_needed(
+            run.edges.rows, run.source.domain, layout.directed, rows, layout.delegates
+        ),
+    )
+
+
+class ShardRows(NamedTuple):
+    """A shard, and the rows it is made of, of those of all subgraphs in order."""
+
+    shard: Shard
+    first: int
+    stop: int
+
+
+class DeviceShards(NamedTuple):
+    """Rows of some shards in a row, on the device.
+
+    counts: uint32, targets of each row. targets: uint32, ranks. offsets: where each row begins.
+    first_row: of these, of those of all subgraphs.
+    """
+
+    counts: Any
+    targets: Any
+    offsets: Any
+    first_row: int
+
+
+def places_of(layout: Layout, global_of_rank: Any) -> tuple[Places, list[int]]:
+    """Where edges go, and the first row of each subgraph, with the end.
+
+    global_of_rank: on the device; None where global ids are ranks.
+    """
+    first_rows = list(accumulate((subgraph.rows for subgraph in layout.subgraphs), initial=0))
+    of_slots = np.full(layout.partitions * SLOTS, -1, np.int64)
+    for subgraph, first in zip(layout.subgraphs, first_rows, strict=False):
+        transposed = subgraph.name.startswith("reverse-")
+        slot = SUBGRAPHS.index(subgraph.name[-2:]) + len(SUBGRAPHS) * transposed
+        of_slots[subgraph.partition * SLOTS + slot] = first
+    places = Places(
+        of_slots,
+        first_rows[-1],
+        layout.directed,
+        layout.partitions,
+        layout.delegates,
+        global_of_rank,
+        layout.placement.columns,
+    )
+    return places, first_rows
+
+
+def shards_of(layout: Layout, first_rows: list[int]) -> list[ShardRows]:
+    """All shards of the store, in order."""
+    shards: list[ShardRows] = []
+    for subgraph, row in zip(layout.subgraphs, first_rows, strict=False):
+        starts = subgraph.ranges.starts
+        shards += [
+            ShardRows(shard, row + int(starts[shard.first]), row + int(starts[shard.stop]))
+            for shard in subgraph.shards()
+        ]
+    return shards
+
+
+def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.int64]:
+    """Of sorted keys, duplicates included: entries from each of ``rows`` to the next."""
+    with device.use() as cupy:
+        begins = np.array(rows, np.uint64) << np.uint64(32)
+        return np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get()).astype(np.int64)
+
+
+def device_shards(device: Device, keys: Any, rows: int, first_row: int) -> DeviceShards:
+    """keys: sorted; their rows are numbered from ``first_row`` on and lie below ``rows``."""
+    counts, targets = gpu_prepare.rows_of(device, keys, rows)
+    offsets = gpu_prepare.offsets_of(device, counts, len(targets))
+    return DeviceShards(counts, targets, offsets, first_row)
+
+
+def _sort(
+    run: Preparation, device: Device, blocks: list[Columns], ranking: Ranking, layout: Layout
+) -> tuple[DeviceShards, list[ShardRows], list[int]]:
+    """All rows, all shards, and the entries of each subgraph. blocks: emptied."""
+    with device.use() as cupy:
+        table = None if layout.numbered_by_rank else cupy.asarray(run.scratch.load("global"))
+        places, first_rows = places_of(layout, table)
+        keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
+        entries = entries_between(device, keys, first_rows)
+        rows = device_shards(device, keys, places.rows, 0)
+    return rows, shards_of(layout, first_rows), entries.tolist()
+
+
+class ShardWriter:
+    """Writes shards' targets, and leaves the counts of their rows in scratch."""
+
+    def __init__(
+        self,
+        device: Device,
+        layout: Layout,
+        rows: DeviceShards,
+        shards: Sequence[ShardRows],
+        output: Path,
+        scratch: Scratch,
+    ) -> None:
+        self._device, self._rows, self._shards = device, rows, shards
+        self._output, self._scratch = output, scratch
+        with device.use() as cupy:
+            self._whole = with_global_ids(layout, scratch)
+            if not layout.numbered_by_rank:
+                table = cupy.asarray(self._whole.placement.global_id)
+                placement = layout.placement._replace(global_id=table)
+                self._whole = replace(layout, placement=placement)
+            bounds = np.array([(some.first, some.stop) for some in shards], np.int64)
+            bounds = cupy.asarray(bounds.reshape(-1, 2) - rows.first_row)
+            self._bounds = rows.offsets[bounds].get().tolist()
+
+    @property
+    def sizes(self) -> list[int]:
+        """Targets of each shard."""
+        return [end - begin for begin, end in self._bounds]
+
+    def write(self, number: int) -> FileRecord:
+        """Of the shards, that one."""
+        shard, first, stop = self._shards[number]
+        begin, end = self._bounds[number]
+        subgraph, rows = shard.subgraph, self._rows
+        ids = build.target_ids(subgraph, self._whole)
+        name = targets_file(subgraph.partition, subgraph.name, shard.number)
+        with (
+            self._device.use(),
+            replacing(Path(self._output, name)) as partial_path,
+            ArrayWriter(partial_path, np.uint32) as file,
+        ):
+            for at in range(begin, end, _PIECE):
+                piece: Any = ids(rows.targets[at : min(at + _PIECE, end)])
+                file.append(piece.get())
+            record = file.finish()
+            counts = rows.counts[first - rows.first_row : stop - rows.first_row]
+            self._scratch.save(build.counts_name(shard), counts.get())
+        return record

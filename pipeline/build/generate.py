@@ -1,0 +1,173 @@
+"""Synthetic edge lists on disk (kernels/generate.py makes the rows)."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...kernels.gpu import generate as gpu_generate
+from ...kernels.gpu.device import Device
+from ...kernels.prepare import generate as kernels
+from ...partition.disk.outputs import check_output, mark
+from ...partition.disk.work import begin_work
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_arrow
+from ..run.execute import Executor
+from ..run.records import GenerateRecord, command_record, encode_record
+
+Kind = Literal["kronecker", "uniform", "grid"]
+Columns = tuple[NDArray, NDArray]
+
+CHUNK_ROWS = 1 << 20
+FILE_ROWS = 1 << 26
+MAX_SCALE = 48
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A graph to generate. Rows depend on these alone.
+
+    kronecker, uniform: 2^scale vertices, edge_factor rows for each.
+    grid: height x width cells joined to their right and lower neighbours, of which joins the
+    share ``drop`` is left out.
+    """
+
+    kind: Kind
+    seed: int = 1
+    scale: int = 0
+    edge_factor: int = 16
+    height: int = 0
+    width: int = 0
+    drop: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"the seed must be a 64-bit number, not {self.seed}")
+        if self.kind == "grid":
+            if self.height < 1 or self.width < 1:
+                raise InputError(f"a grid needs cells, not {self.height} x {self.width}")
+            if not 0 <= self.drop < 1:
+                raise InputError(f"the share to drop must be in [0, 1), not {self.drop}")
+            if self.height * self.width < 2:
+                raise InputError("a grid of one cell has no edges")
+        elif not 1 <= self.scale <= MAX_SCALE or self.edge_factor < 1:
+            raise InputError(
+                f"the scale must be 1 to {MAX_SCALE} and the edge factor positive, not "
+                f"{self.scale} and {self.edge_factor}"
+            )
+
+    @property
+    def facts(self) -> dict[str, str | int | float]:
+        """What the rows depend on, for this kind of graph."""
+        shape = ("height", "width", "drop") if self.kind == "grid" else ("scale", "edge_factor")
+        return {name: getattr(self, name) for name in ("kind", "seed", *shape)}
+
+    @property
+    def candidates(self) -> int:
+        """Rows, or for a grid, joins that may be left out."""
+        if self.kind == "grid":
+            return 2 * self.height * self.width
+        return self.edge_factor << self.scale
+
+    @property
+    def domain(self) -> int:
+        """What all ids lie below."""
+        return self.height * self.width if self.kind == "grid" else 1 << self.scale
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.int32 if self.domain <= 2**31 else np.int64)
+
+    def rows(self, first: int, last: int) -> Columns:
+        """Rows made from candidates first .. last - 1."""
+        src = np.empty(last - first, self.dtype)
+        dst = np.empty(last - first, self.dtype)
+        seed = np.uint64(self.seed)  # all 64 bits of it
+        if self.kind == "kronecker":
+            kernels.kronecker(first, self.scale, seed, src, dst)
+        elif self.kind == "uniform":
+            kernels.uniform(first, self.scale, seed, src, dst)
+        else:
+            keep_below = round((1 - self.drop) * 2**32)
+            kept = kernels.grid(first, last, self.height, self.width, keep_below, seed, src, dst)
+            src, dst = src[:kept], dst[:kept]
+        return src, dst
+
+    def rows_on(self, device: Device, first: int, last: int) -> tuple[Any, Any]:
+        """The same rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
+        if self.kind == "grid":
+            keep_below = round((1 - self.drop) * 2**32)
+            return gpu_generate.grid(
+                device, first, last, self.height, self.width, keep_below, self.seed
+            )
+        if self.scale > gpu_generate.MAX_SCALE:
+            raise InputError(f"on a device the scale is {gpu_generate.MAX_SCALE} at most")
+        make = gpu_generate.kronecker if self.kind == "kronecker" else gpu_generate.uniform
+        return make(device, first, last, self.scale, self.seed)
+
+
+def generate_edges(
+    recipe: Recipe, output: str | Path, executor: Executor, overwrite: bool = False
+) -> int:
+    """Write the recipe's edge list as a folder of Parquet files; returns its rows."""
+    started = time.perf_counter()
+    check_output(output, "edge list", overwrite)
+    most = 2 * recipe.dtype.itemsize * recipe.candidates
+    free = shutil.disk_usage(Path(output).absolute().parent).free
+    if most > free:
+        raise InputError(
+            f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
+        )
+    schema = pa.schema(
+        [(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")],
+        metadata=mark("edge list", recipe=recipe.facts),
+    )
+    rows = 0
+    with begin_work(output, {}, restart=True) as work:
+        for number, first in enumerate(range(0, recipe.candidates, FILE_ROWS)):
+            last = min(first + FILE_ROWS, recipe.candidates)
+            with pq.ParquetWriter(
+                work.output / f"part-{number:05}.parquet",
+                schema,
+                use_dictionary=False,
+                compression="snappy",
+            ) as writer:
+                for src, dst in _chunks(recipe, first, last, executor):
+                    rows += len(src)
+                    writer.write_batch(
+                        pa.record_batch([as_arrow(src), as_arrow(dst)], schema=schema),
+                        row_group_size=CHUNK_ROWS,
+                    )
+        if not rows:
+            raise InputError("every edge was dropped: a graph without edges is no edge list")
+        work.sync()
+        record = GenerateRecord(
+            **command_record(executor.steps, executor.threads, 0),
+            recipe=recipe.facts,
+            rows=rows,
+            seconds=time.perf_counter() - started,
+        )
+        work.publish("edge list", overwrite, encode_record(record))
+    return rows
+
+
+def _chunks(recipe: Recipe, first: int, last: int, executor: Executor) -> Iterator[Columns]:
+    starts = list(range(first, last, CHUNK_ROWS))
+    at_once = 4 * executor.threads
+    for i in range(0, len(starts), at_once):
+        yield from executor.step(
+            "generate",
+            lambda start: recipe.rows(start, min(start + CHUNK_ROWS, last)),
+            starts[i : i + at_once],
+            at_once * CHUNK_ROWS * 2 * recipe.dtype.itemsize,
+            total=-(-recipe.candidates // CHUNK_ROWS),
+        )

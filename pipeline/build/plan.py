@@ -1,0 +1,239 @@
+"""The plan of a build: what each step holds, how many of its tasks run at once, what it writes.
+
+Bytes are arithmetic from counts known before a step runs: bounds from the input's metadata, then
+exact ones from the passes that count. A plan that does not fit the memory limit is refused with
+the least limit that would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ...partition.disk.memory import format_bytes
+from ...partition.errors import LimitError
+from ...partition.input.dictionary import ENCODE_ROWS, RANGE_BYTES
+from ...partition.input.edges import BATCH_ROWS, EdgeList, is_string
+from ...partition.store.grid import Grid
+from ...partition.store.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS
+from ...partition.store.shards import GATHER_EDGES
+from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
+
+MOST_BLOCK_ROWS = 1 << 22
+LEAST_BLOCK_ROWS = 1 << 17
+MOST_SPANS = 1 << 12
+LEAST_SPAN = 1 << 16
+
+_PAIR = 8  # a row as two dense ids or ranks
+_KEY = 6  # 16 bits of row, 32 of target
+_DECODE = 32 << 20  # Arrow's pages and a batch, for integers
+_VERTEX_BATCH = 48 << 20  # a row group of the vertex table in the making, for integers
+_STRING = 24  # bytes of an id, where nothing better is known
+_SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, ranks, slack
+_WRITER = 1 << 20
+_WINDOWS = 32 << 20  # temporary arrays over so many vertices at a time
+_SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
+
+
+def facts_of(
+    edges: EdgeList,
+    domain: int | None,
+    directed: bool,
+    by_degree: bool,
+    partitions: int,
+    grid: Grid | None,
+) -> Facts:
+    """What the metadata say; domain: None if ids have to go through a dictionary."""
+    string = is_string(edges.id_type)
+    bound = min(2 * edges.rows, 2**32 - 2)
+    if domain is None and edges.bounds is not None:
+        bound = min(bound, edges.bounds[1] - edges.bounds[0] + 1)
+    return Facts(
+        rows=edges.rows,
+        domain=bound if domain is None else domain,
+        vertices=min(bound, bound if domain is None else domain),
+        id_bytes=_string_bytes(edges) if string else max(4, id_width(edges.id_type)),
+        encoded=domain is None,
+        directed=directed,
+        ordered_by_degree=by_degree,
+        partitions=partitions,
+        grid=grid,
+    )
+
+
+def id_width(id_type: pa.DataType) -> int:
+    """Bytes of an id in memory; about, of a string."""
+    return _STRING if is_string(id_type) else id_type.bit_width // 8
+
+
+def _string_bytes(edges: EdgeList) -> int:
+    """Mean bytes of a string id with its offset, by the first rows of the input."""
+    src, dst = next(edges.batches(edges.chunks()[0]))
+    return 8 + sum(ids.nbytes for ids in (src, dst)) // max(1, 2 * len(src))
+
+
+def dictionary_bytes(facts: Facts) -> int:
+    """In memory: every chunk's dictionary, all of them merged, and the places of ids in them."""
+    if not facts.encoded:
+        return 0
+    return 2 * facts.rows * (facts.id_bytes + 4) + 3 * facts.domain * (facts.id_bytes + 4)
+
+
+def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
+    """The steps of a build, each as one task at a time. tasks: parts the input is cut into."""
+    decode = _DECODE + 8 * BATCH_ROWS * max(0, facts.id_bytes - 8)
+    if facts.encoded and not shape.in_memory:
+        encode = decode + ENCODE_ROWS * 2 * (4 * facts.id_bytes + 32)
+        entries = facts.domain if facts.exact else min(2 * facts.rows, 4 * facts.domain)
+        size = 8 * facts.rows + facts.id_bytes * entries
+        yield StepPlan("encode", tasks, encode, disk_bytes=size)
+        ranges = max(1, facts.id_bytes * entries // RANGE_BYTES)
+        merge = 6 * RANGE_BYTES + 2 * RANGE_BYTES // facts.id_bytes * 24
+        yield StepPlan("ids", ranges, merge, disk_bytes=4 * entries + facts.id_bytes * facts.domain)
+    if facts.encoded:  # a block of places, its part of the dictionary, and its dense ids
+        decode = ENCODE_ROWS * 2 * (4 + 4 + 4)
+    both = 2 if facts.directed else 1
+    spans = shape.spans
+    span = -(-facts.domain // spans)
+    degree = facts.degree_bytes
+    held = 8 * facts.rows if shape.in_memory else 0
+    block = decode + _PAIR * shape.block_rows
+    if shape.in_memory:
+        marks = facts.domain + dictionary_bytes(facts)
+        yield StepPlan("read", tasks, decode, shared_bytes=held + marks)
+        block = _PAIR * min(shape.block_rows, facts.rows)
+    counted = span * (degree * both) + span // 8
+    yield StepPlan(
+        "degrees",
+        tasks * spans,
+        block + counted,
+        held,
+        disk_bytes=0 if shape.in_memory else counted * spans * 2,
+    )
+    order = span * (2 * degree * both + 4) + span // 4
+    kept = facts.domain * (4 + degree * both) + facts.domain // 8
+    numbers = 0 if facts.ordered_by_degree else 4 * facts.vertices
+    # The longest row at each place, to cut ranges by; by degree, that follows from the order.
+    cut = 0 if facts.ordered_by_degree else 2 * degree * facts.vertices + _WINDOWS
+    yield StepPlan(
+        "order",
+        spans,
+        order,
+        held + numbers + cut,
+        disk_bytes=0 if shape.in_memory else kept + numbers,
+    )
+    # Tasks walk through the spans each at its own pace; one span alone is shared.
+    table, own_table = (4 * span, 0) if spans == 1 else (0, 4 * span)
+    delegates = 0
+    if facts.grid is None:
+        delegates = 16 * min(facts.vertices, 4 * facts.vertices // facts.partitions)
+    shared = table + numbers + delegates
+    ranked = block + _PAIR * shape.block_rows + own_table
+    if facts.grid is None:
+        yield StepPlan("threshold", tasks, ranked, held + shared)
+    buckets = facts.partitions * (
+        2 * facts.rows // RANGE_EDGES + 2 * facts.vertices // RANGE_ROWS + 8
+    )
+    runs = 2 * _KEY * facts.rows
+    keep = kept if shape.in_memory else 0
+    # In a grid a vertex has a row in each partition of its column.
+    more_rows = 4 * both * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
+    yield StepPlan(
+        "scatter",
+        tasks,
+        ranked + 2 * _KEY * shape.block_rows + 24 * buckets,
+        # In memory, blocks are let go of as their keys are made.
+        shared + (max(held, runs) + keep if shape.in_memory else 0),
+        disk_bytes=0 if shape.in_memory else runs,
+    )
+    fetched = _KEY * max(GATHER_EDGES, shape.block_rows)
+    yield StepPlan(
+        "build",
+        max(1, 2 * facts.rows // (8 * RANGE_EDGES)),
+        fetched
+        + _SORTED * RANGE_EDGES
+        + 4 * min(SHARD_ROWS, facts.vertices)
+        + facts.vertices // 8
+        + 16 * buckets
+        + 2 * _WRITER,
+        (runs + keep + more_rows if shape.in_memory else 0) + numbers + delegates,
+        disk_bytes=0 if shape.in_memory else more_rows,
+        final_bytes=4 * 2 * facts.rows,
+    )
+    yield StepPlan(
+        "vertices",
+        1,
+        _VERTEX_BATCH
+        + 6 * BATCH_ROWS * max(0, facts.id_bytes - 8)
+        + span * (4 + degree * both)
+        + span // 8
+        + 4 * min(SHARD_ROWS, facts.vertices),
+        (runs + keep + more_rows if shape.in_memory else 0) + numbers,
+        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both + 8) + more_rows,
+    )
+
+
+def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = None) -> Plan:
+    """The plan that fits the budget and takes the least time.
+
+    shape: an earlier attempt's, which decides. Raises InputError naming the step that does not
+    fit and the least limit that would do.
+    """
+    shapes = [shape] if shape else list(_shapes(facts))
+    plans = [
+        Plan(
+            budget,
+            candidate,
+            tuple(_at_once(s, budget) for s in steps_of(facts, candidate, tasks)),
+            facts,
+        )
+        for candidate in shapes
+    ]
+    fitting = [plan for plan in plans if all(step.at_once for step in plan.steps)]
+    if fitting:
+        return min(fitting, key=_cost)
+    one_at_a_time = [
+        (max(steps_of(facts, candidate, tasks), key=lambda step: step.least_bytes), candidate)
+        for candidate in shapes
+    ]
+    worst, _ = min(one_at_a_time, key=lambda found: found[0].least_bytes)
+    need = budget.baseline + worst.shared_bytes + budget.sharing * worst.task_bytes + _SLACK
+    raise LimitError(
+        f"the memory limit of {format_bytes(budget.limit)} is too small: step '{worst.name}' "
+        f"needs {format_bytes(need)}, of which {format_bytes(budget.baseline)} are Python and "
+        f"libraries; give --memory-limit {format_bytes(need).replace(' ', '')} or more"
+    )
+
+
+def _cost(plan: Plan) -> float:
+    """About the time of a plan, in times of reading the input once on one thread."""
+    spans, rows = plan.shape.spans, plan.shape.block_rows
+    passes = {
+        "degrees": 1.0 * spans,  # the input is read once for each
+        "threshold": 1.0 + 0.5 * spans,
+        "scatter": 4.0 + 0.5 * spans + 0.05 * MOST_BLOCK_ROWS / rows,
+        "build": 3.0,
+    }
+    return sum(passes.get(step.name, 0.0) / step.at_once for step in plan.steps)
+
+
+def _shapes(facts: Facts) -> Iterator[Shape]:
+    spans = 1
+    while spans == 1 or (spans <= MOST_SPANS and facts.domain // spans >= LEAST_SPAN):
+        rows = MOST_BLOCK_ROWS
+        while rows >= LEAST_BLOCK_ROWS:
+            if rows == LEAST_BLOCK_ROWS or rows < 2 * facts.rows:
+                yield Shape(spans, rows)
+            rows //= 2
+        spans *= 2
+
+
+def _at_once(step: StepPlan, budget: Budget) -> StepPlan:
+    """As many tasks at once as fit; 0 if not even one a process does."""
+    fit = max(0, budget.free - step.shared_bytes) // max(1, step.task_bytes)
+    if fit < min(budget.sharing, step.tasks):
+        fit = 0
+    fit = min(fit, budget.threads * budget.sharing)
+    return replace(step, at_once=min(fit * budget.apart, max(1, step.tasks)))

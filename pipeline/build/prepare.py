@@ -1,0 +1,298 @@
+"""Preparation: from an edge list to the files of a store, step by step.
+
+    encode, ids   a dictionary, where ids are no dense integers
+    degrees       of all vertices
+    order         ranks by falling degree
+    threshold     between normal vertices and delegates (of that layout)
+    scatter       edges into runs of keys grouped by bucket
+    build         shards of the subgraphs
+    vertices      the vertex table, offsets, manifest
+
+A small graph is read once and held in memory between steps; any other goes through scratch files,
+step by step within the plan, and an attempt that was cut off goes on after its last finished
+step. The tasks are the same, and so are the store's bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.prepare.csr import degree_dtype
+from ...partition.disk.memory import return_freed_memory
+from ...partition.disk.scratch import FileScratch, MemoryScratch, Scratch
+from ...partition.disk.work import Step, Work
+from ...partition.errors import InputError, LimitError
+from ...partition.input import dictionary, ids
+from ...partition.input.arrow import as_arrow
+from ...partition.input.edges import EdgeList
+from ...partition.input.ids import Ids
+from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
+from ...partition.store import shards as build
+from ...partition.store.grid import Grid, LayoutName, grid_of
+from ...partition.store.layout import MAX_PARTITIONS, default_partitions
+from ...partition.store.order import Order
+from ..run.cluster import Cluster
+from ..run.execute import Executor
+from ..run.plan import Budget, Facts, Plan, Shape, check_space
+from .plan import facts_of, make_plan
+from .read import dense_domain, read_edges, warm_up_read, with_bounds
+
+IN_MEMORY_ROWS = 1 << 27
+"""Larger graphs go through files even where memory would do: a run of minutes can be resumed."""
+
+TASK_ROWS = 1 << 23
+"""Rows of a task that writes a run."""
+
+_VERTEX_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What the user may choose about a store.
+
+    partitions: None for the default, which depends on the number of rows. threshold: vertices
+    of higher degree are delegates; None for the automatic one. layout, grid: partition/grid.py; of
+    2d, None for the squarest grid.
+    """
+
+    directed: bool = False
+    src: str = "src"
+    dst: str = "dst"
+    partitions: int | None = None
+    threshold: int | None = None
+    order: Order = "degree"
+    layout: LayoutName = "delegate"
+    grid: Grid | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("partitions", "threshold"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be positive, not {value}")
+        if self.partitions is not None and self.partitions > MAX_PARTITIONS:
+            raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
+        if self.order not in get_args(Order):
+            raise InputError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
+        if self.layout not in get_args(LayoutName):
+            names = ", ".join(get_args(LayoutName))
+            raise InputError(f"layout is one of {names}, not {self.layout!r}")
+        if self.layout != "delegate" and self.threshold is not None:
+            raise InputError(
+                f"layout {self.layout} has no delegates: leave out --threshold, or --layout"
+            )
+        self._check_grid()
+        if self.src == self.dst:
+            raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
+
+    def _check_grid(self) -> None:
+        grid = self.grid
+        if grid is None:
+            return
+        if self.layout != "2d":
+            raise InputError(f"a grid ({grid}) is for --layout 2d, not {self.layout}")
+        if min(grid) < 1 or grid.partitions > MAX_PARTITIONS:
+            raise InputError(f"a grid has 1 to {MAX_PARTITIONS:,} partitions, not {grid}")
+        if self.partitions not in (None, grid.partitions):
+            raise InputError(
+                f"a grid of {grid} has {grid.partitions} partitions, not {self.partitions}: leave "
+                "out --partitions, or --grid"
+            )
+
+    @property
+    def shapes_store(self) -> bool:
+        """Whether anything but the reading of the input was asked for."""
+        chosen = (self.partitions, self.threshold, self.order, self.layout)
+        return chosen != (None, None, "degree", "delegate")
+
+    def places_for(self, rows: int) -> tuple[int, Grid | None]:
+        """Of a graph of so many input rows: its partitions, and their grid; None for delegates."""
+        partitions = self.grid.partitions if self.grid else self.partitions
+        partitions = partitions or default_partitions(rows)
+        return partitions, grid_of(self.layout, partitions, self.grid)
+
+
+@dataclass
+class Preparation:
+    """A build on its way.
+
+    plan: for the steps ahead; made anew when more has been counted. journal: runs a step, or
+    tells what it gave to an earlier attempt.
+    """
+
+    edges: EdgeList
+    options: BuildOptions
+    executor: Executor
+    work: Work
+    plan: Plan
+    source: EdgeSource
+    scratch: Scratch
+    decode: Callable[[NDArray[np.uint32]], pa.Array]
+
+    @property
+    def in_memory(self) -> bool:
+        return self.plan.shape.in_memory
+
+    def journal(self, name: str, run: Callable[[], Step]) -> Step:
+        if self.in_memory:
+            return run()
+        self.edges.check_unchanged()
+        before = len(self.work.reused)
+        given = self.work.step(name, run)
+        if len(self.work.reused) > before:
+            self.executor.reused(name)
+        return given
+
+    def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
+        """Tasks of a step of the plan, wherever they run."""
+        step = self.plan.step(name)
+        need = self.plan.held(step)
+        results = self.executor.spread(name, task, items, need, step.at_once, sizes)
+        if not self.in_memory:
+            return_freed_memory()
+        return results
+
+
+def _shape_of(work: Work) -> Shape | None:
+    """The shape of an earlier attempt: what was counted in spans stays so."""
+    degrees = work.given("degrees")
+    return None if degrees is None else Shape(degrees["spans"], degrees["block_rows"])
+
+
+def plan_ahead(
+    edges: EdgeList,
+    options: BuildOptions,
+    budget: Budget,
+    through_files: bool,
+    shape: Shape | None = None,
+) -> Plan:
+    """The plan by the input's metadata alone: upper bounds. LimitError if nothing fits.
+
+    shape: an earlier attempt's, which decides.
+    """
+    facts = facts_of(
+        edges,
+        dense_domain(edges),
+        options.directed,
+        options.order == "degree",
+        *options.places_for(edges.rows),
+    )
+    return _choose_plan(facts, budget, edges, through_files, shape)
+
+
+def _choose_plan(
+    facts: Facts,
+    budget: Budget,
+    edges: EdgeList,
+    through_files: bool,
+    shape: Shape | None,
+) -> Plan:
+    tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
+    if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
+        with contextlib.suppress(LimitError):  # through files, then
+            return make_plan(facts, budget, tasks, Shape(block_rows=1 << 20, in_memory=True))
+    return make_plan(facts, budget, tasks, shape)
+
+
+def begin(
+    edges: EdgeList,
+    options: BuildOptions,
+    executor: Executor,
+    budget: Budget,
+    work: Work,
+    through_files: bool,
+    only_counting: bool = False,
+) -> Preparation:
+    """Read the edges into memory, or see to it that they can be read time and again."""
+    edges = with_bounds(edges, executor)
+    plan = plan_ahead(edges, options, budget, through_files, _shape_of(work))
+    work.disk_bytes = plan.scratch_bytes + plan.final_bytes
+    if isinstance(executor.pool, Cluster):
+        executor.pool.check_sees(work.scratch, [file.path for file in edges.files])
+    if not work.began and not only_counting:
+        check_space([(work.output, plan.final_bytes), (work.scratch, plan.scratch_bytes)])
+    source: EdgeSource
+    scratch: Scratch
+    domain = dense_domain(edges)
+    if plan.shape.in_memory:
+        dense = read_edges(edges, executor, plan.held(plan.step("read")))
+        source, scratch = HeldSource(dense.blocks, dense.ids.domain), MemoryScratch()
+        decode = _decoder(dense.ids)
+    else:
+        return_freed_memory()
+        scratch = FileScratch(str(work.scratch))
+        if domain is not None:
+            source = ParquetSource(edges, tuple(edges.chunks()), domain)
+            decode = _decoder(Ids(edges.id_type, domain, None))
+        else:
+            source = encoded = _encode(edges, executor, plan, work, scratch)
+            decode = partial(encoded.decode, id_type=edges.id_type)
+            n = encoded.domain
+            assert plan.facts is not None
+            facts = replace(plan.facts, domain=n, vertices=n, exact=True)
+            plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
+    return Preparation(edges, options, executor, work, plan, source, scratch, decode)
+
+
+def _decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
+    return lambda dense: numbering.decode(as_arrow(dense))
+
+
+def _encode(
+    edges: EdgeList, executor: Executor, plan: Plan, work: Work, scratch: FileScratch
+) -> dictionary.EncodedSource:
+    run = Preparation(
+        edges, BuildOptions(), executor, work, plan, HeldSource([], 0), scratch, as_arrow
+    )
+    chunks = edges.chunks()
+
+    def encode() -> Step:
+        blocks = run.spread(
+            "encode",
+            partial(_encode_chunk, edges, scratch),
+            list(enumerate(chunks)),
+            [chunk.rows for chunk in chunks],
+        )
+        return {"blocks": blocks}
+
+    blocks = run.journal("encode", encode)["blocks"]
+    names = [f"{c}-{b}" for c, rows in enumerate(blocks) for b in range(len(rows))]
+
+    def merge() -> Step:
+        ranges = dictionary.cut_dictionary(scratch, names, edges.id_type)
+        merge_one = partial(
+            dictionary.merge_range, scratch=scratch, blocks=names, id_type=edges.id_type
+        )
+        return {"distinct": run.spread("ids", merge_one, list(range(ranges)))}
+
+    distinct = run.journal("ids", merge)["distinct"]
+    bases = np.cumsum([0, *distinct]).tolist()
+    ids.check_size(bases[-1])
+    return dictionary.EncodedSource(scratch, tuple(tuple(rows) for rows in blocks), tuple(bases))
+
+
+def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[int]:
+    number, chunk = item
+    return dictionary.encode_chunk(edges, chunk, number, scratch)
+
+
+def tasks_of(chunk_rows: tuple[int, ...]) -> list[list[int]]:
+    return share_out(chunk_rows, max(1, sum(chunk_rows) // TASK_ROWS))
+
+
+def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
+    return [sum(run.source.chunk_rows[c] for c in task) for task in tasks]
+
+
+def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
+    """Compile, or load from the cache, what building will call: builds a graph of one edge."""
+    warm_up_read(edges, executor)
+    dtype = degree_dtype(edges.rows)
+    executor.step("compile", lambda _: build.warm_up(dtype, directed), [None])

@@ -1,0 +1,362 @@
+"""A build across workers with a device each: the store of build.py, byte for byte.
+
+Every rank copies its share of the edges to its device; degrees are added up over all ranks, and
+vertices ranked by each. Keys (cuda/prepare.cu) are sorted, and go to the rank that writes their
+shard: shards are dealt out in order, as many keys to each rank as can be, whatever the partitions.
+What comes before (the dictionary) and after (the vertex table, offsets) is the CPU's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...kernels.gpu import prepare as gpu_prepare
+from ...kernels.gpu.device import Device, DeviceMemoryError, open_device
+from ...kernels.gpu.prepare import Columns, Degrees
+from ...kernels.gpu_ranks.peer_memory import PIECE_BYTES
+from ...kernels.prepare.csr import degree_dtype
+from ...partition.disk.files import FileRecord
+from ...partition.disk.memory import GROWTH_BYTES, format_bytes, tree_bytes
+from ...partition.disk.scratch import FileScratch
+from ...partition.input.sources import EdgeSource, share_out
+from ...partition.store import degrees as counting
+from ...partition.store.layout import Layout, plan_layout
+from ...partition.store.order import Threshold, VertexOrder, choose_threshold
+from ...partition.store.runs import RankTable
+from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ..ranks.jobs import Way
+from ..ranks.nccl import device_arrays
+from ..ranks.on_workers import Done, lease, run_on_workers, stop, workers_of
+from ..run.cluster import Cluster
+from .count import Counted, no_delegates
+from .device import (
+    DeviceShards,
+    ShardRows,
+    ShardWriter,
+    copy_blocks,
+    device_shards,
+    entries_between,
+    entries_of,
+    number_vertices,
+    order_vertices,
+    places_of,
+    save_vertices,
+    shards_of,
+)
+from .generated import combine, exchange_keys, total
+from .prepare import BuildOptions, Preparation
+from .write_store import finish_store, make_folders
+
+
+class Share(NamedTuple):
+    """What a rank leaves of a build. records: of the shards that it wrote, in order.
+
+    All ranks have counted the same: distinct and counts (VertexOrder), threshold, loops, and
+    entries of each subgraph, duplicates included. no_room: why nothing was written, if so.
+    """
+
+    records: list[FileRecord]
+    distinct: NDArray
+    counts: NDArray
+    threshold: Threshold
+    loops: int
+    entries: list[int]
+    no_room: str = ""
+
+
+@dataclass(frozen=True)
+class BuildJob:
+    """A build of the edges of ``source`` into the folder ``output``; ``run`` gives a Share.
+
+    rows: of the input. spans: of dense ids, as the vertex table is left in scratch. threads: of a
+    rank that read or write at once; host_bytes: what they hold.
+    """
+
+    source: EdgeSource
+    scratch: FileScratch
+    output: Path
+    options: BuildOptions
+    rows: int
+    spans: int
+    block_rows: int
+    threads: int
+    host_bytes: int
+    device: str
+    device_limit: int | None
+    timeout: float = TIMEOUT_SECONDS
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.output), self.scratch.folder]
+
+    def on(self, device: str, why: str = "") -> BuildJob:
+        if device != "cuda":
+            raise DeviceMemoryError(why)
+        return replace(self, device=device)
+
+    def again(self) -> BuildJob:
+        return self  # a file that is written again gets the same bytes
+
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        device = open_device(0, self.device_limit)
+        domain, directed = self.source.domain, self.options.directed
+        both = 2 if directed else 1
+        grid = self.options.places_for(self.rows)[1]
+        copies = grid.rows if grid else 2  # and those of delegates
+        self._check_room(device, size, self._share(rank, size)[1], both * domain * copies // size)
+        gpu_prepare.warm_up(device, self.rows, directed)
+        return [Way(self.host_bytes, self)]
+
+    def run(self, communicator: Communicator, team: Team) -> Share:
+        device = open_device(0, self.device_limit)
+        try:
+            with device.use(), device_arrays(communicator, device) as communicator:
+                return self._run(device, communicator)
+        finally:
+            device.cupy.get_default_memory_pool().free_all_blocks()
+
+    def _share(self, rank: int, size: int) -> tuple[list[int], int]:
+        """A rank's chunks of the source, and their rows."""
+        groups = share_out(self.source.chunk_rows, size)
+        chunks = groups[rank] if rank < len(groups) else []
+        return chunks, sum(self.source.chunk_rows[chunk] for chunk in chunks)
+
+    def _check_room(
+        self, device: Device, size: int, own_rows: int, subgraph_rows: int, delegates: int = 0
+    ) -> None:
+        """own_rows: of the input, that the rank copies, or whose keys it gets."""
+        domain = self.source.domain
+        rows = max(own_rows, -(-self.rows // size))
+        need = gpu_prepare.bytes_needed(
+            rows, domain, self.options.directed, subgraph_rows, delegates
+        )
+        # While degrees are added up: ours, those of our part from all ranks, and the sums.
+        need += 3 * domain * np.dtype(degree_dtype(self.rows)).itemsize
+        need += (size - 1) * PIECE_BYTES  # that come together, where others cannot be read
+        if need > device.memory_bytes:
+            raise DeviceMemoryError(
+                f"{format_bytes(device.memory_bytes)} may be held on {device}, and a share of the "
+                f"edges needs {format_bytes(need)}"
+            )
+
+    def _run(self, device: Device, communicator: Communicator) -> Share:
+        rank, size, options = communicator.rank, communicator.size, self.options
+        blocks = self._copy_edges(device, *self._share(rank, size), communicator)
+        degrees = self._count_degrees(device, blocks, communicator)
+        loops = int(total(communicator, degrees.loops.get())[0])
+        ranking = gpu_prepare.rank_vertices(device, degrees)
+        spans = tuple(counting.spans_of(self.source.domain, self.spans))
+        table = RankTable(self.scratch, spans)
+        if rank == 0:
+            save_vertices(self.scratch, self.source.domain, self.spans, degrees, ranking)
+            number_vertices(table, options.order, len(ranking.id_of_rank))
+        del degrees
+        barrier(communicator)
+        order = order_vertices(device, ranking, table, options.order)
+        partitions, grid = options.places_for(self.rows)
+        threshold = no_delegates(order)
+        if grid is None:
+            classes = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+            classes = total(communicator, classes)
+            threshold = choose_threshold(order, classes, partitions, options.threshold)
+        layout = plan_layout(order, partitions, grid, threshold.delegates, options.directed)
+        counted = (order.distinct, order.counts, threshold, loops)
+
+        places, first_rows = places_of(layout, _on_device(device, layout, self.scratch))
+        if places.rows > gpu_prepare.MOST_ROWS:
+            why = f"{places.rows:,} rows of all subgraphs are too many for a device"
+            return Share([], *counted, [], why)
+        mine = [gpu_prepare.sorted_keys(device, blocks, ranking, places)]
+        shards = shards_of(layout, first_rows)
+        bounds = [shard.first for shard in shards] + [places.rows]
+        own_keys = entries_between(device, mine[0], bounds)
+        keys = total(communicator, own_keys)
+        entries = total(communicator, entries_between(device, mine[0], first_rows))
+        cuts = deal_out(keys, size)
+        held = [int(keys[first:stop].sum()) for first, stop in pairwise(cuts)]
+        most_rows = max(bounds[stop] - bounds[first] for first, stop in pairwise(cuts))
+        try:  # (The same everywhere: all devices have as much room, or say so beforehand.)
+            self._check_room(device, size, -(-max(held) // 2), most_rows, layout.delegates)
+            refused = ""
+        except DeviceMemoryError as error:
+            refused = str(error)
+        told = communicator.exchange([[np.frombuffer(refused.encode(), np.uint8)]] * size)
+        if why := next((some[0].tobytes().decode() for some in told if len(some[0])), ""):
+            return Share([], *counted, [], why)
+        del ranking
+
+        first, stop = cuts[rank], cuts[rank + 1]
+        starts = np.append(0, np.cumsum(own_keys))[cuts].tolist()
+        came = exchange_keys(device, mine, starts, bounds[first], communicator)
+        rows = device_shards(device, came, bounds[stop] - bounds[first], bounds[first])
+        del came
+        records = self._write(device, layout, rows, shards[first:stop], communicator)
+        return Share(records, *counted, entries.tolist())
+
+    def _copy_edges(
+        self, device: Device, chunks: list[int], rows: int, communicator: Communicator
+    ) -> list[Columns]:
+        """The rank's edges on its device; several threads read chunks, block by block."""
+        sizes = [self.source.chunk_rows[chunk] for chunk in chunks]
+        starts = np.append(0, np.cumsum(sizes)).astype(np.int64).tolist()
+        src, dst = (device.cupy.empty(rows, np.uint32) for _ in range(2))
+
+        def copy(i: int) -> None:
+            blocks = self.source.blocks([chunks[i]], self.block_rows)
+            place = starts[i], starts[i + 1]
+            copy_blocks(device, blocks, (src, dst), *place, communicator.check)
+
+        self._all(copy, len(chunks))
+        return [(src, dst)]
+
+    def _count_degrees(
+        self, device: Device, blocks: list[Columns], communicator: Communicator
+    ) -> Degrees:
+        """Of all ranks together, on each; the self-loops are the rank's own."""
+        cupy, directed = device.cupy, self.options.directed
+        own = gpu_prepare.count_degrees(device, blocks, self.source.domain, self.rows, directed)
+        degree = combine(device, own.degree, communicator, cupy.sum)
+        out_degree = None
+        if own.out_degree is not None:
+            out_degree = combine(device, own.out_degree, communicator, cupy.sum)
+        looped = combine(device, own.looped, communicator, cupy.max)
+        return Degrees(degree, out_degree, looped, own.loops)
+
+    def _write(
+        self,
+        device: Device,
+        layout: Layout,
+        rows: DeviceShards,
+        shards: Sequence[ShardRows],
+        communicator: Communicator,
+    ) -> list[FileRecord]:
+        make_folders(self.output, layout.partitions)
+        writer = ShardWriter(device, layout, rows, shards, self.output, self.scratch)
+
+        def write(number: int) -> FileRecord:
+            communicator.check()  # nobody writes on where another one has failed
+            return writer.write(number)
+
+        return self._all(write, len(shards))
+
+    def _all(self, task: Any, count: int) -> list[Any]:
+        """``task`` of each number below ``count``, on several threads."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(task, range(count)))
+
+
+def deal_out(sizes: NDArray[np.int64], ranks: int) -> list[int]:
+    """Cut things in a row into ``ranks`` parts of about one size: the first of each, and the end.
+
+    >>> deal_out(np.array([4, 4, 8, 0]), 2), deal_out(np.array([9]), 3)
+    ([0, 2, 4], [0, 0, 1, 1])
+    """
+    middle = np.cumsum(sizes) - sizes / 2
+    wanted = np.arange(1, ranks) * (sizes.sum() / ranks)
+    return [0, *np.searchsorted(middle, wanted).tolist(), len(sizes)]
+
+
+def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
+    """Global ids by rank; None where they are ranks."""
+    return None if layout.numbered_by_rank else device.cupy.asarray(scratch.load("global"))
+
+
+def build_files_on_workers(
+    run: Preparation, cluster: Cluster, device: str, device_limit: int | None
+) -> tuple[str, list[str]]:
+    """Write the store's files into the folder of the run's work; the devices, in words, and notes.
+
+    device: "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device
+    is too small, or missing; a build on the CPUs can follow then.
+    """
+    client = cluster.client
+    workers = workers_of(client)
+    job = job_of(run, len(workers), cluster.threads, device, device_limit)
+    room = partial(_check_room, run, cluster)
+    with lease(client, job.timeout):
+        try:
+            ended: list[Done] = run.executor.step(
+                "build",
+                lambda _: run_on_workers(client, workers, job, room),
+                [None],
+                run.plan.budget.baseline + len(workers) * job.host_bytes,
+            )
+        except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
+            stop(client, workers)
+            raise
+    finish(run, ended[0].results)
+    return str(ended[0].devices), ended[0].notes
+
+
+def job_of(
+    run: Preparation, ranks: int, threads: int, device: str, device_limit: int | None
+) -> BuildJob:
+    """threads: of a worker; fewer are used where the plan has room for fewer."""
+    assert isinstance(run.scratch, FileScratch)
+    # By the CPU's steps, whose tasks hold more: blocks of edges that are read, shards written.
+    order, *steps = (run.plan.step(name) for name in ("order", "degrees", "scatter", "build"))
+    threads = max(1, min(threads, min(step.at_once for step in steps) // ranks))
+    each = max(step.task_bytes for step in steps)
+    sending = 2 * ranks * PIECE_BYTES
+    return BuildJob(
+        source=run.source,
+        scratch=run.scratch,
+        output=run.work.output.resolve(),
+        options=run.options,
+        rows=run.edges.rows,
+        spans=run.plan.shape.spans,
+        block_rows=run.plan.shape.block_rows,
+        threads=threads,
+        host_bytes=order.shared_bytes + order.task_bytes + threads * each + sending,
+        device=device,
+        device_limit=device_limit,
+    )
+
+
+def finish(run: Preparation, shares: Sequence[Share]) -> None:
+    """Write what is left of the store, after all ranks have written their shards."""
+    first = shares[0]
+    if first.no_room:
+        raise DeviceMemoryError(first.no_room)
+    order = VertexOrder(first.distinct, first.counts)
+    if run.options.order != "degree":
+        order = replace(order, global_of_rank=run.scratch.load("global"))
+    partitions, grid = run.options.places_for(run.edges.rows)
+    delegates = first.threshold.delegates
+    layout = plan_layout(order, partitions, grid, delegates, run.options.directed)
+    spans = counting.spans_of(run.source.domain, run.plan.shape.spans)
+    table = RankTable(run.scratch, tuple(spans))
+    counted = Counted(order, table, first.threshold, layout, first.loops)
+    records = [record for share in shares for record in share.records]
+    finish_store(run, counted, entries_of(layout, first.entries), records)
+
+
+def _check_room(
+    run: Preparation, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
+) -> int:
+    """The one way that there is.
+
+    Raises DeviceMemoryError, with the least limit that would do, if a rank does not fit.
+    """
+    (need,) = needs
+    limit = run.plan.budget.limit
+    each = baseline + need + GROWTH_BYTES
+    least = tree_bytes() + ranks * (need + GROWTH_BYTES) if cluster.local else each
+    if least > limit:
+        wanted = format_bytes(least).replace(" ", "")
+        raise DeviceMemoryError(
+            f"the memory limit of {format_bytes(limit)} is too small for {ranks} ranks with a GPU "
+            f"each, which hold up to {format_bytes(need)} beside Python and libraries: "
+            f"--memory-limit {wanted} would do"
+        )
+    return 0

@@ -1,0 +1,106 @@
+"""Reading: a Parquet edge list into memory as blocks of dense ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...partition.input import ids
+from ...partition.input.edges import CHUNK_ROWS, EdgeList
+from ...partition.input.ids import Block, Ids
+from ..run.execute import Executor
+
+
+@dataclass(frozen=True)
+class DenseEdges:
+    """An edge list in memory, as blocks of dense ids.
+
+    present: uint8 (domain,), 1 where a dense id is a vertex.
+    """
+
+    ids: Ids
+    present: NDArray[np.uint8]
+    blocks: list[Block]
+
+    @property
+    def rows(self) -> int:
+        return sum(len(src) for src, _ in self.blocks)
+
+
+def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
+    """The edge list with the bounds of its integer ids, found by reading where statistics lack."""
+    if edges.bounds is not None or not pa.types.is_integer(edges.id_type):
+        return edges
+    chunks = edges.chunks()
+    sizes = [chunk.rows for chunk in chunks]
+    found = executor.step("bounds", partial(ids.chunk_bounds, edges), chunks, sizes=sizes)
+    bounds = min(low for low, _ in found), max(high for _, high in found)
+    return replace(edges, bounds=bounds)
+
+
+def dense_domain(edges: EdgeList) -> int | None:
+    """What ids lie below if they are dense as they are, None if they need a dictionary."""
+    if edges.bounds is None or not ids.may_be_dense(edges.bounds, edges.rows):
+        return None
+    ids.check_size(edges.bounds[1] + 1)
+    return edges.bounds[1] + 1
+
+
+def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) -> DenseEdges:
+    """Read an edge list into memory as dense ids."""
+    edges = with_bounds(edges, executor)
+    chunks = edges.chunks()
+    sizes = [chunk.rows for chunk in chunks]
+    domain = dense_domain(edges)
+    if domain is not None:
+        present = np.zeros(domain, np.uint8)
+        read = executor.step(
+            "read",
+            lambda chunk: list(ids.dense_blocks(edges, [chunk], domain, CHUNK_ROWS, present)),
+            chunks,
+            projected_bytes,
+            sizes=sizes,
+        )
+        blocks = [block for some in read for block in some]
+        numbering = ids.compact(blocks, Ids(edges.id_type, domain, None), present)
+        if numbering.values is not None:
+            present = np.ones(numbering.domain, np.uint8)
+        return DenseEdges(numbering, present, blocks)
+
+    encoded = executor.step(
+        "read", lambda c: ids.read_encoded(edges, c), chunks, projected_bytes, sizes=sizes
+    )
+    merged = executor.step(
+        "ids",
+        lambda dictionaries: ids.merge_dictionaries(dictionaries, edges.id_type),
+        [[dictionary for _, dictionary in encoded]],
+    )
+    numbering, places = merged[0]
+    ids.check_size(numbering.domain)
+    work = [(block, place) for (block, _), place in zip(encoded, places, strict=True)]
+    del encoded
+    blocks = executor.step("encode", lambda pair: ids.translate(*pair), work)
+    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(blocks))
+
+
+def _cut(blocks: list[Block]) -> list[Block]:
+    """Blocks of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
+    return [
+        (src[first : first + CHUNK_ROWS], dst[first : first + CHUNK_ROWS])
+        for src, dst in blocks
+        for first in range(0, len(src), CHUNK_ROWS)
+    ]
+
+
+def graph_fingerprint(edges: EdgeList, directed: bool) -> str:
+    """The same for every store and every result of one graph: its input and its direction."""
+    return f"{edges.fingerprint}-{'directed' if directed else 'undirected'}"
+
+
+def warm_up_read(edges: EdgeList, executor: Executor) -> None:
+    """Compile, or load from the cache, what reading will call."""
+    executor.step("compile", lambda _: ids.warm_up(edges.id_type), [None])

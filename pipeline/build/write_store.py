@@ -1,0 +1,231 @@
+"""Writing: edges scattered into runs, shards built of them, and what is left of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.prepare.csr import SUBGRAPHS
+from ...partition.disk.files import FileRecord
+from ...partition.disk.scratch import FileScratch
+from ...partition.disk.work import Step
+from ...partition.input.arrow import as_arrow
+from ...partition.input.sources import HeldSource
+from ...partition.store import shards as build
+from ...partition.store.layout import Shard, Subgraph
+from ...partition.store.runs import (
+    FileRuns,
+    MemoryRuns,
+    Runs,
+    Slice,
+    scatter_block,
+    scatter_to_file,
+    with_global_ids,
+)
+from ...partition.store.store import GraphInfo, StoreWriter, stem_of, targets_file
+from .count import Counted
+from .prepare import Preparation, rows_of, tasks_of
+from .read import graph_fingerprint
+
+_VERTEX_ROWS = 1 << 18
+
+
+def write_store(run: Preparation, counted: Counted) -> None:
+    """Scatter, build, and write what is left: the output is a store then."""
+    layout = counted.layout
+    runs = _scatter(run, counted)
+    shards = [shard for subgraph in layout.subgraphs for shard in subgraph.shards()]
+    sizes = [int(s.subgraph.ranges.edges[s.first : s.stop].sum()) for s in shards]
+
+    def build_all() -> Step:
+        make_folders(run.work.output, layout.partitions)
+        build_one = partial(
+            build.build_shard,
+            runs=runs,
+            layout=layout,
+            vertices=counted.order.vertices,
+            folder=str(run.work.output),
+            scratch=run.scratch,
+        )
+        records = run.spread("build", build_one, shards, sizes)
+        return {"files": [record.to_json() for record in records]}
+
+    files = run.journal("build", build_all)["files"]
+
+    def keys(subgraph: Subgraph) -> int:
+        first = subgraph.first_bucket
+        return int(runs.keys(first, first + len(subgraph.ranges)).sum())
+
+    finish_store(run, counted, keys, [FileRecord.from_json(file) for file in files])
+
+
+def make_folders(output: Path, partitions: int) -> None:
+    """That shards are written into."""
+    for partition in range(partitions):
+        Path(output, stem_of(partition, "")).mkdir(exist_ok=True)
+
+
+def finish_store(
+    run: Preparation,
+    counted: Counted,
+    keys: Callable[[Subgraph], int],
+    records: Sequence[FileRecord],
+) -> None:
+    """Write what is left once the shards are there, the manifest last.
+
+    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order.
+    Scratch holds ranks and degrees of the vertices, and the counts of each shard's rows.
+    """
+    shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
+    writer = StoreWriter(run.work.output)
+    for shard, record in zip(shards, records, strict=True):
+        name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
+        writer.add(name, record)
+    need = run.plan.held(run.plan.step("vertices"))
+    write = partial(_write_rest, run, counted, keys, shards)
+    run.executor.step("vertices", write, [writer], need)
+    run.edges.check_unchanged()
+
+
+def _scatter(run: Preparation, counted: Counted) -> Runs:
+    table, layout = counted.table, counted.layout
+    if isinstance(run.source, HeldSource):
+        source = run.source
+        whole = with_global_ids(layout, run.scratch)
+
+        def scatter_held(chunk: int) -> Slice:
+            segment = scatter_block(source.held[chunk], table, whole)
+            source.let_go(chunk)
+            return segment
+
+        rows = source.chunk_rows
+        return MemoryRuns(run.spread("scatter", scatter_held, list(range(len(rows))), rows))
+    assert isinstance(run.scratch, FileScratch)
+    tasks = tasks_of(run.source.chunk_rows)
+
+    def scatter() -> Step:
+        scatter_one = partial(
+            _scatter_task,
+            source=run.source,
+            table=table,
+            layout=layout,
+            rows=run.plan.shape.block_rows,
+            scratch=run.scratch,
+        )
+        items = [(task, f"{i:05}") for i, task in enumerate(tasks)]
+        run.spread("scatter", scatter_one, items, rows_of(run, tasks))
+        return {"runs": [name for _, name in items]}
+
+    return FileRuns(run.scratch, tuple(run.journal("scatter", scatter)["runs"]))
+
+
+def _scatter_task(item: tuple[list[int], str], **shared: Any) -> None:
+    scatter_to_file(*item, **shared)
+
+
+def _write_rest(
+    run: Preparation,
+    counted: Counted,
+    keys: Callable[[Subgraph], int],
+    shards: list[Shard],
+    writer: StoreWriter,
+) -> None:
+    order, threshold, layout, options = (
+        counted.order,
+        counted.threshold,
+        counted.layout,
+        run.options,
+    )
+    writer.write_vertices(*_vertex_table(run, counted))
+    if layout.grid is None:
+        global_of_rank = order.global_of_rank
+        ranks = np.arange(layout.delegates, dtype=np.uint32)
+        delegates = ranks if global_of_rank is None else global_of_rank[ranks]
+        writer.write_array("delegates.npy", [delegates], np.uint32)
+    written: dict[str, int] = dict.fromkeys(SUBGRAPHS, 0)
+    for subgraph in layout.subgraphs:
+        counts = (
+            run.scratch.load(build.counts_name(shard))
+            for shard in shards
+            if shard.subgraph is subgraph
+        )
+        entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
+        if subgraph.name in written:
+            written[subgraph.name] += entries
+    rows = run.edges.rows
+    edges_kept = sum(written.values()) // (1 if options.directed else 2)
+    writer.finish(
+        GraphInfo(
+            fingerprint=graph_fingerprint(run.edges, options.directed),
+            src=run.edges.src,
+            dst=run.edges.dst,
+            id_type=str(run.edges.id_type),
+            directed=options.directed,
+            order=options.order,
+            layout=options.layout if layout.partitions > 1 else "csr",
+            grid=layout.grid,
+            partitions=layout.partitions,
+            vertices=order.vertices,
+            edges=edges_kept,
+            rows=rows,
+            self_loops=counted.self_loops,
+            duplicates=rows - counted.self_loops - edges_kept,
+            degree_histogram=order.histogram(),
+            threshold=threshold.value,
+            threshold_chosen_by=threshold.chosen_by,
+            delegates=threshold.delegates,
+            nn_row_share=threshold.nn_share,
+            subgraph_edges=written,
+        )
+    )
+
+
+def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The vertices by rising id: the user's id, global id, degree (and out-degree)."""
+    kinds = ("degree", *(("out_degree",) if run.options.directed else ()))
+    degree_type = pa.from_numpy_dtype(counted.order.distinct.dtype)
+    fields = {
+        "vertex": run.edges.id_type,
+        "global_id": pa.uint32(),
+        **dict.fromkeys(kinds, degree_type),
+    }
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+    global_of_rank = counted.order.global_of_rank
+
+    def windows() -> Iterator[list[NDArray]]:
+        """Dense ids, ranks and degrees of the vertices, some at a time."""
+        for s, span in enumerate(counted.table.spans):
+            ranks = run.scratch.load(f"rank-{s}")
+            degrees = [run.scratch.load(f"{kind}-{s}") for kind in kinds]
+            for first in range(0, len(span), _VERTEX_ROWS):
+                window = slice(first, first + _VERTEX_ROWS)
+                at = np.flatnonzero(ranks[window] != UNREACHED)
+                dense = (at + (span.start + first)).astype(np.uint32)
+                yield [dense, *(column[window][at] for column in (ranks, *degrees))]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for dense, ranks, *degrees in _rebatch(windows(), _VERTEX_ROWS):
+            numbers = ranks if global_of_rank is None else global_of_rank[ranks]
+            columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *degrees))]
+            yield pa.record_batch(columns, schema=schema)
+
+    return schema, batches()
+
+
+def _rebatch(pieces: Iterator[list[NDArray]], rows: int) -> Iterator[list[NDArray]]:
+    """Columns in pieces of any length, as pieces of ``rows`` rows (the last one: fewer)."""
+    held: list[NDArray] = []
+    for piece in pieces:
+        held = [np.concatenate(pair) for pair in zip(held, piece, strict=True)] if held else piece
+        while len(held[0]) >= rows:
+            yield [column[:rows] for column in held]
+            held = [column[rows:] for column in held]
+    if held and len(held[0]):
+        yield held

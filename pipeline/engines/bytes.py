@@ -1,0 +1,62 @@
+"""How many bytes a search of a store holds at most: arithmetic from the manifest.
+
+Beside what the process holds before it opens the store (interpreter, libraries, compiled code).
+"""
+
+from __future__ import annotations
+
+from ...partition.store.edge_stream import run_bytes, stream_index_bytes
+from ...partition.store.store import Store, offsets_dtype, stem_of
+from ..results.store_names import names_bytes
+from .streamed_graph import subgraphs_of
+
+_STATE = 4 + 4  # of a vertex: distance, parent
+_MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
+_WRITER = 24 << 20  # of a Parquet file in the making, by measurement, however short its pieces
+
+
+def stream_bytes(store: Store, threads: int) -> int:
+    """Of stream_search on a team for ``threads`` cores (stream_team)."""
+    n = store.info.vertices
+    state = n * _STATE + 3 * _bitmap(n)
+    buffers = 2 * threads * run_bytes()
+    index = sum(stream_index_bytes(store, *place) for place in subgraphs_of(store))
+    return state + _offsets(store) + index + buffers
+
+
+def graph_bytes(store: Store) -> int:
+    """Of loading the whole graph and searching it (Store.graph, superstep.search)."""
+    info = store.info
+    n = info.vertices
+    # Beside the state: the frontier and what it finds as lists, and the frontier's degree sums.
+    state = n * _STATE + 2 * _bitmap(n) + n * (4 + 4 + 8)
+    if info.partitions == 1:
+        files = (
+            record.bytes for name, record in store.files.items() if name.startswith("partition-")
+        )
+        return state + sum(files)
+    entries = sum(info.subgraph_edges.values())
+    offsets = (n + 1) * offsets_dtype(entries)().itemsize
+    ranks = n * (4 + 8 + 8)
+    loaded = offsets + 4 * entries
+    merge = offsets + ranks + _MERGED_EDGE * entries
+    if info.directed:  # merged twice, the second time beside the first one's outcome
+        return loaded + max(merge, loaded + state)
+    return max(merge, loaded + state)
+
+
+def writing_bytes(store: Store, tasks: int) -> int:
+    """Of writing the result, ``tasks`` files at once, distances and parents included."""
+    return store.info.vertices * _STATE + names_bytes(store, tasks) + tasks * _WRITER
+
+
+def _bitmap(vertices: int) -> int:
+    return -(-vertices // 64) * 8
+
+
+def _offsets(store: Store) -> int:
+    """Offsets of all subgraphs, and the delegates' table."""
+    files = [f"{stem_of(*place)}.offsets.npy" for place in subgraphs_of(store)]
+    if store.info.grid is None:
+        files.append("delegates.npy")
+    return sum(store.files[name].bytes for name in files)

@@ -1,0 +1,198 @@
+"""Searching on a device: what is loaded there, and what a search there leaves.
+
+Targets stand in the device's memory; those for which there is no room, in pinned host memory, where
+the same kernels read them in place. What host memory has no room for either is searched on the
+CPU, streamed from disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED, Graph
+from ...kernels.base.team import Team
+from ...kernels.bfs.check import Violations
+from ...kernels.bfs.state import Work as SearchWork
+from ...kernels.gpu import check as gpu_check
+from ...kernels.gpu import search as gpu_search
+from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
+from ...kernels.gpu.search import GpuSearch
+from ...partition.disk.files import read_array_into
+from ...partition.disk.memory import format_bytes
+from ...partition.store.store import Store
+from ..results.found import Found, superstep_record
+from ..run.records import SuperstepRecord
+from .bytes import graph_bytes
+
+_BUSY = 1 << 24  # words that keep a device busy for some microseconds
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a graph's targets go.
+
+    near: entries of targets on the device, of each of the two directions; the others are pinned.
+    host_bytes: held at most by loading and by the result. device_bytes: held on the device.
+    """
+
+    near: int
+    host_bytes: int
+    device_bytes: int
+
+
+def room_for(store: Store, device: Device, beside: int = 0) -> Room:
+    """beside: bytes that are held on the device beside the graph and its search.
+
+    Raises DeviceMemoryError where not even what must be on the device fits.
+    """
+    info = store.info
+    entries = sum(info.subgraph_edges.values())
+    ways = 2 if info.directed else 1
+    least = beside + gpu_search.bytes_needed(info.vertices, entries, info.directed)
+    if least > device.memory_bytes:
+        raise DeviceMemoryError(
+            f"{format_bytes(device.memory_bytes)} may be held on {device}, and a search of this "
+            f"graph needs {format_bytes(least)} there"
+        )
+    if info.vertices > MOST_VERTICES:
+        raise DeviceMemoryError(f"{info.vertices:,} vertices are too many for a device")
+    near = min(entries, (device.memory_bytes - least) // (4 * ways))
+    pinned = 4 * (entries - near) * ways
+    result = 8 * info.vertices + info.vertices  # distance, parent; and what they are copied from
+    merged = graph_bytes(store) if info.partitions > 1 else 0
+    loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
+    host = pinned + merged + max(result, loading)
+    return Room(near, host, least + 4 * near * ways)
+
+
+def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
+    """The whole graph in global ids. Of one partition, a shard at a time is in host memory."""
+    if store.info.partitions > 1:
+        return to_device(store.graph(team), device, room.near)
+    forward = _load_rows(store, "nn", device, room.near, team)
+    if not store.info.directed:
+        return derive(device, forward)
+    return derive(device, forward, _load_rows(store, "reverse-nn", device, room.near, team))
+
+
+def _load_rows(store: Store, name: str, device: Device, near: int, team: Team) -> Rows:
+    offsets = store.offsets(0, name, team)
+    rows = _empty_rows(device, offsets, near)
+    buffer = np.empty(store.largest_shard // 4, np.uint32)
+    at = 0
+    for file in store.shards(0, name):
+        record = store.files[file]
+        shard = buffer[: record.length(np.uint32)]
+        read_array_into(store.path / file, record, shard, team)
+        _put(device, rows, at, shard)
+        at += len(shard)
+    return rows
+
+
+def to_device(graph: Graph, device: Device, near: int) -> DeviceGraph:
+    """A graph in host memory, its targets from entry ``near`` on pinned there."""
+    forward = _copy_rows(device, graph.offsets, graph.targets, near)
+    if graph.reverse_targets is graph.targets:
+        return derive(device, forward)
+    return derive(
+        device, forward, _copy_rows(device, graph.reverse_offsets, graph.reverse_targets, near)
+    )
+
+
+def _copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], near: int) -> Rows:
+    rows = _empty_rows(device, offsets, near)
+    _put(device, rows, 0, targets)
+    return rows
+
+
+def _empty_rows(device: Device, offsets: NDArray, near: int) -> Rows:
+    edges = int(offsets[-1])
+    near = min(near, edges)
+    if edges >= MOST_SHORT:
+        offsets = offsets.astype(np.uint64)
+    with device.use() as cupy:
+        on_device = cupy.empty(near, np.uint32)
+        far = device.pinned(edges - near, np.uint32) if near < edges else None
+        return Rows(cupy.asarray(offsets), on_device, far)
+
+
+def _put(device: Device, rows: Rows, at: int, targets: NDArray[np.uint32]) -> None:
+    """Write targets to their places from entry ``at`` on."""
+    here = max(0, min(len(targets), len(rows.near) - at))
+    with device.use():
+        if here:
+            rows.near[at : at + here].set(targets[:here])
+    if here < len(targets):
+        assert rows.far is not None
+        first = at + here - len(rows.near)
+        rows.far[first : first + len(targets) - here] = targets[here:]
+
+
+def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> Found:
+    """source: a global id."""
+    search.run(source, max_depth)
+    return Found(*search.result(), supersteps_of(search))
+
+
+def searcher_bytes(vertices: int) -> int:
+    """What a DeviceSearcher holds beside the graph and its search."""
+    return 4 * _BUSY + (8 + 1) * vertices
+
+
+class DeviceSearcher:
+    """Searches of a graph on a device, timed and checked there (see bench.CpuSearcher).
+
+    rows_from: by vertex, in host memory or on the device.
+    """
+
+    def __init__(self, device: Device, graph: DeviceGraph, rows_from: Any) -> None:
+        self.device = device
+        self.graph = graph
+        self.gpu = GpuSearch(device, graph)
+        with device.use() as cupy:
+            self._rows_from = cupy.asarray(rows_from).astype(np.uint64)
+            self._busy = cupy.zeros(_BUSY, np.uint32)
+
+    def warm_up(self) -> None:
+        self.gpu.warm_up()
+        self.gpu.run(0)  # what is loaded at the first launch is not the first search's time
+
+    def search(self, source: int) -> float:
+        with self.device.use():
+            # Work that goes before it: the launch is there when the device gets to it, and the
+            # time is the search's, not this process's.
+            self._busy += np.uint32(1)
+            self.gpu.run(source)
+        return self.gpu.seconds()
+
+    def check(self, source: int) -> tuple[Violations, int, int]:
+        forward, gpu = self.graph.forward, self.gpu
+        violations = gpu_check.check(self.device, forward, gpu.distance, gpu.parent, source)
+        _, rows = gpu_check.reached(self.device, gpu.distance, self._rows_from)
+        return violations, rows, gpu.depth()
+
+
+def supersteps_of(search: GpuSearch) -> list[SuperstepRecord]:
+    """The records of the last search's levels."""
+    records: list[SuperstepRecord] = []
+    frontier = 1
+    for number, level in enumerate(search.levels(), 1):
+        work = SearchWork(level.found, 0, 0, level.examined)
+        records.append(superstep_record(number, level.direction, frontier, work, level.seconds))
+        frontier = level.found
+    return records
+
+
+def by_dense_id(found: Found, id_of_rank: Any, domain: int) -> Found:
+    """A search by ranks, as one by dense ids. id_of_rank: uint32 (n,)."""
+    distance = np.full(domain, -1, np.int32)
+    parent = np.full(domain, UNREACHED, np.uint32)
+    distance[id_of_rank] = found.distance
+    has_parent = found.distance > 0
+    parent[id_of_rank[has_parent]] = id_of_rank[found.parent[has_parent]]
+    return Found(distance, parent, found.supersteps)

@@ -1,0 +1,122 @@
+"""Supersteps of one rank alone: one level of a search each, until nothing more is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.base.graph import Graph
+from ...kernels.bfs.state import Backend, SearchState
+from ..results.checkpoint import Checkpoint
+from ..results.found import Found, superstep_record
+from ..run.records import SuperstepRecord
+from .direction import Direction, choose
+
+_LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
+
+
+class Outlook(NamedTuple):
+    """What the next superstep has before it, and what is left of the graph.
+
+    frontier: vertices. forward: edges that leave them. unvisited: vertices not visited that a
+    pull can find. unvisited_edges: edges that enter those.
+    """
+
+    frontier: int
+    forward: int
+    unvisited: int
+    unvisited_edges: int
+
+
+def search(
+    graph: Graph,
+    source: int,
+    backend: Backend,
+    max_depth: int | None = None,
+    direction: Callable[[int, int, int], Direction] = choose,
+    checkpoint: Checkpoint | None = None,
+) -> Found:
+    """Breadth-first search from ``source`` (a global id), direction-optimizing.
+
+    max_depth: levels to search at most; None for all. direction: the rule of direction.choose.
+    checkpoint: the search goes on from what it holds, and saves to it.
+    """
+    saved = checkpoint.load(graph.vertices) if checkpoint else None
+    if saved is not None:
+        state = SearchState.saved(graph, saved.distance, saved.parent, saved.level)
+        steps = saved.supersteps
+        return resume(state, backend, max_depth, direction, checkpoint, steps)
+    forward = int(graph.offsets[source + 1]) - int(graph.offsets[source])
+    backward = int(graph.reverse_offsets[source + 1]) - int(graph.reverse_offsets[source])
+    outlook = Outlook(
+        frontier=1,
+        forward=forward,
+        unvisited=graph.vertices_with_incoming - (backward > 0),
+        unvisited_edges=graph.edges - backward,
+    )
+    state = backend.start(graph, source)
+    return _run(state, outlook, backend, max_depth, direction, checkpoint, [])
+
+
+def resume(
+    state: SearchState,
+    backend: Backend,
+    max_depth: int | None = None,
+    direction: Callable[[int, int, int], Direction] = choose,
+    checkpoint: Checkpoint | None = None,
+    supersteps: Sequence[SuperstepRecord] = (),
+) -> Found:
+    """Go on with a search that was begun in another way, from its frontier.
+
+    checkpoint: to save to. supersteps: records of what was done before.
+    """
+    graph = state.graph
+    assert state.queue is not None
+    leaving = graph.offsets[state.queue + np.uint32(1)] - graph.offsets[state.queue]
+    entering = np.diff(graph.reverse_offsets)[state.distance < 0]
+    outlook = Outlook(
+        frontier=len(state.queue),
+        forward=int(leaving.sum(dtype=np.int64)),
+        unvisited=int(np.count_nonzero(entering)),
+        unvisited_edges=int(entering.sum(dtype=np.int64)),
+    )
+    steps = list(supersteps)
+    return _run(state, outlook, backend, max_depth, direction, checkpoint, steps)
+
+
+def _run(
+    state: SearchState,
+    outlook: Outlook,
+    backend: Backend,
+    max_depth: int | None,
+    direction: Callable[[int, int, int], Direction],
+    checkpoint: Checkpoint | None,
+    supersteps: list[SuperstepRecord],
+) -> Found:
+    frontier, forward, unvisited, unvisited_edges = outlook
+    while frontier and forward and (max_depth is None or state.level < max_depth):
+        started = time.perf_counter()
+        towards = direction(forward, unvisited, unvisited_edges)
+        level = state.level
+        if towards == "pull":
+            works = [backend.pull(state)]
+        else:
+            levels = _LEVELS_AT_ONCE
+            if max_depth is not None:
+                levels = min(levels, max_depth - level)
+            works = backend.push(state, forward, levels)
+        # Levels that were done at once share their time: no clock is that fine.
+        seconds = (time.perf_counter() - started) / len(works)
+        for work in works:
+            level += 1
+            supersteps.append(superstep_record(level, towards, frontier, work, seconds))
+            frontier = work.found
+            forward = work.forward
+            unvisited -= work.found
+            unvisited_edges -= work.backward
+        if checkpoint and checkpoint.due():
+            checkpoint.save(state.distance, state.parent, state.level, supersteps)
+    return Found(state.distance, state.parent, supersteps)

@@ -1,0 +1,1 @@
+"""Supersteps of several ranks on CPUs: what a rank holds, visits and sends, by layout."""

@@ -1,0 +1,105 @@
+"""What a search of a store by several workers would hold on each of them: ``plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ....kernels.base.team import Team
+from ....kernels.gpu.device import open_device
+from ....partition.disk.memory import GROWTH_BYTES, resident_bytes
+from ....partition.store.store import Store, open_store
+from ...ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ...ranks.jobs import Way
+from ...ranks.on_workers import run_on_workers
+from ...run.cluster import Cluster
+from ...run.plan import Budget, Plan, Shape, StepPlan
+from ...run.resources import Resources
+from .. import device as device_search
+from ..device_ranks import layouts as rank_on_device
+from .client import check_room, open_workers
+from .job import SearchJob
+
+
+@dataclass(frozen=True)
+class PlanJob:
+    """A search up to where it would begin to load; ``run`` gives bytes on the rank's device."""
+
+    search: SearchJob
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.search.store)]
+
+    @property
+    def device(self) -> str:
+        return self.search.device
+
+    @property
+    def device_limit(self) -> int | None:
+        return self.search.device_limit
+
+    @property
+    def timeout(self) -> float:
+        return self.search.timeout
+
+    def on(self, device: str, why: str = "") -> PlanJob:
+        return replace(self, search=self.search.on(device, why))
+
+    def again(self) -> PlanJob:
+        return self
+
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        ways = self.search.get_ready(rank, size, threads)
+        return [Way(need, replace(self, search=search)) for need, search in ways]
+
+    def run(self, communicator: Communicator, team: Team) -> int:
+        barrier(communicator)  # nobody leaves before the others have met
+        if self.device != "cuda":
+            return 0
+        store, rank, size = open_store(self.search.store), communicator.rank, communicator.size
+        device = open_device(0, self.device_limit)
+        if size == 1:
+            return device_search.room_for(store, device).device_bytes
+        return rank_on_device.room_for(store, rank, size, device).device_bytes
+
+
+def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
+    """The search on workers, each of which counts as the one that holds most.
+
+    Raises as search_on_ranks: InputError for more workers than partitions, LimitError, with the
+    least limit that would do, where a rank does not fit.
+    """
+    asked: list[tuple[int, int]] = []
+    with open_workers(store, resources, threads, TIMEOUT_SECONDS) as (cluster, workers, device):
+        search = SearchJob(
+            *(store.path.resolve(), 0, None, Path(), TIMEOUT_SECONDS),
+            *(device, resources.device_memory_limit),
+        )
+        room = partial(_check_room, asked, resources.limit, cluster)
+        done = run_on_workers(cluster.client, workers, PlanJob(search), room)
+        ranks, (baseline, need) = len(done.results), asked[-1]
+        job = done.job
+        assert isinstance(job, PlanJob)
+        each = baseline + GROWTH_BYTES
+        held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
+        budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
+    step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
+    shape = Shape(in_memory=not job.search.on_disk)
+    return Plan(budget, shape, (step,), None, done.devices, tuple(done.notes))
+
+
+def _check_room(
+    asked: list[tuple[int, int]],
+    limit: int,
+    cluster: Cluster,
+    ranks: int,
+    baseline: int,
+    needs: Sequence[int],
+) -> int:
+    """As for a search; keeps what was asked for."""
+    way = check_room(limit, cluster, ranks, baseline, needs)
+    asked.append((baseline, needs[way]))
+    return way

@@ -1,0 +1,181 @@
+"""How the ranks of a search talk: one small protocol, so that supersteps are written once.
+
+Every rank calls ``exchange`` in the same order, with one message for each of the others. It either
+gives what all of them sent, or raises RankError: no rank waits for one that will not come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from ...kernels.gpu.device import DeviceMemoryError
+from ...partition.errors import DelegraphError
+
+Message = list[NDArray]
+"""Arrays of one dimension, any length and type; sender and receiver agree on what they are."""
+
+TIMEOUT_SECONDS = 60.0
+"""How long ranks wait, by default, for one that shows no sign of life."""
+
+
+class Failure(NamedTuple):
+    """What went wrong first. lost: the rank is gone, rather than having told what it was. no_room:
+    its device's memory was too small.
+    """
+
+    rank: int
+    reason: str
+    lost: bool = False
+    superstep: int | None = None
+    no_room: bool = False
+
+
+class RankError(DelegraphError):
+    """Another rank failed, or is gone."""
+
+    def __init__(self, failure: Failure) -> None:
+        step = f" in superstep {failure.superstep}" if failure.superstep else ""
+        super().__init__(f"rank {failure.rank} {failure.reason}{step}")
+        self.failure = failure
+
+    def __reduce__(self):
+        return RankError, (self.failure,)
+
+
+def failure_of(rank: int, error: BaseException, superstep: int | None = None) -> Failure:
+    """What to tell of an exception on a rank, in one line."""
+    text = str(error).strip().split("\n")[0]
+    kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
+    no_room = any(isinstance(some, DeviceMemoryError) for some in (error, error.__cause__))
+    return Failure(rank, f"failed: {kind}{text}".rstrip(": "), False, superstep, no_room)
+
+
+class Communicator(Protocol):
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        """Send ``messages[r]`` to each rank r; what each sent to this one, by rank.
+
+        The message to itself comes back as it is. Raises RankError.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raise RankError if a rank is known to have failed."""
+        ...
+
+    def abort(self, failure: Failure) -> None:
+        """Tell all others, if they can be told: their next exchange, or check, raises."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def barrier(communicator: Communicator) -> None:
+    """Wait until all ranks have come so far. Raises RankError."""
+    communicator.exchange([[] for _ in range(communicator.size)])
+
+
+class SingleCommunicator:
+    """One rank."""
+
+    rank = 0
+    size = 1
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        return list(messages)
+
+    def check(self) -> None:
+        pass
+
+    def abort(self, failure: Failure) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class ThreadsCommunicator:
+    """Ranks that are threads of one process: nothing is copied, so nothing sent may be changed.
+
+    A thread cannot be gone without a word: one that fails aborts.
+    """
+
+    def __init__(self, rank: int, group: ThreadGroup) -> None:
+        self.rank = rank
+        self.size = group.size
+        self._group = group
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        boxes = self._group.boxes
+        for peer, message in enumerate(messages):
+            boxes[self.rank][peer].put(message)
+        return [self._take(peer) for peer in range(self.size)]
+
+    def _take(self, peer: int) -> Message:
+        message = self._group.boxes[peer][self.rank].get()
+        if message is None:
+            failure = self._group.failure
+            assert failure is not None
+            raise RankError(failure)
+        return message
+
+    def check(self) -> None:
+        if self._group.failure is not None:
+            raise RankError(self._group.failure)
+
+    def abort(self, failure: Failure) -> None:
+        self._group.fail(failure)
+
+    def close(self) -> None:
+        pass
+
+
+class ThreadGroup:
+    """What ``size`` threads share; ``communicators``: one for each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.failure: Failure | None = None
+        self.boxes: list[list[queue.SimpleQueue[Message | None]]] = [
+            [queue.SimpleQueue() for _ in range(size)] for _ in range(size)
+        ]
+        self._lock = threading.Lock()
+
+    @property
+    def communicators(self) -> list[ThreadsCommunicator]:
+        return [ThreadsCommunicator(rank, self) for rank in range(self.size)]
+
+    def fail(self, failure: Failure) -> None:
+        with self._lock:
+            if self.failure is None:
+                self.failure = failure
+        for row in self.boxes:
+            for box in row:
+                box.put(None)
+
+
+@contextlib.contextmanager
+def telling_others(rank: int, communicator: Communicator | None = None) -> Iterator[None]:
+    """What goes wrong becomes a RankError, and is told to the others before this rank leaves."""
+    try:
+        yield
+    except RankError as error:
+        if communicator is not None:
+            communicator.abort(error.failure)
+        raise
+    except BaseException as error:
+        failure = failure_of(rank, error)
+        if communicator is not None:
+            communicator.abort(failure)
+        raise RankError(failure) from error

@@ -1,0 +1,279 @@
+"""Device arrays between ranks: by NCCL, from device to device, where each rank has one of its own.
+
+Another communicator brings ranks together, carries what is on the host, and tells who has failed.
+NCCL knows no deadline, and any call of it may wait for a rank that is gone: so all of them are made
+in threads, and the rank's own looks after the others meanwhile. Elsewhere the host carries arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+import numpy as np
+
+from ...kernels.gpu.device import Device, DeviceError
+from ...kernels.gpu.graph import Array
+from ...kernels.gpu_ranks.peer_memory import place_of
+from ..run.devices import device_errors
+from .communicator import Communicator, Failure, Message, RankError, barrier, telling_others
+
+PATIENCE_SECONDS = 120.0
+"""That NCCL may take to connect all ranks; for bytes, it gets more."""
+
+_SLOWEST = 10e6  # bytes a second
+_GRACE_SECONDS = 10.0  # from abort until NCCL has to be done with what it did
+_LOOK_SECONDS = 0.02
+_MOMENT_SECONDS = 1.0  # for the other communicator to notice what NCCL has
+_ON_HOST = -1  # in place of a length
+
+Sent = Sequence[tuple[int, Array]]
+"""Ranks, and what goes to, or comes from, them."""
+
+
+class StuckError(RankError):
+    """NCCL has not given up what it did for this rank, and nothing can make it.
+
+    A thread waits in it, or its kernel holds the device: only the end of the process helps.
+    """
+
+
+class NcclCommunicator:
+    """One rank; ``exchange`` takes device arrays beside others, and gives them as they were sent.
+
+    communicator: what all else goes by; it is not closed here. device: this rank's. patience:
+    seconds, see above. NCCL is set up when device arrays are sent first, by all ranks together.
+    """
+
+    def __init__(
+        self, communicator: Communicator, device: Device, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        self.rank = communicator.rank
+        self.size = communicator.size
+        self._communicator = communicator
+        self._device = device
+        self._patience = patience
+        self._nccl: Any = None  # CuPy's module, where ranks use it
+        self._agreed = False  # whether to
+        self._made: Any = None
+        self._ended = False
+        self._lock = threading.Lock()
+        self._calls: set[Future[None]] = set()
+
+    @property
+    def by_nccl(self) -> bool:
+        """Whether device arrays have gone by it."""
+        return self._nccl is not None
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        if self.size == 1:
+            return list(messages)
+        try:
+            # The others are told first, as they have to abort, too, for abort to come to an end.
+            with telling_others(self.rank, self._communicator), device_errors():
+                return self._exchange(messages)
+        except RankError as error:
+            self._end(error.failure)
+            raise
+
+    def check(self) -> None:
+        self._communicator.check()
+
+    def abort(self, failure: Failure) -> None:
+        self._communicator.abort(failure)
+
+    def close(self) -> None:
+        """All ranks together. Raises StuckError."""
+        if self._made is None:
+            return
+        try:
+            self.check()
+            barrier(self._communicator)  # no other rank's device is still at it
+        except RankError as error:
+            self._end(error.failure)
+        else:
+            self._end()
+
+    def _exchange(self, messages: Sequence[Message]) -> list[Message]:
+        self.check()
+        with self._device.use() as cupy:
+            on_devices, told = self._tell(messages)
+            if on_devices and not self._agreed:
+                self._set_up(cupy)
+                if not self.by_nccl:
+                    _, told = self._tell(messages)
+            came: list[Message] = []
+            sent, received = [], []
+            for peer, (lengths, bodies) in enumerate(told):
+                if peer == self.rank:
+                    came.append(messages[peer])
+                    continue
+                came.append(bodies)
+                for i, (length, body) in enumerate(zip(lengths, bodies, strict=True)):
+                    if length == _ON_HOST:
+                        continue
+                    if self.by_nccl:
+                        bodies[i] = cupy.empty(length, body.dtype)
+                        received.append((peer, bodies[i]))
+                    else:
+                        bodies[i] = cupy.asarray(body)
+                for array in filter(_on_device, messages[peer]):
+                    sent.append((peer, cupy.ascontiguousarray(array)))
+            if self.by_nccl:
+                self._carry(_not_empty(sent), _not_empty(received))
+            return came
+
+    def _tell(self, messages: Sequence[Message]) -> tuple[bool, list[tuple[list[int], Message]]]:
+        """Exchange arrays on the host; of those on devices lengths, and types by empty arrays.
+
+        Gives whether any rank sends device arrays, and from each rank lengths and arrays. Device
+        arrays go along where it is agreed that ranks do not use NCCL.
+        """
+        some = any(_on_device(array) for message in messages for array in message)
+        hosted = self._agreed and not self.by_nccl
+        told = []
+        for peer, message in enumerate(messages):
+            if peer == self.rank:
+                message = []
+            head = [len(array) if _on_device(array) else _ON_HOST for array in message]
+            bodies = [_body(array, hosted) for array in message]
+            told.append([np.array([some, *head], np.int64), *bodies])
+        came = [(head.tolist(), bodies) for head, *bodies in self._communicator.exchange(told)]
+        return any(head[0] for head, _ in came), [(head[1:], bodies) for head, bodies in came]
+
+    def _set_up(self, cupy: Any) -> None:
+        """Agree whether to use NCCL: not where two ranks share a device, or one has no NCCL."""
+        nccl = self._device.nccl
+        place = np.frombuffer(place_of(cupy), np.uint8)
+        facts = self._communicator.exchange([[np.array([nccl is not None]), place]] * self.size)
+        places = {place.tobytes() for _, place in facts}
+        self._agreed = True
+        if len(places) < self.size or not all(able[0] for able, _ in facts):
+            return
+        # From here on rank 0 listens for the others, so it asks for the id once all will come.
+        own = [np.frombuffer(nccl.get_unique_id() if self.rank == 0 else b"", np.uint8)]
+        unique_id = self._communicator.exchange([own] * self.size)[0][0].tobytes()
+        self._nccl = nccl
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._ready = cupy.cuda.Event()
+        self._watch(lambda: self._make(cupy, unique_id), self._patience)
+
+    def _make(self, cupy: Any, unique_id: bytes) -> None:
+        made = self._nccl.NcclCommunicator(self.size, unique_id, self.rank)
+        with self._lock:
+            if self._ended:  # nobody waits for it any more
+                made.abort()
+                return
+            self._made = made
+        # Two ranks are connected when they send for the first time: better now than in a search.
+        sent = cupy.zeros(1, np.uint8)
+        received = cupy.empty(self.size, np.uint8)
+        others = [peer for peer in range(self.size) if peer != self.rank]
+        self._ready.record()
+        self._send(
+            [(peer, sent) for peer in others],
+            [(peer, received[peer : peer + 1]) for peer in others],
+        )
+
+    def _carry(self, sent: Sent, received: Sent) -> None:
+        if not sent and not received:
+            return
+        # What was to be sent may still be made, and memory that is received into still be read by
+        # what came before, on this thread's stream: NCCL's, which is another one, waits for that.
+        self._ready.record()
+        seconds = self._patience + sum(array.nbytes for _, array in (*sent, *received)) / _SLOWEST
+        self._watch(lambda: self._send(sent, received), seconds)
+
+    def _send(self, sent: Sent, received: Sent) -> None:
+        """Until all has come and all has been taken: so nothing is to be kept for NCCL's sake."""
+        nccl, made, stream = self._nccl, self._made, self._stream
+        stream.wait_event(self._ready)
+        nccl.groupStart()
+        for peer, array in sent:
+            made.send(array.data.ptr, array.nbytes, nccl.NCCL_UINT8, peer, stream.ptr)
+        for peer, array in received:
+            made.recv(array.data.ptr, array.nbytes, nccl.NCCL_UINT8, peer, stream.ptr)
+        nccl.groupEnd()
+        stream.synchronize()
+
+    def _watch(self, call: Callable[[], None], seconds: float) -> None:
+        """Do what NCCL may never come back from. Raises RankError, and leaves it behind."""
+        doing = self._begin(call)
+        until = time.monotonic() + seconds
+        while not wait([doing], _LOOK_SECONDS).done:
+            self.check()
+            if time.monotonic() > until:
+                told = f"has waited for NCCL for {seconds:.0f} s (NCCL_DEBUG=INFO tells more)"
+                raise RankError(Failure(self.rank, told))
+        error = doing.exception()
+        if isinstance(error, self._nccl.NcclError):
+            self._look_for_failure()
+            told = f"{self._device} failed: {error} (NCCL_DEBUG=INFO tells more)"
+            raise DeviceError(told) from error
+        if error is not None:
+            raise error
+        self._calls.discard(doing)
+
+    def _look_for_failure(self) -> None:
+        """Of another rank: NCCL may know of it first, but not what it was."""
+        until = time.monotonic() + _MOMENT_SECONDS
+        while time.monotonic() < until:
+            self.check()
+            time.sleep(_LOOK_SECONDS)
+
+    def _begin(self, call: Callable[[], None]) -> Future[None]:
+        doing: Future[None] = Future()
+
+        def work() -> None:
+            try:
+                with self._device.use():
+                    call()
+            except BaseException as error:
+                doing.set_exception(error)
+            else:
+                doing.set_result(None)
+
+        self._calls.add(doing)
+        threading.Thread(target=work, daemon=True).start()
+        return doing
+
+    def _end(self, failure: Failure | None = None) -> None:
+        """Let go of NCCL; after a failure, whatever it does. Raises StuckError if it will not."""
+        with self._lock:
+            self._ended = True
+            made, self._made = self._made, None
+        if made is not None:
+            self._begin(made.destroy if failure is None else made.abort)
+        stuck = wait(self._calls, _GRACE_SECONDS).not_done
+        self._calls.clear()
+        if stuck:
+            raise StuckError(failure or Failure(self.rank, "is stuck in NCCL"))
+
+
+@contextlib.contextmanager
+def device_arrays(communicator: Communicator, device: Device) -> Iterator[NcclCommunicator]:
+    """A communicator of this rank's that carries device arrays, too."""
+    ours = NcclCommunicator(communicator, device)
+    try:
+        with telling_others(communicator.rank, communicator), device_errors():
+            yield ours
+    finally:
+        ours.close()
+
+
+def _on_device(array: Any) -> bool:
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def _body(array: Any, hosted: bool) -> Any:
+    if not _on_device(array):
+        return array
+    return array.get() if hosted else np.empty(0, array.dtype)
+
+
+def _not_empty(some: Sent) -> Sent:
+    return [(peer, array) for peer, array in some if len(array)]

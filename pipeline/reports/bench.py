@@ -1,0 +1,52 @@
+"""What ``bench`` by several workers tells people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..bench.ranks import ScalingRow
+from ..bench.searchers import Exchanged
+
+
+def scaling_table(rows: Sequence[ScalingRow]) -> str:
+    """What every number of ranks did, a line each. Bytes are those sent a search by all ranks."""
+    graphs = [_graph_name(row.report["graph"]) for row in rows]
+    width = max(16, *(len(graph) + 1 for graph in graphs))
+    head = (
+        f"{'graph':<{width}}{'ranks':>6}{'threshold':>10}{'nn %':>7}{'median ms':>10}{'max ms':>9}"
+        f"{'GTEPS':>10}{'eff. %':>7}{'prepared s':>11}{'sent MB':>9}{'GB a rank':>10}"
+    )
+    lines = [head]
+    for name, (ranks, report, exchanged, efficiency, _) in zip(graphs, rows, strict=True):
+        graph, seconds, prepared = report["graph"], report["search_seconds"], "-"
+        line = f"{name:<{width}}{ranks:>6}"
+        if exchanged is None or "threshold" not in graph:
+            line += f"{'-':>10}{'-':>7}"
+        else:
+            line += f"{graph['threshold']:>10}{100 * graph['nn_share']:>7.2f}"
+        line += f"{seconds['median'] * 1e3:>10.3f}{seconds['max'] * 1e3:>9.3f}"
+        line += f"{report['gteps']['median']:>10.4g}{100 * efficiency:>7.0f}"
+        if report["preparation_seconds"] is not None:
+            prepared = f"{report['preparation_seconds']:.2f}"
+        line += f"{prepared:>11}"
+        if exchanged is not None:
+            sent = sum(exchanged.bytes_sent.values())
+            line += f"{sent / 1e6:>9.2f}{exchanged.held_bytes / 1e9:>10.2f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _graph_name(graph: dict[str, Any]) -> str:
+    """Of a store, or of a graph that was generated."""
+    if "path" in graph:
+        return Path(graph["path"]).name
+    size = f"{graph['height']}x{graph['width']}" if graph["kind"] == "grid" else graph["scale"]
+    return f"{graph['kind']}:{size}"
+
+
+def exchanged_line(exchanged: Exchanged) -> str:
+    """What ranks sent each other in a search."""
+    sent = ", ".join(f"{size:,.0f} {kind}" for kind, size in exchanged.bytes_sent.items())
+    return f"{exchanged.supersteps:.3g} supersteps a search, bytes sent: {sent}"

@@ -1,0 +1,338 @@
+"""What ``info`` tells: a document for machines, and lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...partition.disk.memory import format_bytes
+from ...partition.disk.outputs import is_store
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
+from ...partition.input.edges import EdgeList, open_edges
+from ...partition.store.grid import Grid
+from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
+from ...partition.store.store import Store, open_store
+from ..results.result import Result, open_result
+from ..run.plan import Plan
+from ..run.records import SuperstepRecord
+from .projection import project
+
+Document = dict[str, Any]
+
+
+def describe(
+    path: str | Path, src: str = "src", dst: str = "dst", ranks: int | None = None
+) -> Document:
+    """What there is to know about an edge list, a store or a result, without searching it.
+
+    ranks: of a store also what so many would hold and send (rank_projection.py).
+    """
+    if is_store(path):
+        store = open_store(path)
+        projected = {"projection": project(store, ranks)} if ranks else {}
+        return {**store_document(store), **projected}
+    if ranks:
+        raise InputError(f"{path} is no store: only of a store is it known what ranks would hold")
+    try:
+        return result_document(open_result(path))
+    except InputError:  # no result: an edge list, or the reason why it is none of the three
+        return edges_document(open_edges(path, src, dst))
+
+
+def edges_document(edges: EdgeList) -> Document:
+    return {
+        "kind": "edge list",
+        "files": len(edges.files),
+        "bytes": edges.bytes,
+        "rows": edges.rows,
+        "src": edges.src,
+        "dst": edges.dst,
+        "id_type": str(edges.id_type),
+        "id_bounds": edges.bounds,
+        "default_partitions": default_partitions(edges.rows),
+        "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
+    }
+
+
+def store_document(store: Store) -> Document:
+    info = store.info
+    entries = sum(info.subgraph_edges.values())
+    return {
+        "kind": "store",
+        **asdict(info),
+        "default_partitions": default_partitions(info.rows),
+        "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
+        "subgraph_shares": {
+            name: count / entries if entries else 0.0 for name, count in info.subgraph_edges.items()
+        },
+        "bytes": store.bytes,
+        "subgraph_bytes": sum(
+            record.bytes for name, record in store.files.items() if name.startswith("partition-")
+        ),
+        "table_1_bytes": table_1_bytes(
+            info.vertices, info.delegates, info.partitions, entries, info.subgraph_edges["nn"]
+        ),
+        "edge_list_bytes": 16 * entries,
+    }
+
+
+def result_document(result: Result) -> Document:
+    levels = np.zeros(0, np.int64)
+    unreached = 0
+    for batch in result.batches():
+        distance = batch.column("distance")
+        unreached += distance.null_count
+        hops = as_numpy(distance.drop_null())
+        if len(hops) and hops.min() < 0:
+            raise InputError("the result holds negative distances; validate tells more")
+        counted = np.bincount(hops, minlength=len(levels))
+        counted[: len(levels)] += levels
+        levels = counted
+    info = asdict(result.info) if result.info else {}
+    return {
+        "kind": "result",
+        "files": len(result.files),
+        "bytes": result.bytes,
+        "vertices": result.rows,
+        "reached": result.rows - unreached,
+        "depth": max(0, len(levels) - 1),
+        "vertices_by_distance": levels.tolist(),
+        **info,
+    }
+
+
+def plan_document(plan: Plan) -> Document:
+    budget = plan.budget
+    return {
+        "kind": "plan",
+        "exact": plan.exact,
+        "device": plan.device,
+        "memory_limit_bytes": budget.limit,
+        "baseline_bytes": budget.baseline,
+        "projected_peak_bytes": plan.peak_bytes,
+        "worst_step": plan.worst.name,
+        "workers": budget.workers,
+        "threads": budget.threads * budget.sharing * budget.apart,
+        "in_memory": plan.shape.in_memory,
+        "spans": plan.shape.spans,
+        "block_rows": plan.shape.block_rows,
+        "scratch_bytes": plan.scratch_bytes,
+        "store_bytes": plan.final_bytes,
+        "steps": [{**asdict(step), "projected_bytes": plan.held(step)} for step in plan.steps],
+    }
+
+
+def lines(document: Document) -> str:
+    """The document for a person."""
+    form = {
+        "edge list": _edges_lines,
+        "store": _store_lines,
+        "result": _result_lines,
+        "plan": _plan_lines,
+    }
+    return form[document["kind"]](document)
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _partitions(document: Document) -> str:
+    return (
+        f"{document['default_partitions']} by default (1 up to "
+        f"{document['rows_in_one_partition']:,} rows, then the least power of two that keeps "
+        "each below)"
+    )
+
+
+def _edges_lines(document: Document) -> str:
+    bounds = document["id_bounds"]
+    return _table(
+        [
+            ("edge list", f"{document['rows']:,} rows; {document['files']:,} file(s)"),
+            ("bytes", f"{document['bytes']:,}"),
+            ("columns", f"{document['src']} -> {document['dst']}, {document['id_type']}"),
+            ("ids", f"{bounds[0]:,} to {bounds[1]:,}" if bounds else "no bounds recorded"),
+            ("partitions", _partitions(document)),
+        ]
+    )
+
+
+def _by_formula(document: Document) -> str:
+    if document["layout"] != "delegate":
+        return ""
+    return f" and {document['table_1_bytes']:,} by Table I of the delegates' paper"
+
+
+def _layout(document: Document) -> str:
+    name, grid = document["layout"], document["grid"]
+    return f"{name}, a grid of {Grid(*grid)} partitions" if grid else name
+
+
+def _store_lines(document: Document) -> str:
+    rows = [
+        ("store", "directed" if document["directed"] else "undirected"),
+        ("vertices", f"{document['vertices']:,} ({document['id_type']})"),
+        (
+            "edges",
+            f"{document['edges']:,} of {document['rows']:,} rows; dropped "
+            f"{document['duplicates']:,} duplicates, {document['self_loops']:,} self-loops",
+        ),
+        ("order", document["order"]),
+    ]
+    if document["partitions"] == 1:
+        rows.append(
+            ("partitions", "1: nothing to separate for (no threshold, no delegates), one CSR")
+        )
+    else:
+        rows += [
+            ("partitions", f"{document['partitions']}; {_partitions(document)}"),
+            ("layout", _layout(document)),
+        ]
+    if document["layout"] == "delegate":
+        rows += [
+            (
+                "threshold",
+                f"{document['threshold']:,} (chosen by: {document['threshold_chosen_by']}), "
+                f"{document['nn_row_share']:.1%} of rows are nn",
+            ),
+            (
+                "delegates",
+                f"{document['delegates']:,} "
+                f"({document['delegates'] / document['vertices']:.2%} of vertices; at most "
+                f"4n/P = {4 * document['vertices'] // document['partitions']:,} wanted)",
+            ),
+        ]
+    rows += [
+        (name, f"{count:,} edges ({document['subgraph_shares'][name]:.1%})")
+        for name, count in document["subgraph_edges"].items()
+        if document["layout"] == "delegate"
+    ]
+    rows += [
+        (
+            "bytes",
+            f"{document['bytes']:,}; {document['subgraph_bytes']:,} of them subgraphs, against "
+            f"{document['edge_list_bytes']:,} for their edges as a 16-byte edge list"
+            + _by_formula(document),
+        ),
+        ("degrees", "vertices"),
+    ]
+    for bucket, count in enumerate(document["degree_histogram"]):
+        low, high = (0, 0) if bucket == 0 else (1 << (bucket - 1), (1 << bucket) - 1)
+        name = f"{low:,}" if low == high else f"{low:,}-{high:,}"
+        rows.append((f"  {name}", f"{count:,}"))
+    told = _table(rows)
+    return told + _projection_lines(document["projection"]) if "projection" in document else told
+
+
+def _projection_lines(projection: Document) -> str:
+    """Tables of what ranks would hold and send."""
+    names = list(projection["ranks"][0]["edges"])
+    head = "".join(f"{name:>16}" for name in names)
+    lines = ["", "", f"{'rank':<6}{'vertices':>14}{head}{'bytes':>16}{'by Table I':>16}"]
+    for rank, held in enumerate(projection["ranks"]):
+        edges = "".join(f"{held['edges'][name]:>16,}" for name in names)
+        of_table = f"{held['table_1_bytes']:>16,}" if "dd" in names else ""
+        lines.append(f"{rank:<6}{held['vertices']:>14,}{edges}{held['bytes']:>16,}{of_table}")
+    lines += [
+        "",
+        f"{'bytes sent':<12}{'at most a superstep':>20}{'(a pull)':>16}{'papers: a superstep':>22}"
+        f"{'a search':>18}",
+    ]
+    for layout, sent in projection["bytes_sent"].items():
+        line = f"{layout:<12}{sent['push_superstep']:>20,.0f}{sent['pull_superstep']:>16,.0f}"
+        superstep = sent["paper_superstep"]
+        line += f"{'-' if superstep is None else f'{superstep:,.0f}':>22}"
+        lines.append(f"{line}{sent['paper_search']:>18,.0f}")
+    return "\n".join(lines)
+
+
+def _result_lines(document: Document) -> str:
+    rows = [
+        ("result", f"{document['reached']:,} of {document['vertices']:,} vertices reached"),
+        ("depth", f"{document['depth']:,}"),
+    ]
+    rows += [
+        (name, str(document[name]))
+        for name in ("source", "directed", "max_depth", "graph")
+        if document.get(name) is not None
+    ]
+    shown = document["vertices_by_distance"][:40]
+    rows += [("  distance", "vertices")]
+    rows += [(f"  {hops}", f"{count:,}") for hops, count in enumerate(shown)]
+    if len(shown) < len(document["vertices_by_distance"]):
+        rows.append(("  ...", "all of them with --json"))
+    return _table(rows)
+
+
+def _plan_lines(document: Document) -> str:
+    if document["in_memory"]:
+        held = "edges are held in memory"
+    else:
+        held = "through scratch files" if document["scratch_bytes"] else "edges are read as needed"
+    size = format_bytes
+    rows = [
+        ("plan", f"{held}; {'exact' if document['exact'] else 'upper bounds'}"),
+        ("device", document["device"] or "cpu"),
+        ("memory limit", size(document["memory_limit_bytes"])),
+        (
+            "most held",
+            f"{size(document['projected_peak_bytes'])} in step '{document['worst_step']}', "
+            f"{size(document['baseline_bytes'])} of it Python and libraries",
+        ),
+    ]
+    rows += [
+        (name, size(document[f"{name}_bytes"]))
+        for name in ("scratch", "store")
+        if document[f"{name}_bytes"]
+    ]
+    head = ("step", "tasks", "at once", "bytes a task", "on a device", "shared", "scratch", "store")
+    table = [head] + [
+        (
+            step["name"],
+            f"{step['tasks']:,}",
+            str(step["at_once"]),
+            *(
+                size(step[name]) if step[name] else "-"
+                for name in (
+                    "task_bytes",
+                    "device_bytes",
+                    "shared_bytes",
+                    "disk_bytes",
+                    "final_bytes",
+                )
+            ),
+        )
+        for step in document["steps"]
+    ]
+    widths = [max(len(row[i]) for row in table) for i in range(len(head))]
+    steps = [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in table
+    ]
+    return "\n".join([_table(rows), "", *steps])
+
+
+def supersteps_table(steps: Sequence[SuperstepRecord]) -> str:
+    """What every superstep did, a line each."""
+    head = f"{'level':>6} {'direction':<10}{'frontier':>14}{'found':>14}{'examined':>16}{'us':>12}"
+    return "\n".join(
+        [
+            head,
+            *(
+                f"{step['level']:>6} {'/'.join(sorted(set(step['direction'].values()))):<10}"
+                f"{step['frontier']:>14,}{step['found']:>14,}{step['edges_examined']:>16,}"
+                f"{step['seconds'] * 1e6:>12,.1f}"
+                for step in steps
+            ),
+        ]
+    )

@@ -1,0 +1,170 @@
+"""Checkpoints of a search: what it has found so far, on disk, so that a killed one goes on.
+
+    search.json                     level, supersteps, and the arrays' files with their checksums
+    distance-00007.npy, parent-00007.npy        at level 7
+
+The arrays get names of their own and are on the disk before ``search.json``, which is replaced
+as a whole, names them: whenever the process dies, it names whole arrays, old ones or new ones.
+All else that a search needs follows from these: its frontier are the vertices at distance
+``level``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...partition.disk.files import ArrayWriter, FileRecord, read_array
+from ...partition.disk.outputs import naming_full_disk, write_file
+from ...partition.errors import InputError
+from ..run.records import SuperstepRecord
+
+_FORMAT = "delegraph checkpoint 1"
+_NAME = "search.json"
+
+
+class Saved(NamedTuple):
+    """A search between two levels; arrays as in superstep.Found, ``level`` of the frontier."""
+
+    distance: NDArray[np.int32]
+    parent: NDArray[np.uint32]
+    level: int
+    supersteps: list[SuperstepRecord]
+
+
+class Checkpoint:
+    """The checkpoint of one search in a folder, which holds nothing else.
+
+    seconds: how often to save. search: says what is searched and from where; a checkpoint of
+    another search is ignored, as a damaged one is. saving: called before each save.
+    loaded: called with the level that a search goes on from.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        seconds: float,
+        search: str = "",
+        saving: Callable[[], None] = lambda: None,
+        loaded: Callable[[int], None] = lambda level: None,
+    ) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._search = search
+        self._saving = saving
+        self._loaded = loaded
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        return time.monotonic() - self._last >= self._seconds
+
+    def save(
+        self,
+        distance: NDArray[np.int32],
+        parent: NDArray[np.uint32],
+        level: int,
+        supersteps: list[SuperstepRecord],
+    ) -> None:
+        """Replace what the folder holds. Copies no array."""
+        self._saving()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        arrays = {"distance": distance, "parent": parent}
+        names = {name: f"{name}-{level:05}.npy" for name in arrays}
+        needed = distance.nbytes + parent.nbytes
+        with naming_full_disk(self._folder, lambda: f"{needed:,} bytes are needed, "):
+            records = {name: self._write(names[name], array) for name, array in arrays.items()}
+            document = {
+                "format": _FORMAT,
+                "search": self._search,
+                "level": level,
+                "supersteps": supersteps,
+                "arrays": {
+                    name: {"file": names[name], **records[name].to_json()} for name in arrays
+                },
+            }
+            document["xxh3"] = _digest(document)
+            self._sync()
+            write_file(self._folder / _NAME, json.dumps(document).encode())
+        self._remove_all_but(*names.values())
+        self._last = time.monotonic()
+
+    def _write(self, name: str, values: NDArray) -> FileRecord:
+        partial = self._folder / f"{name}.partial"
+        with ArrayWriter(partial, values.dtype) as file:
+            file.append(values)
+            record = file.finish()
+        os.replace(partial, self._folder / name)
+        return record
+
+    def _sync(self) -> None:
+        """Wait until the names in the folder are on the disk."""
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def load(self, vertices: int) -> Saved | None:
+        """What was saved of this search of a graph with so many vertices; None if nothing whole."""
+        try:
+            document = json.loads((self._folder / _NAME).read_bytes())
+            if document.pop("xxh3") != _digest(document):
+                return None
+            if (document["format"], document["search"]) != (_FORMAT, self._search):
+                return None
+            level, supersteps = document["level"], document["supersteps"]
+            if not _are_supersteps(supersteps, level):
+                return None
+            arrays = document["arrays"]
+            distance = self._read(arrays["distance"], vertices, np.int32)
+            parent = self._read(arrays["parent"], vertices, np.uint32)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
+            return None
+        self._loaded(level)
+        return Saved(distance, parent, level, supersteps)
+
+    def _read(self, entry: dict, vertices: int, dtype: type[np.integer]) -> NDArray:
+        path = self._folder / Path(entry["file"]).name
+        record = FileRecord.from_json(entry)
+        if record.length(dtype) != vertices:
+            raise ValueError(f"{path}: of another graph")
+        array = read_array(path, record, Team(1))
+        if array.dtype != dtype:
+            raise ValueError(f"{path}: not an array of a search")
+        return array
+
+    def clear(self) -> None:
+        """Remove what was saved: the search is done."""
+        (self._folder / _NAME).unlink(missing_ok=True)
+        self._remove_all_but()
+
+    def _remove_all_but(self, *names: str) -> None:
+        """Remove older arrays, and what a killed save left behind."""
+        for pattern in ("*.npy*", f".{_NAME}.*"):
+            for path in self._folder.glob(pattern):
+                if path.name not in names:
+                    path.unlink(missing_ok=True)
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(document, sort_keys=True).encode())
+
+
+def _are_supersteps(values: object, level: object) -> bool:
+    """Whether these are the records of the levels up to ``level``."""
+    keys = set(get_type_hints(SuperstepRecord))
+    return (
+        isinstance(level, int)
+        and isinstance(values, list)
+        and len(values) == level
+        and all(isinstance(value, dict) and set(value) == keys for value in values)
+    )

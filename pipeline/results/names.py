@@ -1,0 +1,104 @@
+"""User ids and what a search calls the vertices: to find the source, to write results, to judge
+them.
+
+Writing goes through the vertices in *pieces* of rising ids; beside a piece, what it takes to
+decode parents is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ...partition.input.edges import is_string
+from ...partition.input.ids import Ids, find_id
+from ...partition.store.store import Store
+
+ROW_GROUP = 1 << 20
+
+
+class Names(Protocol):
+    """What writing a result needs.
+
+    id_type: of user ids. pieces: vertices in each piece. piece: user ids (``id_type``) of the
+    vertices in one, rising, and their places in the search's arrays (uint32). decode: user ids, as
+    ``id_type``, of an Arrow array of places (nulls stay nulls). find: place of a user id, or None.
+    """
+
+    @property
+    def id_type(self) -> pa.DataType: ...
+    @property
+    def pieces(self) -> Sequence[int]: ...
+    def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]: ...
+    def decode(self, places: pa.Array) -> pa.Array: ...
+    def find(self, value: int | str) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class VertexNames:
+    """Names held in memory.
+
+    index: uint32 (n,); place in the search's arrays of each vertex, by rising user id.
+    decoded, found: ``decode`` and ``find`` of Names.
+    """
+
+    id_type: pa.DataType
+    index: NDArray[np.uint32]
+    decoded: Callable[[pa.Array], pa.Array]
+    found: Callable[[int | str], int | None]
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        n = len(self.index)
+        return [min(ROW_GROUP, n - start) for start in range(0, n, ROW_GROUP)]
+
+    def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
+        at = self.index[number * ROW_GROUP : (number + 1) * ROW_GROUP]
+        return self.decode(as_arrow(at)), at
+
+    def decode(self, places: pa.Array) -> pa.Array:
+        return self.decoded(places)
+
+    def find(self, value: int | str) -> int | None:
+        return self.found(value)
+
+
+def names_of_store(store: Store, team: Team) -> VertexNames:
+    """Names for arrays by global id, all of them in memory."""
+    table = store.vertices(team, ["vertex", "global_id"])
+    vertex = table["vertex"]
+    id_type = vertex.type
+    if is_string(id_type):
+        vertex = vertex.cast(pa.large_string())
+    ids = vertex.combine_chunks()
+    index = as_numpy(table["global_id"])
+    position = np.empty(len(index), np.uint32)
+    position[index] = np.arange(len(index), dtype=np.uint32)
+
+    def decode(places: pa.Array) -> pa.Array:
+        at = position[as_numpy(places.fill_null(0))]
+        return ids.take(as_arrow(at, ~valid(places))).cast(id_type)
+
+    def find(value: int | str) -> int | None:
+        place = find_id(ids, value)
+        return None if place is None else int(index[place])
+
+    return VertexNames(id_type, index, decode, find)
+
+
+def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
+    """Names for arrays by dense id."""
+
+    def find(value: int | str) -> int | None:
+        dense = ids.find(value)
+        return dense if dense is not None and present[dense] else None
+
+    index = np.flatnonzero(present).astype(np.uint32)
+    return VertexNames(ids.id_type, index, ids.decode, find)

@@ -1,0 +1,157 @@
+"""Results: a folder of Parquet files, and the run's record beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...partition.disk.outputs import facts_of, mark
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_arrow
+from ..run.execute import Executor
+from .names import ROW_GROUP, Names
+
+FILE_ROWS = 1 << 21
+
+
+@dataclass(frozen=True)
+class ResultInfo:
+    """The essentials, kept in the files' key-value metadata: a result alone can be validated."""
+
+    graph: str
+    source: int | str
+    directed: bool
+    max_depth: int | None
+    version: str
+
+
+def write_result(
+    folder: Path,
+    names: Names,
+    distance: NDArray[np.int32],
+    parent: NDArray[np.uint32],
+    info: ResultInfo,
+    executor: Executor,
+    at_once: int | None = None,
+    projected_bytes: int = 0,
+) -> None:
+    """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id.
+
+    at_once: files that are written at the same time. projected_bytes: held meanwhile.
+    """
+    schema = pa.schema(
+        [
+            pa.field("vertex", names.id_type, nullable=False),
+            pa.field("distance", pa.int32()),
+            pa.field("parent", names.id_type),
+        ],
+        metadata=mark("result", **asdict(info)),
+    )
+
+    def batch(piece: int) -> pa.RecordBatch:
+        vertex, at = names.piece(piece)
+        hops, parents = distance[at], parent[at]
+        columns = [
+            vertex,
+            as_arrow(hops, hops < 0),
+            names.decode(as_arrow(parents, parents == UNREACHED)),
+        ]
+        return pa.record_batch(columns, schema=schema)
+
+    pieces = names.pieces
+    parts = _parts(pieces)
+
+    def write_file(number: int) -> None:
+        with pq.ParquetWriter(
+            folder / f"part-{number:05}.parquet",
+            schema,
+            compression="snappy",
+            use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
+        ) as writer:
+            for piece in parts[number]:
+                writer.write_batch(batch(piece), row_group_size=max(1, pieces[piece]))
+
+    executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
+
+
+def _parts(pieces: Sequence[int]) -> list[range]:
+    """The pieces of each file: at most FILE_ROWS vertices, or one piece.
+
+    >>> _parts([1 << 20] * 3 + [1 << 22])
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    parts: list[range] = []
+    rows = FILE_ROWS
+    for i, more in enumerate(pieces):
+        if rows + more > FILE_ROWS:
+            parts.append(range(i, i))
+            rows = 0
+        parts[-1] = range(parts[-1].start, i + 1)
+        rows += more
+    return parts
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result that was opened."""
+
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    info: ResultInfo | None
+    rows: int
+    bytes: int
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for path in self.files:
+            try:
+                with pq.ParquetFile(path) as file:
+                    yield from file.iter_batches(
+                        ROW_GROUP, columns=["vertex", "distance", "parent"], use_threads=False
+                    )
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def open_result(path: str | os.PathLike) -> Result:
+    """Open a folder (or file) of results; reads footers only.
+
+    Raises InputError if it holds no Parquet with the three columns.
+    """
+    path = Path(path)
+    files = tuple(sorted(path.glob("*.parquet"))) if path.is_dir() else (path,)
+    if not files or not all(file.is_file() for file in files):
+        raise InputError(f"{path}: no result here: no folder with Parquet files, and no file")
+    rows, size, schema, info = 0, 0, None, None
+    for file in files:
+        try:
+            metadata = pq.read_metadata(file)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{file}: not a Parquet file, or a truncated one") from error
+        schema = metadata.schema.to_arrow_schema()
+        missing = {"vertex", "distance", "parent"} - set(schema.names)
+        if missing:
+            raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
+        if not pa.types.is_integer(schema.field("distance").type):
+            raise InputError(f"{file}: no result: column 'distance' does not hold integers")
+        info = info or _info(schema.metadata)
+        rows += metadata.num_rows
+        size += file.stat().st_size
+    assert schema is not None
+    return Result(files, schema, info, rows, size)
+
+
+def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
+    """The essentials, None where another program has dropped them."""
+    facts = facts_of(metadata, "result")
+    try:
+        return None if facts is None else ResultInfo(**facts)
+    except TypeError:
+        return None

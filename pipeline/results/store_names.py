@@ -1,0 +1,131 @@
+"""Names of a store's vertices, streamed from its vertex table.
+
+Finding a vertex reads a few row groups. Writing reads each row group once for its piece, and
+holds the user ids of all vertices once, to decode parents: by global id where they are integers,
+else the strings in one buffer by rising id, and the place in it of each global id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...partition.disk.files import verify_file
+from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ...partition.input.edges import is_string
+from ...partition.input.ids import find_id
+from ...partition.store.store import Store
+
+_TABLE = "vertices.parquet"
+
+
+class StoreNames:
+    """Names (names.py) for arrays by global id. The table's checksums are verified here."""
+
+    def __init__(self, store: Store, team: Team) -> None:
+        self._path = store.path / _TABLE
+        verify_file(self._path, store.files[_TABLE], team)
+        with pq.ParquetFile(self._path) as file:
+            self.id_type: pa.DataType = file.schema_arrow.field("vertex").type
+            self._groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            self._text_bytes = _text_bytes(file.metadata) if is_string(self.id_type) else 0
+        self._vertices = store.info.vertices
+        self._lock = Lock()
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        return self._groups
+
+    def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
+        with pq.ParquetFile(self._path) as file:
+            table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
+        return table["vertex"].combine_chunks(), as_numpy(table["global_id"])
+
+    def find(self, value: int | str) -> int | None:
+        low, high = 0, len(self._groups)
+        while low < high:
+            middle = (low + high) // 2
+            ids, index = self.piece(middle)
+            if len(ids) and value < ids[0].as_py():
+                high = middle
+            elif not len(ids) or value > ids[-1].as_py():
+                low = middle + 1
+            else:
+                place = find_id(ids, value)
+                return None if place is None else int(index[place])
+        return None
+
+    def decode(self, places: pa.Array) -> pa.Array:
+        with self._lock:  # several tasks write; one of them loads
+            ids = self._texts if is_string(self.id_type) else self._numbers
+        at, null = as_numpy(places.fill_null(0)), ~valid(places)
+        if isinstance(ids, np.ndarray):
+            return as_arrow(ids[at], null)
+        texts, position = ids
+        return texts.take(as_arrow(position[at], null)).cast(self.id_type)
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.integer]:
+        """User ids by global id."""
+        ids: NDArray[np.integer] = np.empty(self._vertices, self.id_type.to_pandas_dtype())
+        for number in range(len(self._groups)):
+            vertex, index = self.piece(number)
+            ids[index] = as_numpy(vertex)
+        return ids
+
+    @cached_property
+    def _texts(self) -> tuple[pa.Array, NDArray[np.uint32]]:
+        """User ids (large_string) by rising id, and the place of each global id among them."""
+        offsets = np.zeros(self._vertices + 1, np.int64)
+        text = np.empty(self._text_bytes, np.uint8)
+        position = np.empty(self._vertices, np.uint32)
+        at = 0
+        for number in range(len(self._groups)):
+            vertex, index = self.piece(number)
+            rows = slice(at, at + len(index))
+            position[index] = np.arange(rows.start, rows.stop, dtype=np.uint32)
+            _, own, data = vertex.cast(pa.large_string()).buffers()
+            first = vertex.offset
+            ends = np.frombuffer(own, np.int64)[first : first + len(vertex) + 1]
+            start = offsets[at]
+            offsets[at + 1 : rows.stop + 1] = ends[1:] - ends[0] + start
+            stop = offsets[rows.stop]
+            text[start:stop] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+            at = rows.stop
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        return pa.Array.from_buffers(pa.large_string(), self._vertices, buffers), position
+
+
+def _text_bytes(metadata: pq.FileMetaData) -> int:
+    """A bound on the ids' characters: what their pages hold unpacked, lengths included."""
+    column = metadata.schema.names.index("vertex")
+    return sum(
+        metadata.row_group(i).column(column).total_uncompressed_size
+        for i in range(metadata.num_row_groups)
+    )
+
+
+def names_bytes(store: Store, threads: int) -> int:
+    """What finding the source and writing a result hold at most, beside the result's arrays."""
+    metadata = pq.read_metadata(store.path / _TABLE)
+    schema = metadata.schema.to_arrow_schema()
+    id_type = schema.field("vertex").type
+    n = store.info.vertices
+    if is_string(id_type):
+        text = _text_bytes(metadata)
+        held, width = text + n * (8 + 4), 8 + text // max(n, 1)
+    else:
+        width = id_type.bit_width // 8
+        held = n * width
+    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    # Of a row in the piece that a task writes: read and decoded id, place; parent's place and id,
+    # distance; all once more as encoded pages; what marks nulls.
+    piece = max(groups, default=0) * (2 * (3 * width + 3 * 4) + 4)
+    return held + min(threads, len(groups)) * piece

@@ -1,0 +1,67 @@
+"""Which device a command runs on, as a user says it: auto, cpu, cuda or cuda:N."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from ...kernels.gpu.device import Device, DeviceError, count_devices, open_device
+from ...partition.errors import DelegraphError, InputError
+
+
+def check_choice(device: str) -> None:
+    """Raises InputError for what names no device.
+
+    >>> check_choice("cuda:1")
+    """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise InputError(f"{device!r} is no device: say auto, cpu, cuda or cuda:1")
+
+
+def choose_device(device: str, limit: int | None = None) -> Device | None:
+    """The device that a user chose; None for the CPU.
+
+    limit: bytes that may be held on it; None for what is free. "auto" takes the first device if it
+    is usable. Raises InputError where one was asked for by name and is missing.
+    """
+    check_choice(device)
+    if device == "cpu":
+        if limit is not None:
+            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+        return None
+    try:
+        return open_device(int(device.partition(":")[2] or 0), limit)
+    except DeviceError as error:
+        if device == "auto":
+            return None
+        raise InputError(f"--device {device}: {error}") from error
+
+
+def has_device_each(device: str, workers: int) -> bool:
+    """Whether so many local workers get a device each, as a user chose.
+
+    Raises InputError where devices were asked for and are missing, or are fewer.
+    """
+    if device == "cpu":
+        return False
+    try:
+        count = count_devices()
+        if count < workers:
+            raise DeviceError(f"this machine has {count} GPUs for {workers} workers")
+        # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
+        import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
+    except (DeviceError, ImportError) as error:
+        if device == "auto":
+            return False
+        raise InputError(f"--device {device}: {error}") from error
+    return True
+
+
+@contextlib.contextmanager
+def device_errors() -> Iterator[None]:
+    """A DeviceError of the block becomes a DelegraphError, which a user sees as one line."""
+    try:
+        yield
+    except DeviceError as error:
+        raise DelegraphError(str(error)) from error

@@ -1,0 +1,164 @@
+"""Runs the steps of a plan as Dask tasks: on threads of this process, or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from dask.base import compute
+from dask.delayed import delayed
+from dask.threaded import get
+
+from ...partition.errors import InputError
+from .records import StepRecord
+
+Result = TypeVar("Result")
+Progress = Callable[[str, int, int], None]
+"""Called with a step's name, its work done and its work in all; from any thread.
+
+Work is rows of the input where a step's items have such a size, else tasks.
+"""
+
+
+def available_threads() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # not every system can tell
+
+
+class Pool(Protocol):
+    """Where tasks run."""
+
+    def run(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        at_once: int,
+        done: Callable[[int], None],
+    ) -> list[Result]:
+        """``task`` of each item, in order, ``at_once`` at a time; ``done`` of each that ends."""
+        ...
+
+
+class Threads:
+    """Dask's threads in this process."""
+
+    def run(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        at_once: int,
+        done: Callable[[int], None],
+    ) -> list[Result]:
+        def run_one(i: int) -> Result:
+            result = task(items[i])
+            done(i)
+            return result
+
+        lazy = delayed(run_one, pure=False)
+        return list(
+            compute(
+                *(lazy(i) for i in range(len(items))),
+                scheduler=get,
+                num_workers=at_once,
+                optimize_graph=False,
+            )
+        )
+
+
+class Executor:
+    """Runs one step after another, each as independent tasks, and keeps a record of them.
+
+    pool: where tasks of ``spread`` run; those of ``step`` always run in this process.
+    """
+
+    def __init__(
+        self, threads: int, progress: Progress | None = None, pool: Pool | None = None
+    ) -> None:
+        if threads < 1:
+            raise InputError(f"threads must be positive, not {threads}")
+        self.threads = threads
+        self.pool = pool or Threads()
+        self.steps: list[StepRecord] = []
+        self.progress = progress
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def step(
+        self,
+        name: str,
+        task: Callable[[Any], Result],
+        items: Iterable[Any],
+        projected_bytes: int = 0,
+        total: int | None = None,
+        at_once: int | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> list[Result]:
+        """``task`` of each item, in order, on threads. ``projected_bytes``: held at most.
+
+        Tasks must not touch what another one writes; a task may be run again. Calls with the
+        name of the step before it go on with that step; ``total``: the work of all such calls.
+        sizes: work of each item, 1 each by default.
+        """
+        return self._run(Threads(), name, task, items, projected_bytes, total, at_once, sizes)
+
+    def spread(
+        self,
+        name: str,
+        task: Callable[[Any], Result],
+        items: Iterable[Any],
+        projected_bytes: int = 0,
+        at_once: int | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> list[Result]:
+        """As ``step``, where the pool runs tasks: both and their results can be pickled."""
+        return self._run(self.pool, name, task, items, projected_bytes, None, at_once, sizes)
+
+    def reused(self, name: str) -> None:
+        """Note a step that an earlier attempt has finished."""
+        self.steps.append(
+            StepRecord(name=name, tasks=0, projected_bytes=0, seconds=0.0, reused=True)
+        )
+
+    def _run(
+        self,
+        pool: Pool,
+        name: str,
+        task: Callable[[Any], Result],
+        items: Iterable[Any],
+        projected_bytes: int,
+        total: int | None,
+        at_once: int | None,
+        sizes: Sequence[int] | None,
+    ) -> list[Result]:
+        items = list(items)
+        sizes = [1] * len(items) if sizes is None else sizes
+        started = time.perf_counter()
+        goes_on = bool(self.steps) and self.steps[-1]["name"] == name
+        if not goes_on:
+            self.steps.append(
+                StepRecord(name=name, tasks=0, projected_bytes=0, seconds=0.0, reused=False)
+            )
+            self._done = 0
+        record = self.steps[-1]
+        total = total or self._done + sum(sizes)
+        self._tell(name, total)
+
+        def done(item: int) -> None:
+            with self._lock:
+                self._done += sizes[item]
+            self._tell(name, total)
+
+        results = pool.run(task, items, at_once or self.threads, done)
+        record["tasks"] += len(items)
+        record["seconds"] += time.perf_counter() - started
+        record["projected_bytes"] = max(record["projected_bytes"], projected_bytes)
+        return results
+
+    def _tell(self, name: str, total: int) -> None:
+        if self.progress:
+            self.progress(name, self._done, total)

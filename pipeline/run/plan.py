@@ -1,0 +1,179 @@
+"""What a run holds and writes, step by step, and whether that fits: known before it begins."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
+from ...partition.errors import InputError, LimitError
+from ...partition.store.grid import Grid
+
+SLACK = 8 << 20
+"""What a process holds before any work varies by some megabytes."""
+
+
+@dataclass(frozen=True)
+class StepPlan:
+    """A step: ``tasks`` of them, each holding ``task_bytes`` at most, ``at_once`` at a time.
+
+    shared_bytes: held once, however many tasks run. disk_bytes: written to scratch.
+    final_bytes: written to the output. Device bytes are 0 on a CPU.
+    """
+
+    name: str
+    tasks: int
+    task_bytes: int
+    shared_bytes: int = 0
+    at_once: int = 1
+    disk_bytes: int = 0
+    final_bytes: int = 0
+    device_bytes: int = 0
+
+    @property
+    def least_bytes(self) -> int:
+        return self.shared_bytes + self.task_bytes
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a graph before a step runs; bounds where it has not been counted.
+
+    id_bytes: of one id in memory. encoded: whether ids go through a dictionary. exact: whether
+    ``domain`` and ``vertices`` were counted. grid: None for the delegate layout.
+    """
+
+    rows: int
+    domain: int
+    vertices: int
+    id_bytes: int
+    encoded: bool
+    directed: bool
+    ordered_by_degree: bool
+    partitions: int
+    grid: Grid | None
+    exact: bool = False
+
+    @property
+    def degree_bytes(self) -> int:
+        return 4 if self.rows < 2**31 else 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a build is cut: spans of ids, rows of a block; or all in memory."""
+
+    spans: int = 1
+    block_rows: int = 1 << 22
+    in_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Budget:
+    """limit: bytes that the process tree may hold. baseline: what it holds before any work.
+
+    workers: processes that run tasks, with ``threads`` threads each; 0: threads of this process.
+    per_worker: whether the limit holds for each worker (a cluster that was there before).
+    """
+
+    limit: int
+    baseline: int
+    threads: int
+    workers: int = 0
+    per_worker: bool = False
+
+    @property
+    def sharing(self) -> int:
+        """Processes that run tasks within the limit together."""
+        return 1 if self.per_worker else max(1, self.workers)
+
+    @property
+    def apart(self) -> int:
+        """Groups of processes that have the limit each."""
+        return self.workers if self.per_worker else 1
+
+    @property
+    def free(self) -> int:
+        return self.limit - self.baseline
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a build or a search, in order, under a budget.
+
+    facts: of a graph to be built; None for a search, whose store is known exactly. device: where
+    its steps with device bytes run, for people; None for the CPU. notes: for people, too, of
+    devices that would not do.
+    """
+
+    budget: Budget
+    shape: Shape
+    steps: tuple[StepPlan, ...]
+    facts: Facts | None = field(repr=False)
+    device: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        return self.facts is None or self.facts.exact
+
+    @property
+    def worst(self) -> StepPlan:
+        return max(self.steps, key=self.held)
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.held(self.worst)
+
+    def held(self, step: StepPlan) -> int:
+        """Bytes that are held within the limit while a step runs."""
+        at_once = -(-step.at_once // self.budget.apart)
+        return self.budget.baseline + step.shared_bytes + at_once * step.task_bytes
+
+    @property
+    def scratch_bytes(self) -> int:
+        return sum(step.disk_bytes for step in self.steps)
+
+    @property
+    def final_bytes(self) -> int:
+        return sum(step.final_bytes for step in self.steps)
+
+    def step(self, name: str) -> StepPlan:
+        return next(step for step in self.steps if step.name == name)
+
+
+def check_space(wanted: Sequence[tuple[Path, int]]) -> None:
+    """Raises InputError where a disk has less room than what is to be written into its folders."""
+    places: dict[int, tuple[Path, int]] = {}
+    for path, size in wanted:
+        device = path.stat().st_dev
+        before = places.get(device, (path, 0))
+        places[device] = (before[0], before[1] + size)
+    for path, size in places.values():
+        free = shutil.disk_usage(path).free
+        if size > free:
+            raise InputError(
+                f"{path}: up to {size:,} bytes are needed there and {free:,} are free: make "
+                "space, or put scratch files elsewhere with --scratch"
+            )
+
+
+def fits(need: int, limit: int) -> bool:
+    """Whether ``need`` bytes fit beside what this process holds already."""
+    return held_now() + need <= limit
+
+
+def too_little(step: str, need: int, limit: int) -> LimitError:
+    """What to raise where ``need`` bytes do not fit."""
+    least = format_bytes(held_now() + need + SLACK)
+    return LimitError(
+        f"the memory limit of {format_bytes(limit)} is too small: step '{step}' needs "
+        f"{least}, of which {format_bytes(held_now())} are Python and libraries; give "
+        f"--memory-limit {least.replace(' ', '')} or more"
+    )
+
+
+def held_now() -> int:
+    return resident_bytes() + GROWTH_BYTES

@@ -1,0 +1,196 @@
+"""The run's record: what ran, on what, how long, and what every superstep did.
+
+Written beside every output (``distances/`` -> ``distances.run.json``). These types are its
+schema; a test holds the records against them and docs/run-record.md explains each key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, TypedDict
+
+import dask
+import numba
+import numpy as np
+import pyarrow as pa
+
+from ..._version import __version__
+from ...kernels.gpu.device import Device
+from ...partition.store.store import Store
+
+SCHEMA_VERSION = 1
+
+
+class StepRecord(TypedDict):
+    name: str
+    tasks: int
+    projected_bytes: int
+    seconds: float
+    reused: bool
+
+
+class SuperstepRecord(TypedDict):
+    level: int
+    direction: dict[str, str]
+    frontier: int
+    found: int
+    edges_examined: int
+    bytes_read: int
+    blocks_skipped: int
+    bytes_sent: dict[str, int]
+    seconds: float
+
+
+class PlanRecord(TypedDict):
+    memory_limit_bytes: int
+    steps: list[StepRecord]
+    projected_peak_bytes: int
+    measured_peak_bytes: int
+
+
+class PhasesRecord(TypedDict):
+    load: float
+    compile: float
+    search: float
+    write: float
+
+
+class GraphRecord(TypedDict):
+    fingerprint: str
+    directed: bool
+    vertices: int
+    rows: int
+    id_type: str
+
+
+def graph_record(store: Store) -> GraphRecord:
+    info = store.info
+    return GraphRecord(
+        fingerprint=info.fingerprint,
+        directed=info.directed,
+        vertices=info.vertices,
+        rows=info.rows,
+        id_type=info.id_type,
+    )
+
+
+class SearchRecord(TypedDict):
+    source: int | str
+    max_depth: int | None
+    method: str
+    reached: int
+    depth: int
+
+
+class CommandRecord(TypedDict):
+    """What every record holds."""
+
+    schema_version: int
+    command: list[str]
+    versions: dict[str, str]
+    hardware: dict[str, str | int]
+    device: str
+    threads: int
+    plan: PlanRecord
+
+
+class RunRecord(CommandRecord):
+    """Of a search."""
+
+    ranks: int
+    layout: str
+    graph: GraphRecord
+    search: SearchRecord
+    seconds: PhasesRecord
+    supersteps: list[SuperstepRecord]
+
+
+class BuildRecord(CommandRecord):
+    """Of a store's preparation; inputs: size and time of each file; seconds: all of it."""
+
+    graph: GraphRecord
+    inputs: dict[str, str]
+    seconds: float
+
+
+class GenerateRecord(CommandRecord):
+    """Of a generated edge list; recipe: what its rows depend on."""
+
+    recipe: dict[str, str | int | float]
+    rows: int
+    seconds: float
+
+
+def command_record(
+    steps: list[StepRecord], threads: int, limit: int, device: Device | str | None = None
+) -> CommandRecord:
+    """What every record holds, for a run in this process that is about to end.
+
+    device: where kernels ran, or those of several workers in words; None for the CPU.
+    """
+    return CommandRecord(
+        schema_version=SCHEMA_VERSION,
+        command=sys.argv,
+        versions=versions() | (device.versions() if isinstance(device, Device) else {}),
+        hardware=hardware(),
+        device=str(device) if device else "cpu",
+        threads=threads,
+        plan=PlanRecord(
+            memory_limit_bytes=limit,
+            steps=steps,
+            projected_peak_bytes=max((step["projected_bytes"] for step in steps), default=0),
+            measured_peak_bytes=peak_bytes(),
+        ),
+    )
+
+
+def encode_record(record: CommandRecord) -> bytes:
+    return json.dumps(record, indent=1).encode() + b"\n"
+
+
+def versions() -> dict[str, str]:
+    return {
+        "delegraph": __version__,
+        "python": platform.python_version(),
+        **{library.__name__: library.__version__ for library in (dask, numba, np, pa)},
+    }
+
+
+def hardware() -> dict[str, str | int]:
+    return {
+        "machine": platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def peak_bytes() -> int:
+    """Most memory this process has held so far (its resident set's high-water mark)."""
+    try:
+        # (getrusage would tell that of the process that started this one, if it was larger.)
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, where /proc is not
+
+
+class Clock:
+    """Adds up seconds by phase."""
+
+    def __init__(self) -> None:
+        self.seconds = PhasesRecord(load=0.0, compile=0.0, search=0.0, write=0.0)
+
+    @contextmanager
+    def phase(self, name: Literal["load", "compile", "search", "write"]) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - started

@@ -1,0 +1,55 @@
+"""What a run may use: memory, devices, workers, scratch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...kernels.gpu.device import Device
+from ...partition.disk.memory import default_limit
+from ...partition.errors import InputError
+from .cluster import ClusterOptions
+from .devices import check_choice, choose_device
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use, and how it treats what an earlier attempt left.
+
+    memory_limit: bytes, of the process tree, or of each worker of an existing cluster; None for
+    the default. scratch: a folder for what lies between steps; one that is given is used even
+    where memory would do. restart: start over. device: "cpu", "cuda", "cuda:1" and so on, or "auto"
+    (devices.py). device_memory_limit: bytes on that device; None for what is free.
+    """
+
+    memory_limit: int | None = None
+    scratch: str | None = None
+    restart: bool = False
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    device: str = "cpu"
+    device_memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for limit in (self.memory_limit, self.device_memory_limit):
+            if limit is not None and limit < 1:
+                raise InputError(f"the memory limit must be positive, not {limit}")
+        check_choice(self.device)
+        if self.device == "cpu" and self.device_memory_limit is not None:
+            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+        if self.device.startswith("cuda:") and self.cluster.any:
+            raise InputError(
+                f"workers have a device each: say --device cuda, not {self.device}, or leave out "
+                "--workers and --scheduler"
+            )
+        if self.scratch is not None and not Path(self.scratch).is_dir():
+            raise InputError(f"{self.scratch}: no such folder for scratch files")
+
+    @property
+    def limit(self) -> int:
+        return self.memory_limit or default_limit()
+
+    def chosen_device(self) -> Device | None:
+        """This process's device; None for the CPU, and where the workers of a cluster work."""
+        if self.cluster.any:
+            return None
+        return choose_device(self.device, self.device_memory_limit)
