@@ -28,7 +28,7 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import Rows, derive
 from delegraph.partition.input.edges import open_edges
-from delegraph.pipeline.bench.device import draw_ranks, make_edges
+from delegraph.pipeline.bench.device import draw_positions, make_edges
 from delegraph.pipeline.bench.protocol import run_all
 from delegraph.pipeline.build.generate import Recipe
 from delegraph.pipeline.build.read import read_edges, with_bounds
@@ -80,21 +80,21 @@ def clocks() -> dict[str, str]:
 
 
 def edges_of(device: Device, name: str, data: Path) -> tuple[list[Any], int]:
-    """(src, dst) blocks on the device, and what all ids lie below."""
+    """(src, dst) batches on the device, and what all ids lie below."""
     recipe = recipe_of(name)
     with device.use() as cupy:
         if recipe is None:
             edges = with_bounds(open_edges(str(data / f"{name}.parquet")), Executor(1))
             dense = read_edges(edges, Executor(1))
-            blocks = [tuple(cupy.asarray(end) for end in block) for block in dense.blocks]
-            return blocks, dense.ids.domain
-        blocks: list[Any] = make_edges(recipe, device)
+            batches = [tuple(cupy.asarray(end) for end in batch) for batch in dense.batches]
+            return batches, dense.ids.domain
+        batches: list[Any] = make_edges(recipe, device)
         if name.endswith("-shuffled"):
             ids = cupy.asarray(
                 np.random.default_rng(1).permutation(recipe.domain).astype(np.uint32)
             )
-            blocks = [(ids[src], ids[dst]) for src, dst in blocks]
-        return blocks, recipe.domain
+            batches = [(ids[src], ids[dst]) for src, dst in batches]
+        return batches, recipe.domain
 
 
 def recipe_of(name: str) -> Recipe | None:
@@ -110,14 +110,14 @@ def recipe_of(name: str) -> Recipe | None:
 def measure(device: Device, name: str, options) -> dict[str, Any]:
     directed = name.endswith("-directed")
     with device.use() as cupy:
-        blocks, domain = edges_of(device, name, options.data)
-        rows = sum(len(src) for src, _ in blocks)
+        batches, domain = edges_of(device, name, options.data)
+        rows = sum(len(src) for src, _ in batches)
         gpu_prepare.warm_up(device, rows, directed)
         if rows <= FEW_ROWS:  # once before, so that the memory is there
-            gpu_prepare.prepare(device, list(blocks), domain, directed)
+            gpu_prepare.prepare(device, list(batches), domain, directed)
         cupy.cuda.Device().synchronize()
         began = time.perf_counter()
-        prepared = gpu_prepare.prepare(device, blocks, domain, directed)
+        prepared = gpu_prepare.prepare(device, batches, domain, directed)
         cupy.cuda.Device().synchronize()
         sorted_at = time.perf_counter()
         cupy.get_default_memory_pool().free_all_blocks()
@@ -131,8 +131,8 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         ready = time.perf_counter()
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
-    drawn, _ = draw_ranks(
-        prepared.id_of_rank, graph.used, (1 + directed) * options.sources, 1, device
+    drawn, _ = draw_positions(
+        prepared.id_of_position, graph.used, (1 + directed) * options.sources, 1, device
     )
     with device.use():
         leading = (prepared.rows_from[np.array(drawn)] > 0).get().tolist()  # somewhere

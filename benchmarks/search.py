@@ -66,9 +66,9 @@ def compare(name: str, folder: Path, options) -> list[dict]:
         subprocess.run([*delegraph, "build", edges, "-o", store, "--order", order], **quiet)
         graphs[order] = open_store(store).graph(team)
     table = open_store(folder / "degree.dg").vertices(team, ["global_id", "degree"])
-    rank, degree = as_numpy(table["global_id"]), as_numpy(table["degree"]).astype(np.int64)
+    number, degree = as_numpy(table["global_id"]), as_numpy(table["degree"]).astype(np.int64)
 
-    tools: dict[str, Timed] = {"delegraph": own(graphs["degree"], rank, available_threads())}
+    tools: dict[str, Timed] = {"delegraph": own(graphs["degree"], number, available_threads())}
     if options.gap:
         tools["GAP"] = gap(options.gap, graphs["none"], folder / "graph.sg")
     for tool in filter(None, options.tools.split(",")):
@@ -78,8 +78,8 @@ def compare(name: str, folder: Path, options) -> list[dict]:
     times: dict[str, list[float]] = {tool: [] for tool in tools}
     rows = []
     for source in map(int, sources):
-        found = search(graphs["degree"], int(rank[source]), CpuBackend(1))
-        rows.append(int(degree[found.distance[rank] >= 0].sum()) // 2)
+        found = search(graphs["degree"], int(number[source]), CpuBackend(1))
+        rows.append(int(degree[found.distance[number] >= 0].sum()) // 2)
         for tool, timed in tools.items():
             times[tool].append(timed(source))
 
@@ -106,10 +106,10 @@ def clocked(function: Callable[[int], object]) -> Timed:
     return timed
 
 
-def own(graph: Graph, rank: np.ndarray, threads: int) -> Timed:
+def own(graph: Graph, number: np.ndarray, threads: int) -> Timed:
     backend = CpuBackend(threads)
     backend.warm_up(graph)
-    return clocked(lambda source: search(graph, int(rank[source]), backend))
+    return clocked(lambda source: search(graph, int(number[source]), backend))
 
 
 def peer(tool: str, graph: Graph) -> Timed:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .base import bitmap
 from .base.graph import Graph
-from .bfs.state import SearchState, Work
+from .bfs.state import LevelWork, SearchState
 
 
 def distances(
@@ -65,7 +65,7 @@ class ReferenceBackend:
     def start(self, graph: Graph, source: int) -> SearchState:
         return SearchState.at(graph, source)
 
-    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
+    def push(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         graph = state.graph
         frontier = np.flatnonzero(state.distance == state.level)
         edges = _row_edges(graph.offsets, frontier)
@@ -74,7 +74,7 @@ class ReferenceBackend:
         new = state.distance[targets] < 0
         return [_found(state, targets[new], sources[new], len(edges))]
 
-    def pull(self, state: SearchState) -> Work:
+    def pull(self, state: SearchState) -> LevelWork:
         graph = state.graph
         unvisited = np.flatnonzero(state.distance < 0)
         edges = _row_edges(graph.reverse_offsets, unvisited)
@@ -103,7 +103,7 @@ def _row_edges(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *ranges]).astype(np.int64)
 
 
-def _found(state: SearchState, vertices: NDArray, parents: NDArray, examined: int) -> Work:
+def _found(state: SearchState, vertices: NDArray, parents: NDArray, examined: int) -> LevelWork:
     graph = state.graph
     state.level += 1
     state.distance[vertices] = state.level
@@ -115,4 +115,4 @@ def _found(state: SearchState, vertices: NDArray, parents: NDArray, examined: in
     state.visited |= np.packbits(marked, bitorder="little").view(np.uint64)
     forward = int(np.diff(graph.offsets)[found].astype(np.int64).sum())
     backward = int(np.diff(graph.reverse_offsets)[found].astype(np.int64).sum())
-    return Work(len(found), forward, backward, examined)
+    return LevelWork(len(found), forward, backward, examined)

@@ -318,7 +318,7 @@ def test_a_record_left_alone_is_replaced(delegraph, ok, edge_list, tmp_path):
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "out")
 
 
-def test_a_row_group_of_any_size_is_cut_into_blocks(edge_list, monkeypatch):
+def test_a_row_group_of_any_size_is_cut_into_batches(edge_list, monkeypatch):
     from delegraph.partition.input.edges import open_edges
     from delegraph.pipeline.build import read
     from delegraph.pipeline.run.execute import Executor
@@ -326,7 +326,7 @@ def test_a_row_group_of_any_size_is_cut_into_blocks(edge_list, monkeypatch):
     monkeypatch.setattr(read, "CHUNK_ROWS", 1000)
     for ids in (np.arange(4500), np.arange(4500) * 10**9):
         dense = read.read_edges(open_edges(edge_list(ids, ids + 1)), Executor(2))
-        assert [len(src) for src, _ in dense.blocks] == [1000] * 4 + [500]
-        assert np.concatenate([src for src, _ in dense.blocks]).tolist() == sorted(
-            np.concatenate([src for src, _ in dense.blocks]).tolist()
+        assert [len(src) for src, _ in dense.batches] == [1000] * 4 + [500]
+        assert np.concatenate([src for src, _ in dense.batches]).tolist() == sorted(
+            np.concatenate([src for src, _ in dense.batches]).tolist()
         )

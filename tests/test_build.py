@@ -64,12 +64,12 @@ def definition(src, dst, options: BuildOptions):
     u, v = np.searchsorted(ids, src), np.searchsorted(ids, dst)
     kept = u != v
     degree = np.bincount(np.concatenate([u[kept], v[kept]]), minlength=len(ids))
-    rank = np.empty(len(ids), np.int64)
-    rank[reference.degree_order(degree)] = np.arange(len(ids))
+    position = np.empty(len(ids), np.int64)
+    position[reference.degree_order(degree)] = np.arange(len(ids))
     pairs = {(a, b) for a, b in zip(u[kept].tolist(), v[kept].tolist(), strict=True)}
     if not options.directed:
         pairs |= {(b, a) for a, b in pairs}
-    return ids, degree, rank, pairs
+    return ids, degree, position, pairs
 
 
 @given(inputs(), st.booleans())
@@ -77,7 +77,7 @@ def definition(src, dst, options: BuildOptions):
 def test_store_against_definition(folders, given_input, scratch):
     src, dst, options = given_input
     store = build(folders(), src, dst, options, scratch=scratch)
-    ids, degree, rank, pairs = definition(src, dst, options)
+    ids, degree, position, pairs = definition(src, dst, options)
     info = store.info
 
     table = store.vertices(TEAM, ["vertex", "global_id", "degree"])
@@ -86,14 +86,14 @@ def test_store_against_definition(folders, given_input, scratch):
     global_id = np.array(table["global_id"].to_pylist())
     assert sorted(global_id) == list(range(len(ids)))
     if options.order == "degree":
-        assert global_id.tolist() == rank.tolist()
+        assert global_id.tolist() == position.tolist()
     elif options.order == "none":
         assert global_id.tolist() == list(range(len(ids)))
 
     place = np.argsort(global_id)  # of each global id
     stored = [
         (int(u), int(v))
-        for sources, targets in store.edge_blocks(TEAM)
+        for sources, targets in store.edge_batches(TEAM)
         for u, v in zip(sources, targets, strict=True)
     ]
     assert len(stored) == len(set(stored))
@@ -103,21 +103,23 @@ def test_store_against_definition(folders, given_input, scratch):
     assert info.rows == len(src) == info.edges + info.self_loops + info.duplicates
     assert sum(info.degree_histogram) == info.vertices == len(ids)
 
-    _check_places(store, degree[place], rank[place], set(stored))
-    _check_graph(store, pairs, place, rank)
+    _check_places(store, degree[place], position[place], set(stored))
+    _check_graph(store, pairs, place, position)
 
 
-def _check_places(store: Store, degree, rank, edges):
-    """Algorithm 1, or a grid's rule, written out; degree and rank by global id, edges by both."""
+def _check_places(store: Store, degree, position, edges):
+    """Algorithm 1, or a grid's rule, written out; degree and position by global id, edges by
+    both.
+    """
     parts = store.info.partitions
     if store.info.grid is not None:
         assert store.info.grid.partitions == parts
         assert store.info.delegates == 0
-        _check_grid(store, store.info.grid, rank, edges)
+        _check_grid(store, store.info.grid, position, edges)
         return
     threshold = store.info.threshold
     delegates = store.delegates(TEAM)
-    assert delegates.tolist() == np.argsort(rank)[: len(delegates)].tolist()
+    assert delegates.tolist() == np.argsort(position)[: len(delegates)].tolist()
     assert set(delegates.tolist()) == set(np.flatnonzero(degree > threshold).tolist())
     kept = layout.kept_subgraphs(None, store.info.directed)
     for p in range(parts):
@@ -134,7 +136,7 @@ def _check_places(store: Store, degree, rank, edges):
                     vs = delegates[row_targets]
                 else:
                     vs = row_targets if name == "nn" else row_targets.astype(int) * parts + p
-                assert rank[vs].tolist() == sorted(rank[vs]), "hub first"
+                assert position[vs].tolist() == sorted(position[vs]), "hub first"
                 found |= {(int(u), int(v)) for v in vs}
             if name.startswith("reverse-"):
                 assert found == {(v, u) for u, v in forward[name[-2:]]}
@@ -154,7 +156,7 @@ def _check_places(store: Store, degree, rank, edges):
                 assert owner == p
 
 
-def _check_grid(store: Store, grid: Grid, rank, edges):
+def _check_grid(store: Store, grid: Grid, position, edges):
     """An edge is in the column of its source and the row of its target; either counts from 0."""
     n = store.info.vertices
     of_partition = np.arange(n) % grid.partitions
@@ -168,13 +170,13 @@ def _check_grid(store: Store, grid: Grid, rank, edges):
             offsets, places = store.subgraph(p, name, TEAM)
             for u, (first, last) in zip(sources, pairwise(offsets.tolist()), strict=True):
                 ends = targets[places[first:last]]
-                assert rank[ends].tolist() == sorted(rank[ends]), "hub first"
+                assert position[ends].tolist() == sorted(position[ends]), "hub first"
                 found += [(int(u), int(v)) for v in ends]
         assert len(found) == len(edges)
         assert set(found) == (edges if name == "nn" else {(v, u) for u, v in edges})
 
 
-def _check_graph(store: Store, pairs, place, rank):
+def _check_graph(store: Store, pairs, place, position):
     """The merged graph: one CSR in global ids, hub first, with its transpose if directed."""
     graph = store.graph(TEAM)
     for offsets, targets, wanted in (
@@ -185,8 +187,8 @@ def _check_graph(store: Store, pairs, place, rank):
         assert {(int(place[u]), int(place[v])) for u, row in enumerate(rows) for v in row} == wanted
         assert len(targets) == len(wanted)
         for row in rows:
-            ranks = rank[place[row]].tolist()
-            assert ranks == sorted(ranks)
+            positions = position[place[row]].tolist()
+            assert positions == sorted(positions)
 
 
 def digest(folder: Path) -> str:

@@ -118,7 +118,7 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
 def saved(folder, level=3, search="this"):
     one = Checkpoint(folder, 0, search)
     distance = np.arange(10, dtype=np.int32)
-    step = search_edges.superstep_record(1, "push", 1, search_edges.SearchWork(1, 2, 3, 4), 0.5)
+    step = search_edges.superstep_record(1, "push", 1, search_edges.LevelWork(1, 2, 3, 4), 0.5)
     one.save(distance, distance.astype(np.uint32) + 7, level, [step] * level)
     return one
 

@@ -55,7 +55,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, distance, tiered in searches
         ],
         "ranks/grid_rows.cu": [
-            f"place_block<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
+            f"place_tile<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
         ],
         "ranks/delegate_rows.cu": [
             *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),

@@ -95,16 +95,16 @@ def graphs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def definition(src, dst, directed: bool):
-    """(ids by rank, degree, out-degree, and both ways' sorted (row, target)), by NumPy."""
+    """(ids by position, degree, out-degree, and both ways' sorted (row, target)), by NumPy."""
     kept = src != dst
     size = int(max(src.max(), dst.max())) + 1
     degree = np.bincount(np.concatenate([src[kept], dst[kept]]), minlength=size)
     out_degree = np.bincount(src[kept], minlength=size)
     occurring = np.unique(np.concatenate([src, dst]))
     ids = occurring[reference.degree_order(degree[occurring])]
-    rank = np.zeros(size, np.int64)
-    rank[ids] = np.arange(len(ids))
-    pairs = rank[src[kept]], rank[dst[kept]]
+    position = np.zeros(size, np.int64)
+    position[ids] = np.arange(len(ids))
+    pairs = position[src[kept]], position[dst[kept]]
     ways = [pairs, pairs[::-1]]
     if not directed:
         ways = [tuple(np.concatenate([pairs[way], pairs[1 - way]]) for way in (0, 1))] * 2
@@ -125,7 +125,7 @@ def test_rows_against_the_definition(device, name, directed, again):
     ids, degree, rows_from, keys = definition(src, dst, directed)
     assert found.vertices == len(ids)
     assert found.self_loops == np.count_nonzero(src == dst)
-    assert found.id_of_rank.get().tolist() == ids.tolist()
+    assert found.id_of_position.get().tolist() == ids.tolist()
     assert found.degree.get().tolist() == degree.tolist()
     assert found.rows_from.get().tolist() == rows_from.tolist()
     ways = [
@@ -149,7 +149,7 @@ def test_counters_of_64_bits(device, monkeypatch, again):
     found = gpu_prepare.prepare(device, [edges], 3000, True)
     ids, degree, rows_from, _ = definition(src, dst, True)
     assert found.degree.dtype == np.uint64
-    assert found.id_of_rank.get().tolist() == ids.tolist()
+    assert found.id_of_position.get().tolist() == ids.tolist()
     assert found.degree.get().tolist() == degree.tolist()
     assert found.rows_from.get().tolist() == rows_from.tolist()
 

@@ -27,7 +27,7 @@ from delegraph.pipeline.bench.check import RankCheck, stored_edges
 from delegraph.pipeline.bench.check import edges_of as edges_of_rank
 from delegraph.pipeline.bench.protocol import (
     CpuSearcher,
-    Runs,
+    Timings,
     draw_sources,
     rows_from_vertex,
     run_all,
@@ -84,7 +84,7 @@ def check_job(store: Store, ranks: int, device: str = "cpu") -> None:
     wanted = run_all(alone, job.sources, job.names, None)
     measured = by_threads(ranks, lambda communicator: job.run(communicator, TEAM))
     assert measured[1:] == [None] * (ranks - 1)
-    runs: Runs = measured[0].runs
+    runs: Timings = measured[0].runs
     assert (runs.rows, runs.depths) == (wanted.rows, wanted.depths)
     assert all(seconds > 0 for seconds in runs.seconds)
     exchanged = measured[0].exchanged

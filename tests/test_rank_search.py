@@ -54,7 +54,7 @@ def search_by_threads(
 
 def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
     """In global ids; undirected edges both ways."""
-    blocks = list(store.edge_blocks(Team(1)))
+    blocks = list(store.edge_batches(Team(1)))
     return np.concatenate([u for u, _ in blocks]), np.concatenate([v for _, v in blocks])
 
 
@@ -226,7 +226,7 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
         for rank in range(ranks):
             graph = load_rank(store, rank, ranks, Team(1))
             if isinstance(graph, GridGraph):
-                rows = graph.blocks
+                rows = graph.tiles
                 state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
             else:
                 rows, state = graph.flows, [graph.sent]

@@ -21,8 +21,8 @@ from conftest import distances_of, random_edges
 from delegraph.kernels import reference
 from delegraph.kernels.base.numbering import by_rule
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.pieces.block_rows import row_of
 from delegraph.kernels.pieces.mark_pages import mark_pages_of
+from delegraph.kernels.pieces.rows import row_of
 from delegraph.kernels.pieces.visit import pull_away, pull_rows, push_away, push_rows
 from delegraph.partition.disk import files
 from delegraph.partition.disk.memory import parse_bytes
@@ -206,7 +206,7 @@ def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
 
     queue = np.arange(graph.columns[0].count, dtype=np.uint32)
     with pytest.raises(RankError, match="rank 1 failed"):
-        graph.blocks[0].forward.push(Team(1), queue, visit)
+        graph.tiles[0].forward.push(Team(1), queue, visit)
     assert len(read) == 1
 
 
@@ -237,14 +237,14 @@ def test_wide_offsets():
 COMPILED = """
 import sys
 import numpy as np
-from delegraph.kernels import block_rows, mark_pages, visit
-from delegraph.kernels.team import Team
-from delegraph.partition.store import open_store
-from delegraph.pipeline.communicator import SingleCommunicator
-from delegraph.pipeline.rank_search import load_rank, search_rank, warm_up
+from delegraph.kernels.pieces import mark_pages, rows, visit
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from delegraph.pipeline.engines.ranks.search import load_rank, search_rank, warm_up
 
 def variants():
-    places = vars(visit) | vars(mark_pages) | vars(block_rows)
+    places = vars(visit) | vars(mark_pages) | vars(rows)
     return {name: len(k.signatures) for name, k in places.items() if hasattr(k, "signatures")}
 
 warm_up([np.uint32])
@@ -268,7 +268,7 @@ def test_compiling_beforehand_compiles_all(tmp_path, layout):
 def arrays_of(graph: AnyRankGraph) -> Sequence[np.ndarray]:
     """All that a rank holds with edges on disk, buffers included."""
     if isinstance(graph, GridGraph):
-        flows = graph.blocks
+        flows = graph.tiles
         state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
     else:
         flows, state = graph.flows, [graph.sent]

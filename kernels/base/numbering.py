@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 class Numbering(NamedTuple):
     """Global id of each local one: an entry of a table, or by a rule.
 
-    table: uint32, shape (locals,), or (0,) where the rule holds: local ids come in blocks of
-    ``block``, the first one from global id ``addend`` on, the others every ``multiplier``. Either
+    table: uint32, shape (locals,), or (0,) where the rule holds: local ids come in runs of
+    ``width``, the first one from global id ``addend`` on, the others every ``multiplier``. Either
     way global ids rise with local ones if ``table`` does or is not there.
 
     >>> NORMALS = by_rule(4, 3)  # of partition 3 of 4: 3, 7, 11, ...
@@ -21,12 +21,12 @@ class Numbering(NamedTuple):
     table: NDArray[np.uint32]
     multiplier: int
     addend: int
-    block: int
+    width: int
 
 
-def by_rule(multiplier: int = 1, addend: int = 0, block: int = 1) -> Numbering:
+def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1) -> Numbering:
     """Without arguments, all vertices."""
-    return Numbering(np.empty(0, np.uint32), multiplier, addend, block)
+    return Numbering(np.empty(0, np.uint32), multiplier, addend, width)
 
 
 def by_table(table: NDArray[np.uint32]) -> Numbering:
@@ -39,17 +39,17 @@ def to_global(numbering, local):
     if numbering.table.shape[0]:
         return numbering.table[local]
     place = np.int64(local)
-    if numbering.block == 1:
+    if numbering.width == 1:
         return np.uint32(place * numbering.multiplier + numbering.addend)
-    block = place // numbering.block
-    within = place - block * numbering.block
-    return np.uint32(block * numbering.multiplier + within + numbering.addend)
+    run = place // numbering.width
+    within = place - run * numbering.width
+    return np.uint32(run * numbering.multiplier + within + numbering.addend)
 
 
 @njit(nogil=True, cache=True)
 def past_word(numbering, local, v):
     """The first local id after ``local`` whose vertex may lie in another bitmap word than ``v``."""
-    if numbering.table.shape[0] or numbering.block > 1:
+    if numbering.table.shape[0] or numbering.width > 1:
         return local + 1
     next_word = (np.int64(v) | 63) + 1
     return (next_word - numbering.addend + numbering.multiplier - 1) // numbering.multiplier
@@ -64,7 +64,7 @@ def all_to_global(numbering: Numbering, local: NDArray[np.uint32]) -> NDArray[np
     if len(numbering.table):
         return numbering.table[local]
     multiplier, addend = np.uint32(numbering.multiplier), np.uint32(numbering.addend)
-    if numbering.block == 1:
+    if numbering.width == 1:
         return local * multiplier + addend
-    block, within = np.divmod(local, np.uint32(numbering.block))
-    return block * multiplier + within + addend
+    run, within = np.divmod(local, np.uint32(numbering.width))
+    return run * multiplier + within + addend

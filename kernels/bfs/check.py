@@ -103,7 +103,7 @@ def check_edges(
     joined: NDArray[np.uint8],
     violations: Violations,
 ) -> None:
-    """Rules 3 and 4 over a block of edges; marks in ``joined`` whose parent it connects them to.
+    """Rules 3 and 4 over a batch of edges; marks in ``joined`` whose parent it connects them to.
 
     Every edge of the graph must pass through here once, undirected ones in both directions.
     """

@@ -10,7 +10,7 @@ from ..base.graph import Graph
 from ..base.team import Team
 from .pull import WORDS_A_TURN, pull
 from .push import EDGES_A_TURN, degree_sums, push_edges, push_levels
-from .state import SearchState, Work
+from .state import LevelWork, SearchState
 
 # Below this many edges, waking a thread takes longer than following them.
 _SHARED_PUSH = 2 * EDGES_A_TURN
@@ -31,7 +31,7 @@ class CpuBackend:
     def start(self, graph: Graph, source: int) -> SearchState:
         return SearchState.at(graph, source)
 
-    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
+    def push(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         if work < _SHARED_PUSH:
             return self._push_small(state, work, levels)
         graph, frontier = state.graph, _queue(state)
@@ -55,9 +55,9 @@ class CpuBackend:
         count, forward, backward = _total(done)
         state.queue = found[:count]
         state.level += 1
-        return [Work(count, forward, backward, work)]
+        return [LevelWork(count, forward, backward, work)]
 
-    def _push_small(self, state: SearchState, work: int, levels: int) -> list[Work]:
+    def _push_small(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         graph, frontier = state.graph, _queue(state)
         queue = np.empty(graph.vertices, np.uint32)  # pages that stay untouched cost nothing
         queue[: len(frontier)] = frontier
@@ -77,13 +77,13 @@ class CpuBackend:
         )
         counted = []
         for found, forward, backward in works[:done].tolist():
-            counted.append(Work(found, forward, backward, examined=work))
+            counted.append(LevelWork(found, forward, backward, examined=work))
             work = forward
         state.queue = queue[last : last + counted[-1].found]
         state.level += done
         return counted
 
-    def pull(self, state: SearchState) -> Work:
+    def pull(self, state: SearchState) -> LevelWork:
         graph = state.graph
         team = self.team if len(state.visited) >= _SHARED_WORDS else self._alone
         work = _total(
@@ -103,7 +103,7 @@ class CpuBackend:
         state.visited, state.before = state.before, state.visited
         state.queue = None
         state.level += 1
-        return Work(*work)
+        return LevelWork(*work)
 
     def warm_up(self, graph: Graph) -> None:
         dtype = graph.offsets.dtype

@@ -16,23 +16,23 @@ from .state import SearchState
 
 
 class EdgeSearch:
-    """What ``SearchState`` is to a graph, to blocks of edges.
+    """What ``SearchState`` is to a graph, to batches of edges.
 
-    blocks: pairs of uint32 arrays, sources and targets; overwritten as the search goes on. Only
-    the first ``lengths[i]`` edges of block i can still reach something.
+    batches: pairs of uint32 arrays, sources and targets; overwritten as the search goes on. Only
+    the first ``lengths[i]`` edges of batch i can still reach something.
     distance, parent, visited, level: as in SearchState, the frontier being the vertices at
     distance ``level``.
     """
 
     def __init__(
         self,
-        blocks: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
+        batches: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
         vertices: int,
         source: int,
         directed: bool,
     ) -> None:
-        self.blocks = blocks
-        self.lengths = [len(src) for src, _ in blocks]
+        self.batches = batches
+        self.lengths = [len(src) for src, _ in batches]
         self.directed = directed
         self.distance = np.full(vertices, -1, np.int32)
         self.parent = np.full(vertices, UNREACHED, np.uint32)
@@ -53,11 +53,11 @@ class EdgeSearch:
         """One level by a scan: returns vertices found and edges examined."""
         examined = sum(self.lengths)
 
-        def scan_block(i: int) -> int:
-            src, dst = self.blocks[i]
+        def scan_batch(i: int) -> int:
+            src, dst = self.batches[i]
             return scan(src, dst, self.lengths[i], self.visited, self.parent, self.directed)
 
-        self.lengths = team.map(scan_block, range(len(self.blocks)))
+        self.lengths = team.map(scan_batch, range(len(self.batches)))
         self.level += 1
         marks = self.visited, self.parent, self.distance
         found = sum(team.run(settle, *marks, self.level, np.zeros(1, np.int64)))
@@ -83,12 +83,12 @@ class EdgeSearch:
         cuts = np.linspace(0, n, team.threads + 1).astype(np.int64)
 
         def each_range(kernel, *arrays) -> None:
-            def over_blocks(part: int) -> None:
-                for block, length in zip(self.blocks, self.lengths, strict=True):
-                    ends = block[row], block[target], length, both
+            def over_batches(part: int) -> None:
+                for batch, length in zip(self.batches, self.lengths, strict=True):
+                    ends = batch[row], batch[target], length, both
                     kernel(*ends, cuts[part], cuts[part + 1], *arrays)
 
-            team.map(over_blocks, range(team.threads))
+            team.map(over_batches, range(team.threads))
 
         each_range(count_ends, offsets[1:])
         np.cumsum(offsets, out=offsets)
@@ -98,7 +98,7 @@ class EdgeSearch:
 
 def warm_up_edge_search() -> None:
     """Compile, or load from the cache, what ``EdgeSearch`` calls."""
-    block = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
-    search = EdgeSearch([block], 2, 0, directed=False)
+    batch = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
+    search = EdgeSearch([batch], 2, 0, directed=False)
     search.by_rows(Team(1))
     search.advance(Team(1))

@@ -47,9 +47,9 @@ def push_levels(
     """Push one level, and more while the frontier has at most ``most_work`` edges to follow.
 
     queue: uint32 (n,), its first ``frontier`` entries the frontier of ``level``; receives what is
-    found, level after level. works: int64 (levels, 3), receives what Work holds of each: vertices
-    found, edges that leave them, edges that enter them. Returns levels done and the place in
-    ``queue`` of the last one's vertices.
+    found, level after level. works: int64 (levels, 3), receives what LevelWork holds of each:
+    vertices found, edges that leave them, edges that enter them. Returns levels done and the place
+    in ``queue`` of the last one's vertices.
     """
     start = 0
     stop = frontier
@@ -108,8 +108,8 @@ def push_edges(
     """One level. found: uint32, receives the vertices found, in no order.
 
     cursors: int64, two zeros before the first thread starts: edges taken, vertices found.
-    Returns what Work holds of this thread's share: vertices found, edges that leave them, edges
-    that enter them.
+    Returns what LevelWork holds of this thread's share: vertices found, edges that leave them,
+    edges that enter them.
     """
     count = 0
     forward = 0

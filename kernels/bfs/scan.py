@@ -6,7 +6,7 @@ Mihailovic, Zwaenepoel, SOSP 2013). An edge with one visited end reaches its oth
 edge whose use is past is dropped from the list: both ends visited, or a directed one whose
 target is.
 
-Threads scan blocks of their own and share ``visited``, which no scan changes, and
+Threads scan batches of their own and share ``visited``, which no scan changes, and
 ``parent``, where any of several parents of the same level may win: each is valid.
 """
 

@@ -12,7 +12,7 @@ from ..base import bitmap
 from ..base.graph import UNREACHED, Graph
 
 
-class Work(NamedTuple):
+class LevelWork(NamedTuple):
     """What one superstep did, and what it leaves for the next.
 
     found: vertices reached; forward: edges that leave them; backward: edges that enter them;
@@ -89,7 +89,7 @@ class Backend(Protocol):
         """The state of a search whose frontier is ``source`` alone."""
         ...
 
-    def push(self, state: SearchState, work: int, levels: int) -> list[Work]:
+    def push(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         """Follow the ``work`` edges that leave the frontier.
 
         Goes on, up to ``levels`` levels in all, while a level is too small for its direction to
@@ -97,7 +97,7 @@ class Backend(Protocol):
         """
         ...
 
-    def pull(self, state: SearchState) -> Work:
+    def pull(self, state: SearchState) -> LevelWork:
         """Let every unvisited vertex look for a parent."""
         ...
 

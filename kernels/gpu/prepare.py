@@ -1,4 +1,4 @@
-"""Preparation on a device: degrees, ranks and compressed sparse rows (cuda/prepare.cu).
+"""Preparation on a device: degrees, positions and compressed sparse rows (cuda/prepare.cu).
 
 Edges are dense ids, below 2^32 - 1, in arrays on the device. Of R rows, the largest buffers are
 the edges (8 R bytes), their keys (16 R) and what the library's radix sort takes beside (16 R);
@@ -44,14 +44,16 @@ def bytes_needed(
     True
     """
     degree = np.dtype(degree_dtype(rows)).itemsize
-    by_id = domain * (4 + 1 + degree * (2 if directed else 1))  # rank, looped, degrees
-    ordering = domain * (4 + degree + 8) + _sort_bytes(domain)  # by rank: id, degree; keys
-    by_rank = domain * (4 + degree + 4) + 16 * delegates  # and global ids
+    by_id = domain * (4 + 1 + degree * (2 if directed else 1))  # position, looped, degrees
+    ordering = domain * (4 + degree + 8) + _sort_bytes(domain)  # by position: id, degree; keys
+    by_position = domain * (4 + degree + 4) + 16 * delegates  # and global ids
     own_rows = domain * (2 if directed else 1) if subgraph_rows is None else subgraph_rows
     pair, key = 8 * rows, 16 * rows
     written = 8 * rows + (4 + 8 + 8) * own_rows + 2 * 8 * (key // 8 // _TILE + 1)
     sorting = key + _sort_bytes(2 * rows)
-    return _SLACK + by_id + max(pair + ordering, by_rank + max(pair + key, sorting, key + written))
+    return (
+        _SLACK + by_id + max(pair + ordering, by_position + max(pair + key, sorting, key + written))
+    )
 
 
 def _sort_bytes(keys: int) -> int:
@@ -73,7 +75,7 @@ class Degrees(NamedTuple):
 
 
 def count_degrees(
-    device: Device, blocks: Sequence[Columns], domain: int, rows: int, directed: bool
+    device: Device, batches: Sequence[Columns], domain: int, rows: int, directed: bool
 ) -> Degrees:
     """Count the rows that touch each vertex, duplicates included and self-loops not.
 
@@ -90,25 +92,25 @@ def count_degrees(
         )
         function = f"count_degrees<{unsigned_name(dtype)}>"
         out_degree = np.uint64(0) if found.out_degree is None else found.out_degree
-        for src, dst in blocks:
+        for src, dst in batches:
             arguments = (src, dst, np.uint64(len(src)), found.degree, out_degree)
             device.launch(_SOURCE, function, len(src), (*arguments, found.looped, found.loops))
     return found
 
 
-class Ranking(NamedTuple):
+class Positions(NamedTuple):
     """The vertices by falling degree, ties by id, on the device.
 
-    rank: uint32 by dense id, UNREACHED where the id is no vertex. id_of_rank: uint32 (n,).
-    degree: by rank, of the type that degrees have.
+    position: uint32 by dense id, UNREACHED where the id is no vertex. id_of_position: uint32 (n,).
+    degree: by position, of the type that degrees have.
     """
 
-    rank: Any
-    id_of_rank: Any
+    position: Any
+    id_of_position: Any
     degree: Any
 
 
-def rank_vertices(device: Device, degrees: Degrees) -> Ranking:
+def position_vertices(device: Device, degrees: Degrees) -> Positions:
     """Raises DeviceError for a degree of 2^32 or more."""
     domain = len(degrees.degree)
     name = unsigned_name(degrees.degree.dtype)
@@ -121,19 +123,19 @@ def rank_vertices(device: Device, degrees: Degrees) -> Ranking:
         if large:
             raise DeviceError(f"{large} vertices have 2^32 edges or more: prepare on the CPU")
         sort(cupy, keys)
-        ranking = Ranking(
+        positions = Positions(
             cupy.full(domain, UNREACHED, np.uint32),
             cupy.empty(vertices, np.uint32),
             cupy.empty(vertices, degrees.degree.dtype),
         )
-        arguments = (keys, np.uint64(vertices), *ranking)
+        arguments = (keys, np.uint64(vertices), *positions)
         device.launch(_SOURCE, f"number_vertices<{name}>", vertices, arguments)
-    return ranking
+    return positions
 
 
-def degree_classes(device: Device, ranking: Ranking) -> tuple[np.ndarray, np.ndarray]:
+def degree_classes(device: Device, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
     """The distinct degrees, falling, and the vertices of each (int64); in host memory."""
-    degree = ranking.degree
+    degree = positions.degree
     with device.use() as cupy:
         starts = np.zeros(1, np.int64)
         if len(degree) > 1:
@@ -144,7 +146,7 @@ def degree_classes(device: Device, ranking: Ranking) -> tuple[np.ndarray, np.nda
 
 
 def count_classes(
-    device: Device, blocks: Sequence[Columns], ranking: Ranking, counts: np.ndarray
+    device: Device, batches: Sequence[Columns], positions: Positions, counts: np.ndarray
 ) -> np.ndarray:
     """Rows by the class of the higher degree of their two ends, int64; self-loops left out.
 
@@ -153,8 +155,8 @@ def count_classes(
     with device.use() as cupy:
         ends = cupy.asarray(np.cumsum(counts).astype(np.uint64))
         histogram = cupy.zeros(len(counts), np.uint64)
-        for src, dst in blocks:
-            edges = (src, dst, np.uint64(len(src)), ranking.rank)
+        for src, dst in batches:
+            edges = (src, dst, np.uint64(len(src)), positions.position)
             arguments = (*edges, ends, np.uint32(len(counts)), histogram)
             device.launch(_SOURCE, "count_classes", len(src), arguments)
         return histogram.get().astype(np.int64)
@@ -162,7 +164,10 @@ def count_classes(
 
 _PLACING = np.dtype(
     [
-        *((name, np.uint64) for name in ("rank", "global_of_rank", "delegate_degree", "first_row")),
+        *(
+            (name, np.uint64)
+            for name in ("position", "global_of_position", "delegate_degree", "first_row")
+        ),
         *((name, np.uint32) for name in ("partitions", "columns", "delegates", "directed")),
     ],
     align=True,
@@ -170,12 +175,12 @@ _PLACING = np.dtype(
 
 
 class Places(NamedTuple):
-    """Where edges go; by default, one graph in which global ids are ranks.
+    """Where edges go; by default, one graph in which global ids are positions.
 
     first_row: int64 (partitions * csr.SLOTS,); the first row of each slot, numbered over all that
-    are kept; -1 where one is not. rows: of all together. global_of_rank: uint32 on the device, None
-    where it is the identity. delegates: ranks below it are delegates. columns: of the grid, 0 where
-    there is none.
+    are kept; -1 where one is not. rows: of all together. global_of_position: uint32 on the device,
+    None where it is the identity. delegates: positions below it are delegates. columns: of the
+    grid, 0 where there is none.
     """
 
     first_row: np.ndarray
@@ -183,12 +188,12 @@ class Places(NamedTuple):
     directed: bool
     partitions: int = 1
     delegates: int = 0
-    global_of_rank: Any = None
+    global_of_position: Any = None
     columns: int = 0
 
 
 def one_graph(vertices: int, directed: bool) -> Places:
-    """The rows of all vertices by rank, followed by those of the transpose if directed."""
+    """The rows of all vertices by position, followed by those of the transpose if directed."""
     first_row = np.full(SLOTS, -1, np.int64)
     first_row[0] = 0
     if directed:
@@ -196,21 +201,23 @@ def one_graph(vertices: int, directed: bool) -> Places:
     return Places(first_row, vertices * (2 if directed else 1), directed)
 
 
-def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places: Places) -> Any:
-    """The keys of all rows, uint64, sorted: row << 32 | rank of the target, with duplicates.
+def sorted_keys(
+    device: Device, batches: list[Columns], positions: Positions, places: Places
+) -> Any:
+    """The keys of all rows, uint64, sorted: row << 32 | position of the target, with duplicates.
 
     What is left out (self-loops, subgraphs that are not kept) stands behind, as 2^64 - 1.
-    blocks: emptied on the way, so that edges can be let go of; two keys come of each row.
+    batches: emptied on the way, so that edges can be let go of; two keys come of each row.
     """
     if places.rows > MOST_ROWS:
         raise DeviceError(f"{places.rows:,} rows of all subgraphs; on a device, {MOST_ROWS:,}")
-    rows = sum(len(src) for src, _ in blocks)
+    rows = sum(len(src) for src, _ in batches)
     with device.use() as cupy:
         first_row = np.where(places.first_row < 0, UNREACHED, places.first_row)
         tables = {
-            "rank": ranking.rank,
-            "global_of_rank": places.global_of_rank,
-            "delegate_degree": ranking.degree[: places.delegates].astype(np.uint64),
+            "position": positions.position,
+            "global_of_position": places.global_of_position,
+            "delegate_degree": positions.degree[: places.delegates].astype(np.uint64),
             "first_row": cupy.asarray(first_row.astype(np.uint32)),
         }
         placing = pack(
@@ -224,8 +231,8 @@ def sorted_keys(device: Device, blocks: list[Columns], ranking: Ranking, places:
         _make_room(cupy, 16 * rows)
         keys = cupy.empty(2 * rows, np.uint64)
         at = 0
-        while blocks:
-            src, dst = blocks.pop()
+        while batches:
+            src, dst = batches.pop()
             n = len(src)
             ways = keys[at : at + n], keys[at + n : at + 2 * n]
             device.launch(_SOURCE, "make_keys", n, (src, dst, np.uint64(n), placing, *ways))
@@ -260,7 +267,7 @@ def _make_room(cupy: Any, size: int) -> None:
 class CountedRows(NamedTuple):
     """Compressed sparse rows in the making, on the device.
 
-    counts: uint32 (rows,), targets of each row. targets: uint32, ranks, row after row, rising.
+    counts: uint32 (rows,), targets of each row. targets: uint32, positions, row after row, rising.
     """
 
     counts: Any
@@ -294,12 +301,12 @@ def offsets_of(device: Device, counts: Any, edges: int) -> Any:
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """A graph on the device, numbered by rank: compressed sparse rows, neighbours hub first.
+    """A graph on the device, numbered by position: compressed sparse rows, neighbours hub first.
 
     offsets, reverse_offsets: uint32 or uint64 (n + 1,). targets, reverse_targets: uint32. Of an
-    undirected graph, the reverse is the same arrays. degree: by rank, the input rows that touch
-    each vertex; rows_from: those that leave it (undirected: the same array). id_of_rank: uint32.
-    self_loops: of the input.
+    undirected graph, the reverse is the same arrays. degree: by position, the input rows that touch
+    each vertex; rows_from: those that leave it (undirected: the same array). id_of_position:
+    uint32. self_loops: of the input.
     """
 
     offsets: Any
@@ -308,33 +315,33 @@ class DeviceRows:
     reverse_targets: Any
     degree: Any
     rows_from: Any
-    id_of_rank: Any
+    id_of_position: Any
     self_loops: int
 
     @property
     def vertices(self) -> int:
-        return len(self.id_of_rank)
+        return len(self.id_of_position)
 
 
-def prepare(device: Device, blocks: list[Columns], domain: int, directed: bool) -> DeviceRows:
-    """From edges on the device to rows by rank.
+def prepare(device: Device, batches: list[Columns], domain: int, directed: bool) -> DeviceRows:
+    """From edges on the device to rows by position.
 
-    blocks: (src, dst) dense ids below ``domain``; the list is emptied, and edges that nothing else
+    batches: (src, dst) dense ids below ``domain``; the list is emptied, and edges that nothing else
     holds are freed before the sort. Holds ``bytes_needed`` at most. Raises DeviceMemoryError where
     the device has no room, DeviceError for what it cannot number.
     """
-    rows = sum(len(src) for src, _ in blocks)
+    rows = sum(len(src) for src, _ in batches)
     with device.use():
-        degrees = count_degrees(device, blocks, domain, rows, directed)
-        ranking = rank_vertices(device, degrees)
-        rank, id_of_rank, degree = ranking
-        rows_from = degree if degrees.out_degree is None else degrees.out_degree[id_of_rank]
+        degrees = count_degrees(device, batches, domain, rows, directed)
+        positions = position_vertices(device, degrees)
+        position, id_of_position, degree = positions
+        rows_from = degree if degrees.out_degree is None else degrees.out_degree[id_of_position]
         self_loops = int(degrees.loops[0])
         del degrees
-        n = len(id_of_rank)
+        n = len(id_of_position)
         places = one_graph(n, directed)
-        keys = sorted_keys(device, blocks, ranking, places)
-        del rank, ranking
+        keys = sorted_keys(device, batches, positions, places)
+        del position, positions
         counts, targets = rows_of(device, keys, places.rows)
         del keys
         if not directed:
@@ -345,7 +352,7 @@ def prepare(device: Device, blocks: list[Columns], domain: int, directed: bool) 
             half = len(targets) // 2
             forward = offsets_of(device, counts[:n], half), targets[:half]
             reverse = offsets_of(device, counts[n:], half), targets[half:]
-    return DeviceRows(*forward, *reverse, degree, rows_from, id_of_rank, self_loops)
+    return DeviceRows(*forward, *reverse, degree, rows_from, id_of_position, self_loops)
 
 
 def warm_up(device: Device, rows: int, directed: bool) -> None:
@@ -353,6 +360,6 @@ def warm_up(device: Device, rows: int, directed: bool) -> None:
     with device.use() as cupy:
         edge = tuple(cupy.asarray(np.array([end], np.uint32)) for end in (0, 1))
         degrees = count_degrees(device, [edge], 2, rows, directed)
-        ranking = rank_vertices(device, degrees)
-        count_classes(device, [edge], ranking, np.array([2]))
-        rows_of(device, sorted_keys(device, [edge], ranking, one_graph(2, directed)), 4)
+        positions = position_vertices(device, degrees)
+        count_classes(device, [edge], positions, np.array([2]))
+        rows_of(device, sorted_keys(device, [edge], positions, one_graph(2, directed)), 4)

@@ -1,7 +1,7 @@
 """Graph500's rules over what several ranks found in a grid of partitions of an undirected graph
 (cuda/rank_check.cu).
 
-The definition is check.py. A rank checks the edges of its blocks, with what the owners of their
+The definition is check.py. A rank checks the edges of its tiles, with what the owners of their
 vertices found; that an edge leads to a vertex's parent is told to its owner.
 """
 

@@ -3,9 +3,9 @@
 
 Rank r of R holds the partitions p with p mod R = r. It numbers whole partitions, each from a
 multiple of ALIGNED on: its own; then those of other ranks in its grid columns, which it has rows
-of; then those in its grid rows alone, which are targets and nothing else. So a block's rows and
-targets, which count places in its grid column and row, are numbers of one kind, and several blocks
-of a rank are one graph. What an edge's block is says partition/grid.py.
+of; then those in its grid rows alone, which are targets and nothing else. So a tile's rows and
+targets, which count places in its grid column and row, are numbers of one kind, and several tiles
+of a rank are one graph. What an edge's tile is says partition/grid.py.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class GridRows:
 
 @dataclass
 class GridRowsMaker:
-    """Takes blocks, first their offsets (``count``), then their targets (``place``).
+    """Takes tiles, first their offsets (``count``), then their targets (``place``).
 
     near: entries of the rows, and of their reverse, that stand on the device; the others are pinned
     in host memory. None: all.
@@ -168,7 +168,7 @@ class GridRowsMaker:
                 self._made[name] = MergedRows(cupy.zeros(self._known.row_numbers, np.uint64))
 
     def count(self, partition: int, name: str, offsets: NDArray | Array) -> None:
-        """Take a block's offsets: all of them before the first targets."""
+        """Take a tile's offsets: all of them before the first targets."""
         with self.device.use() as cupy:
             self._offsets[partition, name] = cupy.asarray(offsets)
             self._add(self._made[name].counts, partition, name)
@@ -180,7 +180,7 @@ class GridRowsMaker:
                 making.begin(self.device, self.near)
 
     def place(self, partition: int, name: str, begin: int, targets: NDArray[np.uint32]) -> None:
-        """Take targets of a block, from entry ``begin`` on."""
+        """Take targets of a tile, from entry ``begin`` on."""
         making, offsets = self._made[name], self._offsets[partition, name]
         grid = self.numbering
         in_row = [partition // grid.columns * grid.columns + j for j in range(grid.columns)]
@@ -191,7 +191,7 @@ class GridRowsMaker:
             target_firsts = cupy.asarray(self._firsts(in_row))
             far = np.uint64(0 if making.far is None else making.far.ctypes.data)
             self.device.launch(
-                *(_SOURCE, f"place_block<{kinds}>", len(targets)),
+                *(_SOURCE, f"place_tile<{kinds}>", len(targets)),
                 (
                     *(shard, np.uint64(begin), np.uint64(len(targets))),
                     *(offsets, np.uint32(len(offsets) - 1)),
@@ -201,7 +201,7 @@ class GridRowsMaker:
             )
 
     def end(self, partition: int, name: str) -> None:
-        """A block's targets have all been placed."""
+        """A tile's targets have all been placed."""
         with self.device.use():
             self._add(self._made[name].fill, partition, name)
             del self._offsets[partition, name]
@@ -221,7 +221,7 @@ class GridRowsMaker:
         return np.array([self._known.at[p].first for p in partitions], np.uint32)
 
     def _add(self, to: Array, partition: int, name: str) -> None:
-        """Add the lengths of a block's rows, which are of the partitions of its column by turns."""
+        """Add the lengths of a tile's rows, which are of the partitions of its column by turns."""
         offsets = self._offsets[partition, name]
         column = self._column_of(partition)
         lengths = (offsets[1:] - offsets[:-1]).astype(to.dtype)

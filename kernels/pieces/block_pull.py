@@ -1,6 +1,6 @@
 """Pull in runs: every unvisited vertex with edges in a run looks for a parent there.
 
-As pull.py, for a graph whose edges pass by in runs (block_rows.py). A row that is cut, or one of
+As pull.py, for a graph whose edges pass by in runs (rows.py). A row that is cut, or one of
 several that a delegate has, may be looked at by two threads at once; the vertex belongs to the
 one that sets its bit.
 """
@@ -11,7 +11,7 @@ from numba import njit
 from ..base.bitmap import contains, mask
 from ..base.numbering import past_word, to_global
 from ..bfs.push import claim
-from .block_rows import row_of
+from .rows import row_of
 
 
 @njit(nogil=True, cache=True)

@@ -1,6 +1,6 @@
 """Push in runs: follow the edges of a run that leave the frontier.
 
-As push.py, for a graph whose edges pass by in runs (block_rows.py).
+As push.py, for a graph whose edges pass by in runs (rows.py).
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numba import njit
 from ..base.bitmap import contains, mask
 from ..base.numbering import past_word, to_global
 from ..bfs.push import claim
-from .block_rows import row_of
+from .rows import row_of
 
 
 @njit(nogil=True, cache=True)

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ..base.numbering import past_word, to_global
-from .block_rows import row_of
+from .rows import row_of
 
 
 @njit(nogil=True, cache=True)

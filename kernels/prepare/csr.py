@@ -1,13 +1,13 @@
 """From edges to compressed sparse rows: degrees, placing, sorting, dropping duplicates.
 
-Vertices are known here by their **rank**, their place in the degree order (0 is the vertex
-of highest degree): the delegates are then the ranks below ``delegates``, and neighbours
-sorted by rank are sorted hub first.
+Vertices are known here by their **position**, their place in the degree order (0 is the vertex
+of highest degree): the delegates are then the positions below ``delegates``, and neighbours
+sorted by position are sorted hub first.
 
 Edges are placed by Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a
 GPU Cluster), or in a grid of partitions (partition/grid.py), and become keys, a row and the
-target's rank, grouped by bucket; a bucket is a range of rows of one subgraph of one partition. With
-one partition and no delegates, that is a plain CSR cut into ranges of rows.
+target's position, grouped by bucket; a bucket is a range of rows of one subgraph of one partition.
+With one partition and no delegates, that is a plain CSR cut into ranges of rows.
 """
 
 from typing import NamedTuple
@@ -36,9 +36,9 @@ class Placement(NamedTuple):
     partitions: int; number of partitions P. A vertex with global id v belongs to partition
         v mod P, where its local id is v div P.
     columns: int; of the grid, which has no delegates; 0 where there is none.
-    delegates: int; ranks below it are delegates.
-    delegate_degree: uint32 or uint64 (delegates,); their degree, by rank.
-    global_id: uint32 (n,) by rank, or (0,) when global ids are ranks.
+    delegates: int; positions below it are delegates.
+    delegate_degree: uint32 or uint64 (delegates,); their degree, by position.
+    global_id: uint32 (n,) by position, or (0,) when global ids are positions.
     first_bucket: int64 (P * SLOTS + 1,); first bucket of each slot, -1 for a slot not kept.
     normal_*, delegate_*: the ranges of rows that local ids and delegates fall into, as
         ``range_of`` takes them.
@@ -164,10 +164,10 @@ def cut_rows(edges, repeats, most_edges, most_rows, starts):
 
 
 @njit(nogil=True, cache=True)
-def histogram_of_lowest_rank(u, v, table, shift, starts, histogram):
-    """Count edges by the degree class of the lower of their two ranks (the higher degree).
+def histogram_of_first_position(u, v, table, shift, starts, histogram):
+    """Count edges by the degree class of the lower of their two positions (the higher degree).
 
-    table, shift, starts: the ranges of ranks of one degree, as ``range_of`` takes them.
+    table, shift, starts: the ranges of positions of one degree, as ``range_of`` takes them.
     """
     for i in range(u.shape[0]):
         if u[i] != v[i]:
@@ -175,15 +175,15 @@ def histogram_of_lowest_rank(u, v, table, shift, starts, histogram):
 
 
 @njit(nogil=True, cache=True)
-def _global_id(global_id, rank):
+def _global_id(global_id, position):
     if global_id.shape[0] == 0:
-        return rank
-    return global_id[rank]
+        return position
+    return global_id[position]
 
 
 @njit(nogil=True, cache=True)
 def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
-    """Slot of the edge between ranks u -> v: its partition and its subgraph.
+    """Slot of the edge between positions u -> v: its partition and its subgraph.
 
     Of a grid: the row of v, the column of u, and nn; else by Algorithm 1.
     """
@@ -200,7 +200,7 @@ def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
     elif not v_is_delegate:
         owned = _global_id(global_id, v)
     elif delegate_degree[u] != delegate_degree[v]:
-        owned = _global_id(global_id, max(u, v))  # the higher rank has the lower degree
+        owned = _global_id(global_id, max(u, v))  # the higher position has the lower degree
     else:
         owned = min(_global_id(global_id, u), _global_id(global_id, v))
     subgraph = 2 * np.int64(u_is_delegate) + np.int64(v_is_delegate)
@@ -209,7 +209,9 @@ def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
 
 @njit(nogil=True, cache=True)
 def _row(partitions, columns, delegates, global_id, u):
-    """Row of the vertex of rank u: as a delegate, by its local id, or within its grid column."""
+    """Row of the vertex of position u: as a delegate, by its local id, or within its grid
+    column.
+    """
     if u < delegates:
         return u
     row = _global_id(global_id, u)
@@ -218,14 +220,14 @@ def _row(partitions, columns, delegates, global_id, u):
 
 @njit(nogil=True, cache=True)
 def scatter(u, v, placement, directed, offsets):
-    """Turn edges between ranks u[i] and v[i] into keys grouped by bucket, without self-loops.
+    """Turn edges between positions u[i] and v[i] into keys grouped by bucket, without self-loops.
 
     A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
     where the store keeps one, its entry in the transpose of the same subgraph (of a grid, of that
     which has the edge the other way).
 
     offsets: int64 (buckets + 1,), overwritten: bucket b's keys are offsets[b] .. offsets[b + 1].
-    Returns, for each key, its row within the bucket's range (uint16) and its target's rank
+    Returns, for each key, its row within the bucket's range (uint16) and its target's position
     (uint32).
     """
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.
@@ -294,7 +296,7 @@ def scatter(u, v, placement, directed, offsets):
 
 @njit(nogil=True, cache=True)
 def join_keys(rows, targets, keys):
-    """Keys for sorting: *row* in the high half, the target's rank in the low one."""
+    """Keys for sorting: *row* in the high half, the target's position in the low one."""
     for i in range(rows.shape[0]):
         keys[i] = (np.uint64(rows[i]) << np.uint64(32)) | np.uint64(targets[i])
 
@@ -307,10 +309,10 @@ def mark_targets(targets, marked):
 
 
 @njit(nogil=True, cache=True)
-def rows_from_sorted(keys, row_counts, ranks):
-    """Drop duplicates from sorted keys; count each row's targets and write their ranks.
+def rows_from_sorted(keys, row_counts, positions):
+    """Drop duplicates from sorted keys; count each row's targets and write their positions.
 
-    row_counts: uint32 zeros, one a row; ranks: uint32, of at least len(keys).
+    row_counts: uint32 zeros, one a row; positions: uint32, of at least len(keys).
     Returns the number of keys left.
     """
     count = 0
@@ -318,6 +320,6 @@ def rows_from_sorted(keys, row_counts, ranks):
         key = keys[i]
         if i == 0 or key != keys[i - 1]:
             row_counts[np.int64(key >> np.uint64(32))] += 1
-            ranks[count] = np.uint32(key & np.uint64(0xFFFFFFFF))
+            positions[count] = np.uint32(key & np.uint64(0xFFFFFFFF))
             count += 1
     return count

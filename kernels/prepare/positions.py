@@ -1,4 +1,4 @@
-"""Ranks by counting: a vertex's place by falling degree, ties by id.
+"""Positions by counting: a vertex's place by falling degree, ties by id.
 
 Few degrees are distinct (their sum is at most twice the rows), so how many vertices have each,
 in every span of ids, tells where each span's vertices of a degree begin; then one pass over a
@@ -32,18 +32,18 @@ def count_small_degrees(degree, looped, counts, large):
 
 
 @njit(nogil=True, cache=True)
-def assign_ranks(degree, looped, distinct, class_of_small, following, ranks):
+def assign_positions(degree, looped, distinct, class_of_small, following, positions):
     """Number the vertices of a span.
 
     distinct: the degrees that occur, falling. class_of_small: int64 (SMALL_DEGREES,), place in
-    ``distinct`` of a small degree. following: int64, like distinct: the rank of the span's next
-    vertex of each degree; advanced. ranks: uint32, receives ranks, UNREACHED where the id is no
-    vertex.
+    ``distinct`` of a small degree. following: int64, like distinct: the position of the span's next
+    vertex of each degree; advanced. positions: uint32, receives positions, UNREACHED where the id
+    is no vertex.
     """
     for v in range(degree.shape[0]):
         d = degree[v]
         if d == 0 and not contains(looped, np.uint32(v)):
-            ranks[v] = UNREACHED
+            positions[v] = UNREACHED
             continue
         if d < SMALL_DEGREES:
             c = class_of_small[d]
@@ -57,5 +57,5 @@ def assign_ranks(degree, looped, distinct, class_of_small, following, ranks):
                 else:
                     high = middle
             c = low
-        ranks[v] = following[c]
+        positions[v] = following[c]
         following[c] += 1

@@ -1,12 +1,12 @@
 """The sorted dictionary of ids that are no dense integers, out of core.
 
-Every block of the input is written as places in a sorted dictionary of its own. The blocks'
+Every batch of the input is written as places in a sorted dictionary of its own. The batches'
 dictionaries are then merged range of ids by range, each range small enough for memory: cut where
-samples of all dictionaries say. A range gives its distinct ids, rising, and for every block the
+samples of all dictionaries say. A range gives its distinct ids, rising, and for every batch the
 places of its ids among them; with the ranges one after the other these are dense ids.
 
-What tasks leave in the scratch folder: of block B ``places-B``, ``block-B`` and ``samples-B``;
-``positions`` (blocks, ranges + 1; where each range begins in each block's dictionary); of range R
+What tasks leave in the scratch folder: of batch B ``places-B``, ``ids-B`` and ``samples-B``;
+``positions`` (batches, ranges + 1; where each range begins in each batch's dictionary); of range R
 ``merged-R`` and ``range-R``. Strings are their bytes, with ``-offsets`` beside.
 """
 
@@ -24,32 +24,32 @@ from numpy.typing import NDArray
 from ..disk.scratch import FileScratch
 from .arrow import as_arrow, as_numpy
 from .edges import Chunk, EdgeList, is_string
-from .ids import Block, merge_dictionaries
+from .ids import Batch, merge_dictionaries
 
 ENCODE_ROWS = 1 << 19
 RANGE_BYTES = 1 << 24
-"""Of ids in one range, over all blocks' dictionaries, about."""
+"""Of ids in one range, over all batches' dictionaries, about."""
 
-_SAMPLES_A_BLOCK = 256
+_SAMPLES_A_BATCH = 256
 
 
 def encode_chunk(edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratch) -> list[int]:
-    """Write a chunk's blocks; returns the rows of each."""
+    """Write a chunk's batches; returns the rows of each."""
     written = []
-    for block, batches in enumerate(_gather(edges.batches(chunk), ENCODE_ROWS)):
-        rows = sum(len(src) for src, _ in batches)
-        columns = [pair[side] for side in (0, 1) for pair in batches]
+    for batch, pieces in enumerate(_gather(edges.batches(chunk), ENCODE_ROWS)):
+        rows = sum(len(src) for src, _ in pieces)
+        columns = [pair[side] for side in (0, 1) for pair in pieces]
         if is_string(edges.id_type):
             columns = [column.cast(pa.large_string()) for column in columns]
         encoded = pa.concat_arrays(columns).dictionary_encode()
         order = pc.call_function("sort_indices", [encoded.dictionary])
         place = np.empty(len(order), np.uint32)
         place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
-        name = f"{number}-{block}"
+        name = f"{number}-{batch}"
         scratch.save(f"places-{name}", place[as_numpy(encoded.indices)])
         ids = encoded.dictionary.take(order)
-        _save(scratch, f"block-{name}", ids)
-        step = max(1, len(ids) // _SAMPLES_A_BLOCK)
+        _save(scratch, f"ids-{name}", ids)
+        step = max(1, len(ids) // _SAMPLES_A_BATCH)
         _save(scratch, f"samples-{name}", ids.take(as_arrow(np.arange(0, len(ids), step))))
         written.append(rows)
     return written
@@ -69,17 +69,17 @@ def _gather(
         yield held
 
 
-def cut_dictionary(scratch: FileScratch, blocks: Sequence[str], id_type: pa.DataType) -> int:
+def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType) -> int:
     """Decide the ranges and write ``positions``; returns their number."""
-    samples = [_load_all(scratch, f"samples-{name}", id_type) for name in blocks]
-    size = sum(scratch.path(f"block-{name}").stat().st_size for name in blocks)
+    samples = [_load_all(scratch, f"samples-{name}", id_type) for name in batches]
+    size = sum(scratch.path(f"ids-{name}").stat().st_size for name in batches)
     ranges = max(1, -(-size // RANGE_BYTES))
     merged = pa.concat_arrays(samples)
     merged = merged.take(pc.call_function("sort_indices", [merged]))
     cuts = sorted({merged[i * len(merged) // ranges].as_py() for i in range(1, ranges)})
-    positions = np.zeros((len(blocks), len(cuts) + 2), np.int64)
-    for row, name in zip(positions, blocks, strict=True):
-        ids = _load_all(scratch, f"block-{name}", id_type)
+    positions = np.zeros((len(batches), len(cuts) + 2), np.int64)
+    for row, name in zip(positions, batches, strict=True):
+        ids = _load_all(scratch, f"ids-{name}", id_type)
         row[1:-1] = [_position(ids, cut) for cut in cuts]
         row[-1] = len(ids)
     scratch.save("positions", positions)
@@ -98,13 +98,13 @@ def _load_all(scratch: FileScratch, name: str, id_type: pa.DataType) -> pa.Array
 
 
 def merge_range(
-    number: int, scratch: FileScratch, blocks: Sequence[str], id_type: pa.DataType
+    number: int, scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType
 ) -> int:
-    """Merge one range of all blocks' dictionaries; returns its distinct ids."""
+    """Merge one range of all batches' dictionaries; returns its distinct ids."""
     positions = scratch.load("positions")[:, number : number + 2]
     some = [
-        _load(scratch, f"block-{name}", id_type, start, stop)
-        for name, (start, stop) in zip(blocks, positions.tolist(), strict=True)
+        _load(scratch, f"ids-{name}", id_type, start, stop)
+        for name, (start, stop) in zip(batches, positions.tolist(), strict=True)
     ]
     ids, places = merge_dictionaries(some, id_type)
     assert ids.values is not None
@@ -117,12 +117,12 @@ def merge_range(
 class EncodedSource:
     """An edge list whose ids went through the dictionary; a chunk is a chunk of the input.
 
-    chunk_blocks: rows of each block of each chunk. bases: dense id of each range's first id, and
+    chunk_batches: rows of each batch of each chunk. bases: dense id of each range's first id, and
     the number of ids.
     """
 
     scratch: FileScratch
-    chunk_blocks: tuple[tuple[int, ...], ...]
+    chunk_batches: tuple[tuple[int, ...], ...]
     bases: tuple[int, ...]
 
     @property
@@ -131,28 +131,28 @@ class EncodedSource:
 
     @property
     def chunk_rows(self) -> tuple[int, ...]:
-        return tuple(sum(rows) for rows in self.chunk_blocks)
+        return tuple(sum(rows) for rows in self.chunk_batches)
 
-    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
+    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
         positions = self.scratch.load("positions")
         sizes = np.diff(positions, axis=1)
-        begins = np.cumsum(sizes, axis=0) - sizes  # of each block within each range's places
-        first = np.cumsum([0, *(len(blocks) for blocks in self.chunk_blocks)])
+        begins = np.cumsum(sizes, axis=0) - sizes  # of each batch within each range's places
+        first = np.cumsum([0, *(len(batches) for batches in self.chunk_batches)])
         for c in chunks:
-            for block, block_rows in enumerate(self.chunk_blocks[c]):
-                b = first[c] + block
+            for batch, batch_rows in enumerate(self.chunk_batches[c]):
+                b = first[c] + batch
                 dense = np.empty(positions[b, -1], np.uint32)
                 for r, base in enumerate(self.bases[:-1]):
                     begin, size = begins[b, r], sizes[b, r]
                     merged = self.scratch.part(f"merged-{r}", begin, begin + size)
                     at = positions[b, r]
                     dense[at : at + size] = merged + np.uint32(base)
-                places = self.scratch.load(f"places-{c}-{block}")
-                for start in range(0, block_rows, rows):
-                    stop = min(start + rows, block_rows)
+                places = self.scratch.load(f"places-{c}-{batch}")
+                for start in range(0, batch_rows, rows):
+                    stop = min(start + rows, batch_rows)
                     yield (
                         dense[places[start:stop]],
-                        dense[places[block_rows + start : block_rows + stop]],
+                        dense[places[batch_rows + start : batch_rows + stop]],
                     )
 
     def decode(self, dense: NDArray[np.uint32], id_type: pa.DataType) -> pa.Array:

@@ -26,7 +26,7 @@ MAX_VERTICES = 2**32 - 2
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
-Block = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+Batch = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """Sources and targets of some rows, as dense ids."""
 
 
@@ -118,20 +118,20 @@ def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
     return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
 
 
-def dense_blocks(
+def dense_batches(
     edges: EdgeList,
     chunks: Sequence[Chunk],
     domain: int,
     rows: int,
     present: NDArray[np.uint8] | None = None,
-) -> Iterator[Block]:
-    """Read chunks whose ids are dense as they are, in blocks of ``rows`` rows (the last: fewer).
+) -> Iterator[Batch]:
+    """Read chunks whose ids are dense as they are, in batches of ``rows`` rows (the last: fewer).
 
     present: (domain,), receives 1 where an id occurs.
     """
     marked = np.empty(0, np.uint8) if present is None else present
     left = sum(chunk.rows for chunk in chunks)
-    src, dst = _empty_block(min(rows, left))
+    src, dst = _empty_batch(min(rows, left))
     at = 0
     for chunk in chunks:
         for columns in edges.batches(chunk):
@@ -153,11 +153,11 @@ def dense_blocks(
                 left -= some
                 if at == len(src):
                     yield src, dst
-                    src, dst = _empty_block(min(rows, left))
+                    src, dst = _empty_batch(min(rows, left))
                     at = 0
 
 
-def _empty_block(rows: int) -> Block:
+def _empty_batch(rows: int) -> Batch:
     return np.empty(rows, np.uint32), np.empty(rows, np.uint32)
 
 
@@ -167,26 +167,26 @@ def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
 
 
 def warm_up(id_type: pa.DataType) -> None:
-    """Compile, or load from the cache, what ``dense_blocks`` calls."""
+    """Compile, or load from the cache, what ``dense_batches`` calls."""
     if pa.types.is_integer(id_type):
         ids = np.zeros(1, _taken_as(id_type))
         ids.flags.writeable = False
         take_dense(ids, 1, np.zeros(1, np.uint32), np.zeros(1, np.uint8))
 
 
-def compact(blocks: Sequence[Block], ids: Ids, present: NDArray[np.uint8]) -> Ids:
-    """If too few ids of the domain occur, renumber them without gaps, in the blocks too."""
+def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> Ids:
+    """If too few ids of the domain occur, renumber them without gaps, in the batches too."""
     used = np.flatnonzero(present)
     if ids.domain <= _SMALL_FACTOR * len(used) + _ALWAYS_DENSE:
         return ids
     place = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
-    for block in blocks:
-        for column in block:
+    for batch in batches:
+        for column in batch:
             column[:] = place[column]
     return Ids(ids.id_type, len(used), as_arrow(used))
 
 
-def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Block, pa.Array]:
+def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Batch, pa.Array]:
     """Read a chunk of any ids as places in its own dictionary."""
     batches = list(edges.batches(chunk))
     columns = [pair[side] for side in (0, 1) for pair in batches]
@@ -211,7 +211,7 @@ def merge_dictionaries(
     return ids, np.split(places, ends[:-1])
 
 
-def translate(block: Block, places: NDArray[np.uint32]) -> Block:
+def translate(batch: Batch, places: NDArray[np.uint32]) -> Batch:
     """Dense ids of a chunk that was read by ``read_encoded``."""
-    src, dst = block
+    src, dst = batch
     return places[src], places[dst]

@@ -1,4 +1,4 @@
-"""Where a build's edges come from, as blocks of dense ids, time and again.
+"""Where a build's edges come from, as batches of dense ids, time and again.
 
 A source has chunks; tasks take some of them each. Parquet whose ids are dense as they are is
 decoded each time, which costs less than writing and reading it once more; ids that went through a
@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from .edges import Chunk, EdgeList
-from .ids import Block, dense_blocks
+from .ids import Batch, dense_batches
 
 
 class EdgeSource(Protocol):
@@ -26,8 +26,8 @@ class EdgeSource(Protocol):
     @property
     def chunk_rows(self) -> tuple[int, ...]: ...
 
-    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
-        """The edges of some chunks, in blocks of ``rows`` rows at most; not to be written to."""
+    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
+        """The edges of some chunks, in batches of ``rows`` rows at most; not to be written to."""
         ...
 
 
@@ -43,22 +43,22 @@ class ParquetSource:
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(chunk.rows for chunk in self.chunks)
 
-    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
-        return dense_blocks(self.edges, [self.chunks[c] for c in chunks], self.domain, rows)
+    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
+        return dense_batches(self.edges, [self.chunks[c] for c in chunks], self.domain, rows)
 
 
 @dataclass(frozen=True)
 class HeldSource:
-    """Blocks in memory, a chunk each."""
+    """Batches in memory, a chunk each."""
 
-    held: list[Block]
+    held: list[Batch]
     domain: int
 
     @property
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(len(src) for src, _ in self.held)
 
-    def blocks(self, chunks: Sequence[int], rows: int) -> Iterator[Block]:
+    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
         for c in chunks:
             src, dst = self.held[c]
             for first in range(0, len(src), rows):

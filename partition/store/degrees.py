@@ -1,8 +1,8 @@
-"""Counting: degrees of the vertices, and their ranks, in spans of ids.
+"""Counting: degrees of the vertices, and their positions, in spans of ids.
 
 A span is a range of dense ids whose tables fit in memory, all ids where that is possible. Tasks
-count some chunks of the input in one span each; what they count is added up, and ranks follow from
-how many vertices of each span have which degree (kernels/ranking.py).
+count some chunks of the input in one span each; what they count is added up, and positions follow
+from how many vertices of each span have which degree (kernels/positions.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...kernels.base import bitmap
 from ...kernels.prepare import csr
 from ..disk.scratch import Scratch
 from ..input.sources import EdgeSource
-from .order import Order, VertexOrder, degree_histogram, permuted, rank_span
+from .order import Order, VertexOrder, degree_histogram, permuted, positions_of_span
 
 _WINDOW = 1 << 18
 
@@ -52,11 +52,11 @@ def count_degrees(
     out_degree = np.zeros(len(span) if directed else 0, dtype)
     looped = np.zeros(-(-len(span) // bitmap.WORD), np.uint64)
     loops = 0
-    for src, dst in source.blocks(chunks, rows):
+    for src, dst in source.batches(chunks, rows):
         loops += csr.count_degrees(src, dst, span.start, degree, looped)
         if directed:
             csr.count_sources(src, dst, span.start, out_degree)
-        del src, dst  # not held while the next block is read
+        del src, dst  # not held while the next batch is read
     scratch.save(f"degree-{name}", degree)
     scratch.save(f"looped-{name}", looped)
     if directed:
@@ -83,40 +83,44 @@ def add_degrees(span: int, counted: Sequence[str], scratch: Scratch, directed: b
 
 
 def merge_histograms(spans: int, scratch: Scratch, dtype: DTypeLike) -> VertexOrder:
-    """The order of all vertices; writes ``following-SPAN``, where each span's ranks begin."""
+    """The order of all vertices; writes ``following-SPAN``, where each span's positions begin."""
     histograms = [scratch.load(f"histogram-{span}") for span in range(spans)]
     distinct = np.unique(np.concatenate([h[0] for h in histograms]))[::-1]
     counts = np.zeros((spans, len(distinct)), np.int64)
     for row, (degrees, times) in zip(counts, histograms, strict=True):
         row[np.searchsorted(-distinct, -degrees)] = times
     order = VertexOrder(distinct.astype(dtype), counts.sum(axis=0))
-    following = order.first_ranks()[:-1]
+    following = order.first_positions()[:-1]
     for span in range(spans):
         scratch.save(f"following-{span}", following)
         following = following + counts[span]
     return order
 
 
-def rank_vertices(span: int, scratch: Scratch, distinct: NDArray[np.unsignedinteger]) -> None:
-    """Write ``rank-SPAN``: ranks by dense id, UNREACHED for ids that are no vertices."""
-    ranks = rank_span(
+def position_vertices(span: int, scratch: Scratch, distinct: NDArray[np.unsignedinteger]) -> None:
+    """Write ``position-SPAN``: positions by dense id, UNREACHED for ids that are no vertices."""
+    positions = positions_of_span(
         scratch.load(f"degree-{span}"),
         scratch.load(f"looped-{span}"),
         distinct,
         scratch.load(f"following-{span}"),
     )
-    scratch.save(f"rank-{span}", ranks)
+    scratch.save(f"position-{span}", positions)
 
 
-def number_globally(order: Order, ranks: Iterable[NDArray[np.uint32]], vertices: int) -> NDArray:
-    """Global id by rank, for the orders in which they differ. ranks: of the spans, rising."""
-    global_of_rank = np.empty(vertices, np.uint32)
+def number_globally(
+    order: Order, positions: Iterable[NDArray[np.uint32]], vertices: int
+) -> NDArray:
+    """Global id by position, for the orders in which they differ. positions: of the spans,
+    rising.
+    """
+    global_of_position = np.empty(vertices, np.uint32)
     place = 0
-    for span in ranks:
+    for span in positions:
         for first in range(0, len(span), _WINDOW):
-            rank = span[first : first + _WINDOW]
-            rank = rank[rank != csr.UNREACHED]
-            places = np.arange(place, place + len(rank), dtype=np.uint32)
-            global_of_rank[rank] = places if order == "none" else permuted(places, vertices)
-            place += len(rank)
-    return global_of_rank
+            position = span[first : first + _WINDOW]
+            position = position[position != csr.UNREACHED]
+            places = np.arange(place, place + len(position), dtype=np.uint32)
+            global_of_position[position] = places if order == "none" else permuted(places, vertices)
+            place += len(position)
+    return global_of_position

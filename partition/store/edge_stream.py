@@ -27,7 +27,7 @@ _PAGE = 8 + 2 + 4 * 8  # of a page: its first edge, two marks, its numbers while
 _RUN = 256  # of a run: itself, its task, what came of it
 
 
-class Run(NamedTuple):
+class PageRun(NamedTuple):
     """Consecutive pages of a shard: ``first_page <= page < last_page``, counted in the subgraph."""
 
     shard: int
@@ -78,7 +78,7 @@ class EdgeStream:
         starts[-1] = edge
         return starts
 
-    def runs(self, active: NDArray[np.uint8]) -> list[Run]:
+    def runs(self, active: NDArray[np.uint8]) -> list[PageRun]:
         """The runs that hold all active pages: uint8 (pages,), nonzero where active.
 
         Where a block was not read yet, all of it: its checksum has to be verified. (Pages that are
@@ -99,25 +99,25 @@ class EdgeStream:
         lasts = pages[np.concatenate([cuts - 1, [len(pages) - 1]])] + 1
         shards = shard[np.concatenate([[0], cuts])]
         columns = shards.tolist(), firsts.tolist(), lasts.tolist()
-        return [Run(*run) for run in zip(*columns, strict=True)]
+        return [PageRun(*run) for run in zip(*columns, strict=True)]
 
     def idle_blocks(self, active: NDArray[np.uint8]) -> int:
         """Blocks without an active page."""
         busy = active.reshape(self.blocks, PAGES_A_BLOCK).any(axis=1)
         return self.blocks - int(np.count_nonzero(busy))
 
-    def blocks_of(self, run: Run) -> range:
+    def blocks_of(self, run: PageRun) -> range:
         """The blocks that a run lies in."""
         return range(run.first_page // PAGES_A_BLOCK, -(-run.last_page // PAGES_A_BLOCK))
 
-    def _place(self, run: Run) -> tuple[int, int]:
+    def _place(self, run: PageRun) -> tuple[int, int]:
         """Where a run stands in its file: its first byte, and its bytes."""
         before = int(self._first_block[run.shard]) * PAGES_A_BLOCK
         first = (run.first_page - before) * self._page_bytes
         last = (run.last_page - before) * self._page_bytes
         return first, min(last, self._records[run.shard].bytes) - first
 
-    def read(self, run: Run, buffer: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint32], int]:
+    def read(self, run: PageRun, buffer: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint32], int]:
         """Read a run into ``buffer`` (run_bytes(),): its first edge, its targets, bytes read.
 
         Raises InputError naming the file if a block that was not read before is damaged.
@@ -142,7 +142,7 @@ class EdgeStream:
         edges = data[skipped : skipped + 4 * (stop - start)].view(np.uint32)
         return start, edges, len(data)
 
-    def _verify(self, run: Run, first: int, data: NDArray[np.uint8]) -> None:
+    def _verify(self, run: PageRun, first: int, data: NDArray[np.uint8]) -> None:
         """Check the blocks of a run that were not read before, all of which are whole in it."""
         for block in self.blocks_of(run):
             if self._verified[block]:

@@ -3,7 +3,7 @@
 The delegate layout (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU Cluster,
 Algorithm 1 and Table I) with P partitions. A vertex with global id v belongs to partition
 v mod P and is row v div P there. Delegates are copied to every partition and numbered by
-rank. Of the four subgraphs of a partition, nn and nd have a row for every vertex that
+position. Of the four subgraphs of a partition, nn and nd have a row for every vertex that
 belongs to it, dn and dd one for every delegate; the targets are
 
 | subgraph | row | target |
@@ -158,15 +158,15 @@ class Shard:
 
 @dataclass(frozen=True)
 class Layout:
-    """grid: None for the delegate layout. numbered_by_rank: whether global ids are ranks; if not,
-    ``placement.global_id`` is left empty for the tasks that need it to fill in.
+    """grid: None for the delegate layout. numbered_by_position: whether global ids are positions;
+    if not, ``placement.global_id`` is left empty for the tasks that need it to fill in.
     """
 
     partitions: int
     grid: Grid | None
     delegates: int
     directed: bool
-    numbered_by_rank: bool
+    numbered_by_position: bool
     placement: Placement
     subgraphs: tuple[Subgraph, ...]
     buckets: int
@@ -231,13 +231,13 @@ def plan_layout(
     n = order.vertices
     # One cut serves all partitions: each row counts as the longest of them.
     every = partitions if grid is None else grid.columns
-    if order.global_of_rank is None:
-        ranks = order.first_ranks(every)
-        normal = cut_ranges(order.distinct, np.diff(ranks))
+    if order.global_of_position is None:
+        positions = order.first_positions(every)
+        normal = cut_ranges(order.distinct, np.diff(positions))
     else:
         by_local = np.zeros(local_rows(n, every, 0), order.distinct.dtype)
         for first in range(0, n, _WINDOW):
-            some = order.global_of_rank[first : first + _WINDOW]
+            some = order.global_of_position[first : first + _WINDOW]
             degree = order.degree_between(first, first + len(some))
             np.maximum.at(by_local, some // np.uint32(every), degree)
         normal = cut_ranges(by_local)
@@ -270,9 +270,9 @@ def plan_layout(
         delegate.shift,
         delegate.starts,
     )
-    by_rank = order.global_of_rank is None
+    by_position = order.global_of_position is None
     return Layout(
-        partitions, grid, delegates, directed, by_rank, placement, tuple(subgraphs), bucket
+        partitions, grid, delegates, directed, by_position, placement, tuple(subgraphs), bucket
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.prepare.positions import SMALL_DEGREES, assign_ranks, count_small_degrees
+from ...kernels.prepare.positions import SMALL_DEGREES, assign_positions, count_small_degrees
 
 Order = Literal["degree", "none", "random"]
 
@@ -27,42 +27,42 @@ DELEGATES_PER_VERTEX_SHARE = 4
 class VertexOrder:
     """The vertices of a graph, numbered.
 
-    Dense ids that do not occur are not vertices. *Rank* is a vertex's place by falling
+    Dense ids that do not occur are not vertices. *Position* is a vertex's place by falling
     degree, ties by id; *global id* is its number in the chosen order, which for ``degree``
-    is the rank. Which rank a dense id has is kept apart, in spans of ids (build.py).
+    is the position. Which position a dense id has is kept apart, in spans of ids (build.py).
 
     distinct: uint32 or uint64, the degrees that occur, falling. counts: int64, vertices of each.
-    global_of_rank: uint32 (n,), None where it is the identity.
+    global_of_position: uint32 (n,), None where it is the identity.
     """
 
     distinct: NDArray[np.unsignedinteger]
     counts: NDArray[np.int64]
-    global_of_rank: NDArray[np.uint32] | None = None
+    global_of_position: NDArray[np.uint32] | None = None
 
     @property
     def vertices(self) -> int:
         return int(self.counts.sum())
 
-    def first_ranks(self, every: int = 1) -> NDArray[np.int64]:
-        """Of each degree, its vertices before it among every so manieth rank; and the end.
+    def first_positions(self, every: int = 1) -> NDArray[np.int64]:
+        """Of each degree, its vertices before it among every so manieth position; and the end.
 
-        >>> VertexOrder(np.array([9, 2]), np.array([1, 4])).first_ranks().tolist()
+        >>> VertexOrder(np.array([9, 2]), np.array([1, 4])).first_positions().tolist()
         [0, 1, 5]
         """
         ends = np.append(0, np.cumsum(self.counts))
         return -(-ends // every)
 
-    def degree(self, ranks: int) -> NDArray[np.unsignedinteger]:
-        """Degree by rank, of the first ``ranks``."""
-        return self.degree_between(0, ranks)
+    def degree(self, positions: int) -> NDArray[np.unsignedinteger]:
+        """Degree by position, of the first ``positions``."""
+        return self.degree_between(0, positions)
 
     def degree_between(self, first: int, stop: int) -> NDArray[np.unsignedinteger]:
-        """Degree by rank, of ranks ``first`` .. ``stop - 1``.
+        """Degree by position, of positions ``first`` .. ``stop - 1``.
 
         >>> VertexOrder(np.array([9, 2, 1]), np.array([1, 4, 1])).degree_between(3, 6)
         array([2, 2, 1])
         """
-        ends = np.clip(self.first_ranks(), first, stop)
+        ends = np.clip(self.first_positions(), first, stop)
         return np.repeat(self.distinct, np.diff(ends))
 
     def histogram(self) -> tuple[int, ...]:
@@ -89,19 +89,21 @@ def degree_histogram(
     return distinct, np.concatenate([times[::-1], counts[small]]).astype(np.int64)
 
 
-def rank_span(
+def positions_of_span(
     degree: NDArray[np.unsignedinteger],
     looped: NDArray[np.uint64],
     distinct: NDArray[np.unsignedinteger],
     following: NDArray[np.int64],
 ) -> NDArray[np.uint32]:
-    """Ranks of a span's ids, UNREACHED for gaps; ``following``: first rank of each degree."""
+    """Positions of a span's ids, UNREACHED for gaps; ``following``: first position of each
+    degree.
+    """
     small = np.flatnonzero(distinct < SMALL_DEGREES)
     class_of_small = np.zeros(SMALL_DEGREES, np.int64)
     class_of_small[distinct[small]] = small
-    ranks = np.empty(len(degree), np.uint32)
-    assign_ranks(degree, looped, distinct, class_of_small, following.copy(), ranks)
-    return ranks
+    positions = np.empty(len(degree), np.uint32)
+    assign_positions(degree, looped, distinct, class_of_small, following.copy(), positions)
+    return positions
 
 
 def permuted(places: NDArray[np.uint32], vertices: int) -> NDArray[np.uint32]:
@@ -186,6 +188,6 @@ def choose_threshold(
     most = int(DELEGATES_PER_VERTEX_SHARE * order.vertices / partitions)
     if chosen.delegates <= most:
         return chosen
-    # Degree falls with rank: the first rank that has to be normal sets the threshold.
+    # Degree falls with position: the first position that has to be normal sets the threshold.
     first_normal = np.searchsorted(np.cumsum(order.counts), most, side="right")
     return at(int(distinct[first_normal]), "delegates")

@@ -1,6 +1,6 @@
-"""Scatter: blocks of edges become runs of keys, grouped by bucket (csr.scatter).
+"""Scatter: batches of edges become runs of keys, grouped by bucket (csr.scatter).
 
-A run is what one task makes of some chunks of the input, a segment for each block. Runs are held
+A run is what one task makes of some chunks of the input, a segment for each batch. Runs are held
 in memory, or stand in files of their own; either way the keys of some neighbouring buckets can be
 had of every segment.
 """
@@ -19,50 +19,52 @@ from numpy.typing import NDArray
 from ...kernels.prepare import csr
 from ..disk.scratch import FileScratch, Scratch, replacing
 from ..errors import InputError
-from ..input.ids import Block
+from ..input.ids import Batch
 from ..input.sources import EdgeSource
 from .layout import Layout, Ranges
 
 
 @dataclass(frozen=True)
-class RankTable:
-    """Ranks by dense id, in the scratch of the tasks that need them."""
+class PositionTable:
+    """Positions by dense id, in the scratch of the tasks that need them."""
 
     scratch: Scratch
     spans: tuple[range, ...]
 
     def translate(self, columns: Sequence[NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
-        """Columns of dense ids as ranks.
+        """Columns of dense ids as positions.
 
         Raises InputError for an id that was no vertex when degrees were counted.
         """
-        ranks = [np.empty_like(column) for column in columns]
+        positions = [np.empty_like(column) for column in columns]
         known = []
         for i, span in enumerate(self.spans):
-            table = self.scratch.load(f"rank-{i}")
-            for column, into in zip(columns, ranks, strict=True):
+            table = self.scratch.load(f"position-{i}")
+            for column, into in zip(columns, positions, strict=True):
                 known.append(csr.translate(column, span.start, table, into))
         if not all(known):
             raise InputError("the edge list changed while it was read; run again")
-        return ranks
+        return positions
 
 
 def rows_by_class(
-    chunks: Sequence[int], source: EdgeSource, table: RankTable, classes: Ranges, rows: int
+    chunks: Sequence[int], source: EdgeSource, table: PositionTable, classes: Ranges, rows: int
 ) -> NDArray[np.int64]:
     """Rows by the class of the higher degree of their two ends (for the threshold)."""
     histogram = np.zeros(len(classes), np.int64)
-    for block in source.blocks(chunks, rows):
-        u, v = table.translate(block)
-        csr.histogram_of_lowest_rank(u, v, classes.table, classes.shift, classes.starts, histogram)
-        del block, u, v  # not held while the next block is read
+    for batch in source.batches(chunks, rows):
+        u, v = table.translate(batch)
+        csr.histogram_of_first_position(
+            u, v, classes.table, classes.shift, classes.starts, histogram
+        )
+        del batch, u, v  # not held while the next batch is read
     return histogram
 
 
 class Slice(NamedTuple):
     """The keys of some neighbouring buckets, from one segment of a run.
 
-    rows: uint16, within the bucket's range. targets: uint32, ranks. offsets: int64
+    rows: uint16, within the bucket's range. targets: uint32, positions. offsets: int64
     (buckets + 1,); where each bucket's keys begin.
     """
 
@@ -78,7 +80,7 @@ class Slice(NamedTuple):
 
 
 class Runs(Protocol):
-    """Keys grouped by bucket, in segments: a block of edges each."""
+    """Keys grouped by bucket, in segments: a batch of edges each."""
 
     def buckets(self, first: int, stop: int) -> Iterator[Slice]:
         """Buckets ``first`` .. ``stop - 1`` of every segment."""
@@ -136,9 +138,9 @@ def _read(descriptor: int, into: NDArray, position: int) -> None:
         raise InputError("a run file of the scratch folder is damaged; start over with --restart")
 
 
-def scatter_block(block: Block, table: RankTable, layout: Layout) -> Slice:
+def scatter_batch(batch: Batch, table: PositionTable, layout: Layout) -> Slice:
     offsets = np.empty(layout.buckets + 1, np.int64)
-    u, v = table.translate(block)
+    u, v = table.translate(batch)
     rows, targets = csr.scatter(u, v, layout.placement, layout.directed, offsets)
     return Slice(rows, targets, offsets)
 
@@ -147,27 +149,29 @@ def scatter_to_file(
     chunks: Sequence[int],
     name: str,
     source: EdgeSource,
-    table: RankTable,
+    table: PositionTable,
     layout: Layout,
     rows: int,
     scratch: FileScratch,
 ) -> None:
-    """Scatter some chunks into the run NAME, a segment for each block of ``rows`` rows."""
+    """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows."""
     layout = with_global_ids(layout, scratch)
     index = []
     with replacing(Path(scratch.folder, f"run-{name}")) as partial, open(partial, "wb") as file:
-        for block in source.blocks(chunks, rows):
-            segment = scatter_block(block, table, layout)
+        for batch in source.batches(chunks, rows):
+            segment = scatter_batch(batch, table, layout)
             file.write(segment.targets)
             file.write(segment.rows)
             index.append(segment.offsets)
-            del block, segment  # not held while the next block is read
+            del batch, segment  # not held while the next batch is read
     scratch.save(f"index-{name}", np.stack(index))
 
 
 def with_global_ids(layout: Layout, scratch: Scratch) -> Layout:
-    """Global ids by rank are as large as the graph has vertices: they do not travel with tasks."""
-    if layout.numbered_by_rank:
+    """Global ids by position are as large as the graph has vertices: they do not travel with
+    tasks.
+    """
+    if layout.numbered_by_position:
         return layout
     placement = layout.placement._replace(global_id=scratch.load("global"))
     return replace(layout, placement=placement)

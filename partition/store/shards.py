@@ -1,9 +1,9 @@
 """Build: the keys of a shard's buckets, from all runs, become its rows of targets.
 
-Each bucket is gathered, sorted by row and rank, and rid of duplicates; neighbours stand hub first
-then. A row too long to be sorted is marked in a bitmap instead. No task of a build writes what
-another one does, so any may run again, anywhere; spans, chunks and runs change time and memory,
-never the store.
+Each bucket is gathered, sorted by row and position, and rid of duplicates; neighbours stand hub
+first then. A row too long to be sorted is marked in a bitmap instead. No task of a build writes
+what another one does, so any may run again, anywhere; spans, chunks and runs change time and
+memory, never the store.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...kernels.prepare import csr
 from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import MemoryScratch, Scratch, replacing
 from ..input.sources import HeldSource
-from .degrees import add_degrees, count_degrees, merge_histograms, rank_vertices
+from .degrees import add_degrees, count_degrees, merge_histograms, position_vertices
 from .grid import ONE
 from .layout import Layout, Shard, Subgraph, ends_of, plan_layout
-from .runs import RankTable, Runs, Slice, scatter_block, with_global_ids
+from .runs import PositionTable, Runs, Slice, scatter_batch, with_global_ids
 from .store import targets_file
 
 GATHER_EDGES = 1 << 21
@@ -35,7 +35,7 @@ def build_shard(
 ) -> FileRecord:
     """Write a shard's targets into the store ``folder``, and ``counts-SHARD`` (uint32, its rows).
 
-    vertices: of the graph; ranks lie below it.
+    vertices: of the graph; positions lie below it.
     """
     layout = with_global_ids(layout, scratch)
     subgraph = shard.subgraph
@@ -52,16 +52,16 @@ def build_shard(
                 marked = bitmap.empty(vertices)
                 for part in fetched:
                     csr.mark_targets(part.targets, marked)
-                for ranks in _members(marked, vertices):
-                    counts[row] += len(ranks)
-                    file.append(ids(ranks))
+                for positions in _members(marked, vertices):
+                    counts[row] += len(positions)
+                    file.append(ids(positions))
                 row += 1
                 continue
             parts = list(fetched)
             for i in range(first, stop):
                 rows = int(starts[i + 1] - starts[i])
-                ranks = _build_bucket(parts, i - first, counts[row : row + rows], vertices)
-                file.append(ids(ranks))
+                positions = _build_bucket(parts, i - first, counts[row : row + rows], vertices)
+                file.append(ids(positions))
                 row += rows
         record = file.finish()
     scratch.save(counts_name(shard), counts)
@@ -88,18 +88,20 @@ def _fetches(runs: Runs, shard: Shard) -> Iterator[tuple[int, int, int]]:
 def _build_bucket(
     parts: Sequence[Slice], bucket: int, rows: NDArray[np.uint32], vertices: int
 ) -> NDArray[np.uint32]:
-    """Sorted targets (ranks) of a bucket's rows, without duplicates; counts them in ``rows``."""
+    """Sorted targets (positions) of a bucket's rows, without duplicates; counts them in
+    ``rows``.
+    """
     some = [part.buckets(bucket, bucket + 1) for part in parts]
     keys = np.empty(sum(len(part.rows) for part in some), np.uint64)
     at = 0
     for part in some:
         csr.join_keys(part.rows, part.targets, keys[at : at + len(part.rows)])
         at += len(part.rows)
-    rank_bits = (vertices - 1).bit_length()
+    position_bits = (vertices - 1).bit_length()
     row_bits = max(len(rows) - 1, 0).bit_length()
-    keys = radix_sort(keys, np.empty_like(keys), rank_bits, row_bits)
-    ranks = np.empty(len(keys), np.uint32)
-    return ranks[: csr.rows_from_sorted(keys, rows, ranks)]
+    keys = radix_sort(keys, np.empty_like(keys), position_bits, row_bits)
+    positions = np.empty(len(keys), np.uint32)
+    return positions[: csr.rows_from_sorted(keys, rows, positions)]
 
 
 def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.uint32]]:
@@ -109,26 +111,28 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
         some = marked[first : first + words]
         queue = np.empty(len(some) * bitmap.WORD, np.uint32)
         found = bitmap.difference(some, np.zeros_like(some), queue)
-        ranks = queue[:found] + np.uint32(first * bitmap.WORD)
-        yield ranks[ranks < vertices]
+        positions = queue[:found] + np.uint32(first * bitmap.WORD)
+        yield positions[positions < vertices]
 
 
 def target_ids(
     subgraph: Subgraph, layout: Layout
 ) -> Callable[[NDArray[np.uint32]], NDArray[np.uint32]]:
-    """From ranks to what the subgraph calls its targets (the tables in layout.py and grid.py)."""
+    """From positions to what the subgraph calls its targets (the tables in layout.py and
+    grid.py).
+    """
     name = subgraph.name
     target = ends_of(name)[1]
-    global_of_rank = layout.placement.global_id
+    global_of_position = layout.placement.global_id
 
-    def ids(ranks: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def ids(positions: NDArray[np.uint32]) -> NDArray[np.uint32]:
         if target == "d":
-            return ranks
-        if not layout.numbered_by_rank:
-            ranks = global_of_rank[ranks]
+            return positions
+        if not layout.numbered_by_position:
+            positions = global_of_position[positions]
         if not name.endswith("nn"):
-            return ranks // np.uint32(layout.partitions)
-        return ranks if layout.grid is None else layout.grid.in_row(ranks)
+            return positions // np.uint32(layout.partitions)
+        return positions if layout.grid is None else layout.grid.in_row(positions)
 
     return ids
 
@@ -140,8 +144,8 @@ def warm_up(dtype: DTypeLike, directed: bool) -> None:
     count_degrees([0], range(2), "0-0", HeldSource([edge], 2), scratch, 1, dtype, directed)
     add_degrees(0, ["0-0"], scratch, directed)
     order = merge_histograms(1, scratch, dtype)
-    rank_vertices(0, scratch, order.distinct)
+    position_vertices(0, scratch, order.distinct)
     layout = plan_layout(order, 1, ONE, 0, directed)
-    segment = scatter_block(edge, RankTable(scratch, (range(2),)), layout)
+    segment = scatter_batch(edge, PositionTable(scratch, (range(2),)), layout)
     csr.mark_targets(segment.targets, bitmap.empty(2))
     _build_bucket([segment], 0, np.zeros(2, np.uint32), 2)

@@ -46,7 +46,7 @@ from .layout import kept_subgraphs, numberings
 
 FORMAT_VERSION = 3
 
-EDGE_BLOCK = 1 << 22
+EDGE_BATCH = 1 << 22
 """Edges of rows that are expanded at once."""
 
 _WINDOW = 1 << 18
@@ -217,10 +217,10 @@ class Store:
             return np.empty(0, np.uint32)
         return self.array("delegates.npy", team)
 
-    def edge_blocks(
+    def edge_batches(
         self, team: Team, partitions: Iterable[int] | None = None
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """All edges (of some partitions) as (sources, targets) in global ids, block by block.
+        """All edges (of some partitions) as (sources, targets) in global ids, batch by batch.
 
         Undirected edges come in both directions, directed ones once. Holds the offsets of one
         subgraph and one block of targets at a time.
@@ -247,26 +247,26 @@ class Store:
             if not self.info.directed:
                 return Graph.undirected(*forward)
             return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
-        rank = self._ranks(team)
-        pairs = list(self.edge_blocks(team))
+        position = self._positions(team)
+        pairs = list(self.edge_batches(team))
         sources = np.concatenate([np.empty(0, np.uint32), *(s for s, _ in pairs)])
         targets = np.concatenate([np.empty(0, np.uint32), *(t for _, t in pairs)])
         del pairs
-        forward = _rows_by_rank(sources, targets, rank)
+        forward = _rows_by_position(sources, targets, position)
         if not self.info.directed:
             return Graph.undirected(*forward)
-        return Graph(*forward, *_rows_by_rank(targets, sources, rank))
+        return Graph(*forward, *_rows_by_position(targets, sources, position))
 
-    def _ranks(self, team: Team) -> NDArray[np.uint32]:
-        """Rank by global id: by falling degree, ties by user id."""
+    def _positions(self, team: Team) -> NDArray[np.uint32]:
+        """Position by global id: by falling degree, ties by user id."""
         n = self.info.vertices
         if self.info.order == "degree":
             return np.arange(n, dtype=np.uint32)
         table = self.vertices(team, ["global_id", "degree"])
         degree = as_numpy(table["degree"]).astype(np.int64)
-        rank = np.empty(n, np.uint32)
-        rank[as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]] = np.arange(n)
-        return rank
+        position = np.empty(n, np.uint32)
+        position[as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]] = np.arange(n)
+        return position
 
 
 def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
@@ -284,24 +284,24 @@ def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]
 def expand_rows(
     offsets: NDArray, targets: NDArray[np.uint32]
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-    """Compressed sparse rows as pairs (row, target), in blocks of bounded size."""
-    for start in range(0, len(targets), EDGE_BLOCK):
-        stop = min(start + EDGE_BLOCK, len(targets))
+    """Compressed sparse rows as pairs (row, target), in batches of bounded size."""
+    for start in range(0, len(targets), EDGE_BATCH):
+        stop = min(start + EDGE_BATCH, len(targets))
         yield rows_of_edges(offsets, start, stop), targets[start:stop]
 
 
-def _rows_by_rank(
-    sources: NDArray[np.uint32], targets: NDArray[np.uint32], rank: NDArray[np.uint32]
+def _rows_by_position(
+    sources: NDArray[np.uint32], targets: NDArray[np.uint32], position: NDArray[np.uint32]
 ) -> tuple[NDArray, NDArray[np.uint32]]:
-    """Compressed sparse rows of distinct edges, neighbours by rising rank."""
-    n = len(rank)
+    """Compressed sparse rows of distinct edges, neighbours by rising position."""
+    n = len(position)
     bits = max(n - 1, 0).bit_length()
-    keys = (sources.astype(np.uint64) << np.uint64(32)) | rank[targets]
+    keys = (sources.astype(np.uint64) << np.uint64(32)) | position[targets]
     keys = radix_sort(keys, np.empty_like(keys), bits, bits)
     offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
     np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
     vertex = np.empty(n, np.uint32)
-    vertex[rank] = np.arange(n, dtype=np.uint32)
+    vertex[position] = np.arange(n, dtype=np.uint32)
     return offsets, vertex[keys.astype(np.uint32)]
 
 

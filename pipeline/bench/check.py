@@ -24,7 +24,7 @@ from ...kernels.bfs.check import (
     check_tree,
 )
 from ...partition.store.layout import kept_subgraphs, numberings
-from ...partition.store.store import EDGE_BLOCK, Store, expand_rows, stem_of
+from ...partition.store.store import EDGE_BATCH, Store, expand_rows, stem_of
 from ..engines.ranks.delegate_graph import RankGraph
 from ..engines.ranks.edges import Rows
 from ..engines.ranks.grid_graph import GridGraph
@@ -33,7 +33,7 @@ from ..ranks.communicator import Communicator, Message
 
 Edges = Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
 
-_BLOCK_BYTES = 4 * 5  # an edge: its ends in a rank's numbers and in global ids, and a row's repeats
+_BATCH_BYTES = 4 * 5  # an edge: its ends in a rank's numbers and in global ids, and a row's repeats
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class RankCheck:
         distance, parent = self._gather(result)
         violations = Violations()
         joined = np.zeros(self.vertices, np.uint8)
-        for block in self.edges():
-            check_edges(*block, distance, parent, None, joined, violations)
+        for batch in self.edges():
+            check_edges(*batch, distance, parent, None, joined, violations)
         joined = self._joined_anywhere(joined)
         rows = 0
         if self.rows_from is not None:
@@ -103,7 +103,7 @@ def edges_of(graph: RankGraph | GridGraph) -> Edges:
     """All that a rank holds in memory, in global ids."""
     if isinstance(graph, GridGraph):
         table, grid = by_table(np.empty(0, np.uint32)), graph.grid
-        places = [(block.number, "nn", block.forward) for block in graph.blocks]
+        places = [(tile.number, "nn", tile.forward) for tile in graph.tiles]
     else:
         table, grid = graph.delegates.numbering, None
         places = [
@@ -126,10 +126,10 @@ def check_bytes(store: Store, rank: int, ranks: int) -> int:
         for p in range(rank, info.partitions, ranks)
         for name in kept_subgraphs(info.grid, directed=False)
     )
-    # Of a block, its edges, and of each of its rows number, bounds and length.
-    block = _BLOCK_BYTES * EDGE_BLOCK + (4 + 8 + 8 + 8) * most_rows
+    # Of a batch, its edges, and of each of its rows number, bounds and length.
+    batch = _BATCH_BYTES * EDGE_BATCH + (4 + 8 + 8 + 8) * most_rows
     tree = 0 if rank else TREE_BYTES * n + 8 * n  # and rows_from
-    return gathered + n + ranks * (n // 8) + max(block, tree)
+    return gathered + n + ranks * (n // 8) + max(batch, tree)
 
 
 def warm_up() -> None:
@@ -140,4 +140,4 @@ def warm_up() -> None:
 
 def stored_edges(store: Store, rank: int, ranks: int, team: Team) -> Edges:
     """The same as ``edges_of``, from the store."""
-    return store.edge_blocks(team, range(rank, store.info.partitions, ranks))
+    return store.edge_batches(team, range(rank, store.info.partitions, ranks))

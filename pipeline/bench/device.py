@@ -14,7 +14,7 @@ from ...partition.errors import InputError
 from ..build.generate import Kind, Recipe
 from ..engines.device import DeviceSearcher
 from ..run.execute import Progress
-from .protocol import BenchReport, Runs, draw, report, run_all
+from .protocol import BenchReport, Timings, draw, report, run_all
 
 _PIECE = 1 << 28  # rows generated at once
 
@@ -37,7 +37,7 @@ def parse_recipe(name: str) -> Recipe | None:
 class Measured(NamedTuple):
     """Searches of a generated graph. facts: of the graph, for the report. ids: of the sources."""
 
-    runs: Runs
+    runs: Timings
     ids: list[int | str]
     facts: dict[str, Any]
     preparation_seconds: float
@@ -69,11 +69,11 @@ def measure(
 ) -> Measured:
     gpu_prepare.warm_up(device, recipe.candidates, False)
     with device.use() as cupy:
-        blocks = make_edges(recipe, device)
-        rows = sum(len(src) for src, _ in blocks)
+        batches = make_edges(recipe, device)
+        rows = sum(len(src) for src, _ in batches)
         cupy.cuda.Device().synchronize()
         began = time.perf_counter()
-        prepared = gpu_prepare.prepare(device, blocks, recipe.domain, directed=False)
+        prepared = gpu_prepare.prepare(device, batches, recipe.domain, directed=False)
         cupy.get_default_memory_pool().free_all_blocks()
         graph = derive(device, Rows(prepared.offsets, prepared.targets))
         cupy.cuda.Device().synchronize()
@@ -81,7 +81,7 @@ def measure(
         searcher = DeviceSearcher(device, graph, prepared.rows_from)
         searcher.warm_up()
         compiled = time.perf_counter()
-    chosen, ids = draw_ranks(prepared.id_of_rank, graph.used, sources, seed, device)
+    chosen, ids = draw_positions(prepared.id_of_position, graph.used, sources, seed, device)
     runs = run_all(searcher, chosen, ids, progress)
     facts = facts_of(recipe, prepared.vertices, rows, graph.edges // 2)
     return Measured(runs, ids, facts, done - began, compiled - done)
@@ -115,18 +115,18 @@ def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) ->
     return [recipe.rows_on(device, first, min(first + _PIECE, end)) for first in starts]
 
 
-def draw_ranks(
-    id_of_rank: Array, used: int, sources: int, seed: int, device: Device
+def draw_positions(
+    id_of_position: Array, used: int, sources: int, seed: int, device: Device
 ) -> tuple[list[int], list[int | str]]:
-    """Vertices to search from, by rank and by id: by rising id, as of a store, the same ones.
+    """Vertices to search from, by position and by id: by rising id, as of a store, the same ones.
 
-    used: ranks from there on have no edges.
+    used: positions from there on have no edges.
     """
     with device.use() as cupy:
-        by_id = cupy.argsort(id_of_rank[:used])
+        by_id = cupy.argsort(id_of_position[:used])
         drawn = by_id[cupy.asarray(draw(used, sources, seed))]
-        ids: list[int | str] = id_of_rank[drawn].get().tolist()
-        ranks = drawn.get().tolist()
+        ids: list[int | str] = id_of_position[drawn].get().tolist()
+        positions = drawn.get().tolist()
         del by_id, drawn
         cupy.get_default_memory_pool().free_all_blocks()
-    return ranks, ids
+    return positions, ids

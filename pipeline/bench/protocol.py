@@ -25,7 +25,7 @@ from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
-from ...partition.store.store import EDGE_BLOCK, GraphInfo, Store, expand_rows, open_store
+from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, expand_rows, open_store
 from ..engines.device import DeviceSearcher, Room, load, room_for, searcher_bytes
 from ..engines.memory import search
 from ..results.found import Found
@@ -59,7 +59,7 @@ class BenchReport(TypedDict):
     depth: Quartiles
 
 
-class Runs(NamedTuple):
+class Timings(NamedTuple):
     """What was measured, a value a search. rows: input rows in the searched component."""
 
     seconds: list[float]
@@ -167,8 +167,8 @@ class CpuSearcher:
         violations = Violations()
         check_tree(found.distance, found.parent, source, None, violations)
         joined = np.zeros(graph.vertices, np.uint8)
-        for block in expand_rows(graph.offsets, graph.targets):
-            check_edges(*block, found.distance, found.parent, None, joined, violations)
+        for batch in expand_rows(graph.offsets, graph.targets):
+            check_edges(*batch, found.distance, found.parent, None, joined, violations)
         check_joined(found.parent, joined, violations)
         return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
 
@@ -197,8 +197,8 @@ def draw_sources(
 def check_bytes(store: Store) -> int:
     """Bytes that ``CpuSearcher.check`` holds at most beside the graph and what was found."""
     n = store.info.vertices
-    # An edge's row and its repeats; of a row of a block, number, bounds and length.
-    return n + max(2 * 4 * EDGE_BLOCK + 28 * n, TREE_BYTES * n)
+    # An edge's row and its repeats; of a row of a batch, number, bounds and length.
+    return n + max(2 * 4 * EDGE_BATCH + 28 * n, TREE_BYTES * n)
 
 
 def rows_bytes(store: Store) -> int:
@@ -227,12 +227,12 @@ def run_all(
     sources: Sequence[int],
     names: Sequence[int | str],
     progress: Progress | None,
-) -> Runs:
+) -> Timings:
     """Search from each of the sources. Raises DelegraphError if a result breaks a rule.
 
     names: of the sources, for the message.
     """
-    runs = Runs([], [], [])
+    runs = Timings([], [], [])
     for i, source in enumerate(sources):
         runs.seconds.append(searcher.search(source))
         violations, rows, depth = searcher.check(source)
@@ -247,7 +247,7 @@ def run_all(
 
 
 def report(
-    runs: Runs,
+    runs: Timings,
     *,
     graph: dict[str, Any],
     device: Device | str | None,

@@ -29,7 +29,7 @@ from ..ranks.on_workers import Done, lease, run_on_workers, workers_of
 from ..run.cluster import ClusterOptions, open_cluster
 from ..run.devices import has_device_each
 from ..run.execute import Progress
-from .device import Measured, draw_ranks, facts_of, make_edges, measure, report_of
+from .device import Measured, draw_positions, facts_of, make_edges, measure, report_of
 from .protocol import BenchReport, run_all
 from .searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell
 
@@ -105,13 +105,13 @@ class BenchJob:
     ) -> tuple[Measured, Exchanged | None] | None:
         rank = communicator.rank
         with device.use() as cupy:
-            blocks = make_edges(self.recipe, device, rank, communicator.size)
+            batches = make_edges(self.recipe, device, rank, communicator.size)
             cupy.cuda.Device().synchronize()
             barrier(communicator)
             began = time.perf_counter()
             grid = self.placing.grid_for(communicator.size)
             prepared = prepare(
-                device, blocks, self.recipe.domain, communicator, self.placing.threshold, grid
+                device, batches, self.recipe.domain, communicator, self.placing.threshold, grid
             )
             cupy.get_default_memory_pool().free_all_blocks()
             search = self._search(device, prepared, communicator)
@@ -122,7 +122,9 @@ class BenchJob:
             done = time.perf_counter()
             with_edges = _with_edges(prepared)
             used = sum(m[0].tolist()[0] for m in tell(communicator, with_edges))
-            chosen, ids = draw_ranks(prepared.id_of_rank, used, self.sources, self.seed, device)
+            chosen, ids = draw_positions(
+                prepared.id_of_position, used, self.sources, self.seed, device
+            )
             check = DeviceRankCheck(search, communicator, prepared.rows_from)
             searcher = DeviceRankSearcher(search, communicator, check)
             searcher.warm_up(chosen[0])

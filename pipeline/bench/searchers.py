@@ -23,7 +23,7 @@ from ..engines.ranks.search import AnyRankGraph, search_rank
 from ..ranks.communicator import Communicator, barrier
 from ..run.records import SuperstepRecord
 from .check import RankCheck
-from .protocol import Runs
+from .protocol import Timings
 
 BUSY = 1 << 26  # words that keep a device busy while its launches are put in line
 
@@ -62,7 +62,7 @@ class RankSearcher(Protocol):
 
     def check(self, source: int) -> Checked: ...
 
-    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged: ...
+    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged: ...
 
 
 class CpuRankSearcher:
@@ -93,7 +93,7 @@ class CpuRankSearcher:
     def check(self, source: int) -> Checked:
         return self._check(source, result_of(self._graph))
 
-    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged:
+    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged:
         every = self.supersteps
         steps = [step["bytes_sent"] for some in every for step in some]
         kinds = steps[0] if steps else {}
@@ -181,7 +181,7 @@ class DeviceRankSearcher:
         self.levels.append(self._gpu.levels())
         return checked
 
-    def exchanged(self, runs: Runs, table_bytes: int | None) -> Exchanged:
+    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged:
         every, gpu = self.levels, self._gpu
         kinds = every[0][0].sent
         sent = [
@@ -210,7 +210,7 @@ def tell(communicator: Communicator, *values: float) -> list[list[Any]]:
     return communicator.exchange([[np.array(values)]] * communicator.size)
 
 
-def _median(runs: Runs) -> int:
+def _median(runs: Timings) -> int:
     """The search of median time."""
     return int(np.argsort(runs.seconds)[len(runs.seconds) // 2])
 
@@ -230,7 +230,7 @@ def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dic
 
 def _graph_bytes(graph: AnyRankGraph) -> int:
     """Of a rank's rows in host memory."""
-    flows = graph.blocks if isinstance(graph, GridGraph) else graph.flows
+    flows = graph.tiles if isinstance(graph, GridGraph) else graph.flows
     both = [rows for flow in flows for rows in (flow.forward, flow.backward)]
     held = [rows for rows in both if isinstance(rows, Rows)]
     arrays = {id(array): array.nbytes for rows in held for array in rows}

@@ -38,7 +38,7 @@ from ..run.resources import Resources
 from .check import RankCheck, check_bytes, edges_of, stored_edges
 from .check import warm_up as warm_up_check
 from .protocol import (
-    Runs,
+    Timings,
     draw_sources,
     facts_of_store,
     preparation_seconds,
@@ -64,7 +64,7 @@ from .searchers import (
 class StoreMeasured(NamedTuple):
     """Searches of a store by ranks. exchanged: None of a single one. Seconds are rank 0's."""
 
-    runs: Runs
+    runs: Timings
     exchanged: Exchanged | None
     load_seconds: float
     compile_seconds: float

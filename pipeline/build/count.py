@@ -14,7 +14,7 @@ from ...partition.input.sources import share_out
 from ...partition.store import degrees as counting
 from ...partition.store.layout import Layout, Ranges, plan_layout
 from ...partition.store.order import Threshold, VertexOrder, choose_threshold
-from ...partition.store.runs import RankTable, rows_by_class
+from ...partition.store.runs import PositionTable, rows_by_class
 from .prepare import Preparation, rows_of, tasks_of
 
 
@@ -23,7 +23,7 @@ class Counted:
     """What the passes over the edges have counted, and what follows from it."""
 
     order: VertexOrder
-    table: RankTable
+    table: PositionTable
     threshold: Threshold
     layout: Layout
     self_loops: int
@@ -33,7 +33,7 @@ def count(run: Preparation) -> Counted:
     """Degrees, order and threshold: everything about the graph but its edges' places."""
     spans, parts, loops = _degrees(run)
     order = _order(run, parts)
-    table = RankTable(run.scratch, tuple(spans))
+    table = PositionTable(run.scratch, tuple(spans))
     partitions, grid = run.options.places_for(run.edges.rows)
     threshold = no_delegates(order) if grid else _threshold(run, order, table, partitions)
     layout = plan_layout(order, partitions, grid, threshold.delegates, run.options.directed)
@@ -56,7 +56,7 @@ def _degrees(run: Preparation) -> tuple[list[range], list[list[str]], int]:
             _count_degrees,
             source=run.source,
             scratch=run.scratch,
-            rows=run.plan.shape.block_rows,
+            rows=run.plan.shape.batch_rows,
             dtype=degree_dtype(run.edges.rows),
             directed=directed,
         )
@@ -65,7 +65,7 @@ def _degrees(run: Preparation) -> tuple[list[range], list[list[str]], int]:
         return {
             "spans": len(spans),
             "parts": len(parts),
-            "block_rows": run.plan.shape.block_rows,
+            "batch_rows": run.plan.shape.batch_rows,
             "loops": sum(loops),
         }
 
@@ -94,13 +94,13 @@ def _order(run: Preparation, parts: list[list[str]]) -> VertexOrder:
         add_one = partial(_add_degrees, scratch=scratch, directed=run.options.directed)
         run.spread("order", add_one, list(enumerate(parts)))
         found = counting.merge_histograms(len(parts), scratch, degree_dtype(run.edges.rows))
-        rank_one = partial(counting.rank_vertices, scratch=scratch, distinct=found.distinct)
-        run.spread("order", rank_one, list(range(len(parts))))
+        position_one = partial(counting.position_vertices, scratch=scratch, distinct=found.distinct)
+        run.spread("order", position_one, list(range(len(parts))))
         scratch.save("distinct", found.distinct)
         scratch.save("counts", found.counts)
         if chosen != "degree":
-            ranks = (scratch.load(f"rank-{s}") for s in range(len(parts)))
-            scratch.save("global", counting.number_globally(chosen, ranks, found.vertices))
+            positions = (scratch.load(f"position-{s}") for s in range(len(parts)))
+            scratch.save("global", counting.number_globally(chosen, positions, found.vertices))
         return {}
 
     run.journal("order", order)
@@ -114,16 +114,16 @@ def _order(run: Preparation, parts: list[list[str]]) -> VertexOrder:
 
 
 def _threshold(
-    run: Preparation, order: VertexOrder, table: RankTable, partitions: int
+    run: Preparation, order: VertexOrder, table: PositionTable, partitions: int
 ) -> Threshold:
     def threshold() -> Step:
-        classes = Ranges.at(order.first_ranks(), order.counts)
+        classes = Ranges.at(order.first_positions(), order.counts)
         count_one = partial(
             rows_by_class,
             source=run.source,
             table=table,
             classes=classes,
-            rows=run.plan.shape.block_rows,
+            rows=run.plan.shape.batch_rows,
         )
         tasks = tasks_of(run.source.chunk_rows)
         counted = run.spread("threshold", count_one, tasks, rows_of(run, tasks))

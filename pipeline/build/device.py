@@ -1,7 +1,7 @@
 """A build on a device: the store of build.py, byte for byte, from edges that fit the device.
 
-    degrees       blocks of edges, as they are read, to the device; counted there
-    order         ranks, and by them what the vertex table needs, back to scratch
+    degrees       batches of edges, as they are read, to the device; counted there
+    order         positions, and by them what the vertex table needs, back to scratch
     threshold     between normal vertices and delegates (of that layout)
     sort          keys of all subgraphs; edges are let go of
     build         a shard a task: its targets copied back and written
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.prepare import Columns, Degrees, Places, Ranking
+from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
 from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.disk.files import ArrayWriter, FileRecord
 from ...partition.disk.memory import format_bytes
@@ -35,7 +35,7 @@ from ...partition.store import degrees as counting
 from ...partition.store import shards as build
 from ...partition.store.layout import Layout, Shard, Subgraph, plan_layout
 from ...partition.store.order import Order, Threshold, VertexOrder, choose_threshold
-from ...partition.store.runs import RankTable, with_global_ids
+from ...partition.store.runs import PositionTable, with_global_ids
 from ...partition.store.store import targets_file
 from ..run.plan import Plan
 from .count import Counted, no_delegates
@@ -104,28 +104,28 @@ def _check_room(device: Device, need: int) -> None:
 
 def _build(run: Preparation, device: Device) -> None:
     rows, domain, directed = run.edges.rows, run.source.domain, run.options.directed
-    blocks = [_copy_edges(run, device)]
+    batches = [_copy_edges(run, device)]
 
-    def order() -> tuple[VertexOrder, RankTable, Ranking, int]:
-        degrees = gpu_prepare.count_degrees(device, blocks, domain, rows, directed)
-        ranking = gpu_prepare.rank_vertices(device, degrees)
-        table = save_vertices(run.scratch, domain, run.plan.shape.spans, degrees, ranking)
-        number_vertices(table, run.options.order, len(ranking.id_of_rank))
-        found = order_vertices(device, ranking, table, run.options.order)
-        return found, table, ranking, int(degrees.loops[0])
+    def order() -> tuple[VertexOrder, PositionTable, Positions, int]:
+        degrees = gpu_prepare.count_degrees(device, batches, domain, rows, directed)
+        positions = gpu_prepare.position_vertices(device, degrees)
+        table = save_vertices(run.scratch, domain, run.plan.shape.spans, degrees, positions)
+        number_vertices(table, run.options.order, len(positions.id_of_position))
+        found = order_vertices(device, positions, table, run.options.order)
+        return found, table, positions, int(degrees.loops[0])
 
-    found, table, ranking, loops = _one_task(run, "order", order)
+    found, table, positions, loops = _one_task(run, "order", order)
     partitions, grid = run.options.places_for(rows)
     if grid:
         threshold = no_delegates(found)
     else:
-        threshold = _threshold(run, device, blocks, found, ranking, partitions)
+        threshold = _threshold(run, device, batches, found, positions, partitions)
     layout = plan_layout(found, partitions, grid, threshold.delegates, directed)
     _check_layout(run, device, layout)
     counted = Counted(found, table, threshold, layout, loops)
 
     rows_made, shards, entries = _one_task(
-        run, "sort", partial(_sort, run, device, blocks, ranking, layout)
+        run, "sort", partial(_sort, run, device, batches, positions, layout)
     )
     make_folders(run.work.output, layout.partitions)
     writer = ShardWriter(device, layout, rows_made, shards, run.work.output, run.scratch)
@@ -145,40 +145,40 @@ def _one_task(run: Preparation, name: str, task: Callable[[], Any]) -> Any:
 
 
 def _copy_edges(run: Preparation, device: Device) -> Columns:
-    """All edges on the device; several threads read chunks, block by block."""
+    """All edges on the device; several threads read chunks, batch by batch."""
     rows = run.source.chunk_rows
     starts = list(accumulate(rows, initial=0))
     with device.use() as cupy:
         src, dst = (cupy.empty(starts[-1], np.uint32) for _ in range(2))
 
     def copy(chunk: int) -> None:
-        blocks = run.source.blocks([chunk], run.plan.shape.block_rows)
-        copy_blocks(device, blocks, (src, dst), starts[chunk], starts[chunk + 1])
+        batches = run.source.batches([chunk], run.plan.shape.batch_rows)
+        copy_batches(device, batches, (src, dst), starts[chunk], starts[chunk + 1])
 
     run.spread("degrees", copy, list(range(len(rows))), rows)
     return src, dst
 
 
-def copy_blocks(
+def copy_batches(
     device: Device,
-    blocks: Iterable[Sequence[NDArray[np.uint32]]],
+    batches: Iterable[Sequence[NDArray[np.uint32]]],
     columns: Columns,
     begin: int,
     stop: int,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Copy blocks of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
+    """Copy batches of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
 
-    check: called before each block. Raises InputError if they are no longer as many.
+    check: called before each batch. Raises InputError if they are no longer as many.
     """
     at = begin
-    for block in blocks:
+    for batch in batches:
         check()
-        end = at + len(block[0])
+        end = at + len(batch[0])
         if end > stop:
             break
         with device.use():
-            for column, values in zip(columns, block, strict=True):
+            for column, values in zip(columns, batch, strict=True):
                 column[at:end].set(np.ascontiguousarray(values))
         at = end
     else:
@@ -188,46 +188,46 @@ def copy_blocks(
 
 
 def save_vertices(
-    scratch: Scratch, domain: int, spans: int, degrees: Degrees, ranking: Ranking
-) -> RankTable:
+    scratch: Scratch, domain: int, spans: int, degrees: Degrees, positions: Positions
+) -> PositionTable:
     """Leave in scratch, by dense id, what the vertex table is written of."""
-    columns = {"rank": ranking.rank, "degree": degrees.degree}
+    columns = {"position": positions.position, "degree": degrees.degree}
     if degrees.out_degree is not None:
         columns["out_degree"] = degrees.out_degree
-    table = RankTable(scratch, tuple(counting.spans_of(domain, spans)))
+    table = PositionTable(scratch, tuple(counting.spans_of(domain, spans)))
     for s, span in enumerate(table.spans):
         for name, column in columns.items():
             scratch.save(f"{name}-{s}", column[span.start : span.stop].get())
     return table
 
 
-def number_vertices(table: RankTable, chosen: Order, vertices: int) -> None:
-    """Leave in scratch the global ids, where these are no ranks."""
+def number_vertices(table: PositionTable, chosen: Order, vertices: int) -> None:
+    """Leave in scratch the global ids, where these are no positions."""
     if chosen != "degree":
-        ranks = (table.scratch.load(f"rank-{s}") for s in range(len(table.spans)))
-        table.scratch.save("global", counting.number_globally(chosen, ranks, vertices))
+        positions = (table.scratch.load(f"position-{s}") for s in range(len(table.spans)))
+        table.scratch.save("global", counting.number_globally(chosen, positions, vertices))
 
 
 def order_vertices(
-    device: Device, ranking: Ranking, table: RankTable, chosen: Order
+    device: Device, positions: Positions, table: PositionTable, chosen: Order
 ) -> VertexOrder:
     """After ``number_vertices``."""
-    found = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
+    found = VertexOrder(*gpu_prepare.degree_classes(device, positions))
     if chosen == "degree":
         return found
-    return replace(found, global_of_rank=table.scratch.load("global"))
+    return replace(found, global_of_position=table.scratch.load("global"))
 
 
 def _threshold(
     run: Preparation,
     device: Device,
-    blocks: list[Columns],
+    batches: list[Columns],
     order: VertexOrder,
-    ranking: Ranking,
+    positions: Positions,
     partitions: int,
 ) -> Threshold:
     def threshold() -> Threshold:
-        rows = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+        rows = gpu_prepare.count_classes(device, batches, positions, order.counts)
         return choose_threshold(order, rows, partitions, run.options.threshold)
 
     return _one_task(run, "threshold", threshold)
@@ -257,7 +257,7 @@ class ShardRows(NamedTuple):
 class DeviceShards(NamedTuple):
     """Rows of some shards in a row, on the device.
 
-    counts: uint32, targets of each row. targets: uint32, ranks. offsets: where each row begins.
+    counts: uint32, targets of each row. targets: uint32, positions. offsets: where each row begins.
     first_row: of these, of those of all subgraphs.
     """
 
@@ -267,10 +267,10 @@ class DeviceShards(NamedTuple):
     first_row: int
 
 
-def places_of(layout: Layout, global_of_rank: Any) -> tuple[Places, list[int]]:
+def places_of(layout: Layout, global_of_position: Any) -> tuple[Places, list[int]]:
     """Where edges go, and the first row of each subgraph, with the end.
 
-    global_of_rank: on the device; None where global ids are ranks.
+    global_of_position: on the device; None where global ids are positions.
     """
     first_rows = list(accumulate((subgraph.rows for subgraph in layout.subgraphs), initial=0))
     of_slots = np.full(layout.partitions * SLOTS, -1, np.int64)
@@ -284,7 +284,7 @@ def places_of(layout: Layout, global_of_rank: Any) -> tuple[Places, list[int]]:
         layout.directed,
         layout.partitions,
         layout.delegates,
-        global_of_rank,
+        global_of_position,
         layout.placement.columns,
     )
     return places, first_rows
@@ -317,13 +317,13 @@ def device_shards(device: Device, keys: Any, rows: int, first_row: int) -> Devic
 
 
 def _sort(
-    run: Preparation, device: Device, blocks: list[Columns], ranking: Ranking, layout: Layout
+    run: Preparation, device: Device, batches: list[Columns], positions: Positions, layout: Layout
 ) -> tuple[DeviceShards, list[ShardRows], list[int]]:
-    """All rows, all shards, and the entries of each subgraph. blocks: emptied."""
+    """All rows, all shards, and the entries of each subgraph. batches: emptied."""
     with device.use() as cupy:
-        table = None if layout.numbered_by_rank else cupy.asarray(run.scratch.load("global"))
+        table = None if layout.numbered_by_position else cupy.asarray(run.scratch.load("global"))
         places, first_rows = places_of(layout, table)
-        keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
+        keys = gpu_prepare.sorted_keys(device, batches, positions, places)
         entries = entries_between(device, keys, first_rows)
         rows = device_shards(device, keys, places.rows, 0)
     return rows, shards_of(layout, first_rows), entries.tolist()
@@ -345,7 +345,7 @@ class ShardWriter:
         self._output, self._scratch = output, scratch
         with device.use() as cupy:
             self._whole = with_global_ids(layout, scratch)
-            if not layout.numbered_by_rank:
+            if not layout.numbered_by_position:
                 table = cupy.asarray(self._whole.placement.global_id)
                 placement = layout.placement._replace(global_id=table)
                 self._whole = replace(layout, placement=placement)

@@ -1,6 +1,6 @@
 """Preparation of a generated graph across ranks with a device each: nothing on disk.
 
-Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices ranked
+Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices placed
 by each; keys (cuda/prepare.cu) go to the rank that has their partition, which sorts them. One
 partition a rank, delegates or a grid as in a store.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array
-from ...kernels.gpu.prepare import Columns, Degrees, Places, Ranking
+from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
 from ...kernels.gpu_ranks.delegate_rows import RankRows, RankRowsMaker
 from ...kernels.gpu_ranks.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ...kernels.gpu_ranks.numbering import RankNumbering
@@ -37,13 +37,13 @@ class Prepared(NamedTuple):
     """A rank of a graph that is ready to be searched.
 
     rows_from: by its own numbers, input rows that touch each; none of delegates that others own.
-    id_of_rank: uint32, of all vertices, on the device. threshold: None in a grid. edges: of the
+    id_of_position: uint32, of all vertices, on the device. threshold: None in a grid. edges: of the
     whole graph; entries: of this rank, by subgraph.
     """
 
     rows: RankRows | GridRows
     rows_from: Array
-    id_of_rank: Array
+    id_of_position: Array
     threshold: Threshold | None
     edges: int
     input_rows: int
@@ -52,29 +52,29 @@ class Prepared(NamedTuple):
 
 def prepare(
     device: Device,
-    blocks: list[Columns],
+    batches: list[Columns],
     domain: int,
     communicator: Communicator,
     threshold: int | None,
     grid: Grid | None = None,
 ) -> Prepared:
-    """blocks: this rank's edges, dense ids below ``domain``; emptied on the way.
+    """batches: this rank's edges, dense ids below ``domain``; emptied on the way.
 
     grid: of as many partitions as there are ranks; None: delegates.
     """
     rank, ranks = communicator.rank, communicator.size
-    own_rows = sum(len(src) for src, _ in blocks)
+    own_rows = sum(len(src) for src, _ in batches)
     rows = total(communicator, np.array([own_rows]))[0]
     with device.use() as cupy:
-        ranking = _rank_vertices(device, blocks, domain, int(rows), communicator)
-        order = VertexOrder(*gpu_prepare.degree_classes(device, ranking))
+        positions = _position_vertices(device, batches, domain, int(rows), communicator)
+        order = VertexOrder(*gpu_prepare.degree_classes(device, positions))
         n, chosen = order.vertices, None
         if grid is None:
-            histogram = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+            histogram = gpu_prepare.count_classes(device, batches, positions, order.counts)
             histogram = total(communicator, histogram)
             chosen = choose_threshold(order, histogram, ranks, threshold, NN_SHARE)
         places, firsts = _places(n, chosen.delegates if chosen else 0, ranks, grid)
-        keys = _sort_own(device, blocks, ranking, places, firsts, communicator)
+        keys = _sort_own(device, batches, positions, places, firsts, communicator)
         own = int(firsts[rank + 1] - firsts[rank])
         counted = gpu_prepare.rows_of(device, keys, own)
         del keys
@@ -82,7 +82,7 @@ def prepare(
         if chosen is None:
             assert grid is not None
             numbering = GridNumbering(ranks, grid.rows, grid.columns, n)
-            made, entries = _take_block(device, numbering, grid, rank, counted)
+            made, entries = _take_tile(device, numbering, grid, rank, counted)
             own_segments = [made.known.at[rank]]
         else:
             numbering = RankNumbering.of(ranks, ranks, n, chosen.delegates)
@@ -94,23 +94,23 @@ def prepare(
         del counted
         rows_from = cupy.zeros(made.own_numbers, np.uint64)
         for _, first, vertices, skipped in own_segments:
-            own_degrees = ranking.degree[rank::ranks][skipped : skipped + vertices]
+            own_degrees = positions.degree[rank::ranks][skipped : skipped + vertices]
             rows_from[first : first + vertices] = own_degrees
         edges = total(communicator, np.array([sum(entries.values())]))[0] // 2
         return Prepared(
-            *(made, rows_from, ranking.id_of_rank, chosen, int(edges), int(rows), entries)
+            *(made, rows_from, positions.id_of_position, chosen, int(edges), int(rows), entries)
         )
 
 
-def _rank_vertices(
-    device: Device, blocks: list[Columns], domain: int, rows: int, communicator: Communicator
-) -> Ranking:
+def _position_vertices(
+    device: Device, batches: list[Columns], domain: int, rows: int, communicator: Communicator
+) -> Positions:
     """The same on every rank."""
     cupy = device.cupy
-    found = gpu_prepare.count_degrees(device, blocks, domain, rows, directed=False)
+    found = gpu_prepare.count_degrees(device, batches, domain, rows, directed=False)
     degree = combine(device, found.degree, communicator, cupy.sum)
     looped = combine(device, found.looped, communicator, cupy.max)
-    return gpu_prepare.rank_vertices(device, Degrees(degree, None, looped, found.loops))
+    return gpu_prepare.position_vertices(device, Degrees(degree, None, looped, found.loops))
 
 
 def combine(
@@ -154,15 +154,15 @@ def _places(
 
 def _sort_own(
     device: Device,
-    blocks: list[Columns],
-    ranking: Ranking,
+    batches: list[Columns],
+    positions: Positions,
     places: Places,
     firsts: NDArray[np.int64],
     communicator: Communicator,
 ) -> Array:
     """The keys of this rank's rows, sorted, numbered from its first row."""
     cupy, rank = device.cupy, communicator.rank
-    keys = gpu_prepare.sorted_keys(device, blocks, ranking, places)
+    keys = gpu_prepare.sorted_keys(device, batches, positions, places)
     bounds = cupy.asarray(firsts.astype(np.uint64) << np.uint64(32))
     starts = cupy.searchsorted(keys, bounds).get().tolist()
     mine = [keys]
@@ -220,10 +220,10 @@ def _take(
     return edges
 
 
-def _take_block(
+def _take_tile(
     device: Device, numbering: GridNumbering, grid: Grid, rank: int, counted: Any
 ) -> tuple[GridRows, dict[str, int]]:
-    """A partition's rows, taken as a store's block; how many entries it has."""
+    """A partition's rows, taken as a tile of a store; how many entries it has."""
     cupy, edges = device.cupy, len(counted.targets)
     maker = GridRowsMaker(device, numbering, rank, directed=False)
     offsets = cupy.zeros(len(counted.counts) + 1, np.uint64)

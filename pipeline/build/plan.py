@@ -21,17 +21,17 @@ from ...partition.store.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS
 from ...partition.store.shards import GATHER_EDGES
 from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 
-MOST_BLOCK_ROWS = 1 << 22
-LEAST_BLOCK_ROWS = 1 << 17
+MOST_BATCH_ROWS = 1 << 22
+LEAST_BATCH_ROWS = 1 << 17
 MOST_SPANS = 1 << 12
 LEAST_SPAN = 1 << 16
 
-_PAIR = 8  # a row as two dense ids or ranks
+_PAIR = 8  # a row as two dense ids or positions
 _KEY = 6  # 16 bits of row, 32 of target
 _DECODE = 32 << 20  # Arrow's pages and a batch, for integers
 _VERTEX_BATCH = 48 << 20  # a row group of the vertex table in the making, for integers
 _STRING = 24  # bytes of an id, where nothing better is known
-_SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, ranks, slack
+_SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
 _WINDOWS = 32 << 20  # temporary arrays over so many vertices at a time
 _SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
@@ -92,23 +92,23 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         ranges = max(1, facts.id_bytes * entries // RANGE_BYTES)
         merge = 6 * RANGE_BYTES + 2 * RANGE_BYTES // facts.id_bytes * 24
         yield StepPlan("ids", ranges, merge, disk_bytes=4 * entries + facts.id_bytes * facts.domain)
-    if facts.encoded:  # a block of places, its part of the dictionary, and its dense ids
+    if facts.encoded:  # a batch of places, its part of the dictionary, and its dense ids
         decode = ENCODE_ROWS * 2 * (4 + 4 + 4)
     both = 2 if facts.directed else 1
     spans = shape.spans
     span = -(-facts.domain // spans)
     degree = facts.degree_bytes
     held = 8 * facts.rows if shape.in_memory else 0
-    block = decode + _PAIR * shape.block_rows
+    batch = decode + _PAIR * shape.batch_rows
     if shape.in_memory:
         marks = facts.domain + dictionary_bytes(facts)
         yield StepPlan("read", tasks, decode, shared_bytes=held + marks)
-        block = _PAIR * min(shape.block_rows, facts.rows)
+        batch = _PAIR * min(shape.batch_rows, facts.rows)
     counted = span * (degree * both) + span // 8
     yield StepPlan(
         "degrees",
         tasks * spans,
-        block + counted,
+        batch + counted,
         held,
         disk_bytes=0 if shape.in_memory else counted * spans * 2,
     )
@@ -130,9 +130,9 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     if facts.grid is None:
         delegates = 16 * min(facts.vertices, 4 * facts.vertices // facts.partitions)
     shared = table + numbers + delegates
-    ranked = block + _PAIR * shape.block_rows + own_table
+    placed = batch + _PAIR * shape.batch_rows + own_table
     if facts.grid is None:
-        yield StepPlan("threshold", tasks, ranked, held + shared)
+        yield StepPlan("threshold", tasks, placed, held + shared)
     buckets = facts.partitions * (
         2 * facts.rows // RANGE_EDGES + 2 * facts.vertices // RANGE_ROWS + 8
     )
@@ -143,12 +143,12 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     yield StepPlan(
         "scatter",
         tasks,
-        ranked + 2 * _KEY * shape.block_rows + 24 * buckets,
-        # In memory, blocks are let go of as their keys are made.
+        placed + 2 * _KEY * shape.batch_rows + 24 * buckets,
+        # In memory, batches are let go of as their keys are made.
         shared + (max(held, runs) + keep if shape.in_memory else 0),
         disk_bytes=0 if shape.in_memory else runs,
     )
-    fetched = _KEY * max(GATHER_EDGES, shape.block_rows)
+    fetched = _KEY * max(GATHER_EDGES, shape.batch_rows)
     yield StepPlan(
         "build",
         max(1, 2 * facts.rows // (8 * RANGE_EDGES)),
@@ -209,11 +209,11 @@ def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = No
 
 def _cost(plan: Plan) -> float:
     """About the time of a plan, in times of reading the input once on one thread."""
-    spans, rows = plan.shape.spans, plan.shape.block_rows
+    spans, rows = plan.shape.spans, plan.shape.batch_rows
     passes = {
         "degrees": 1.0 * spans,  # the input is read once for each
         "threshold": 1.0 + 0.5 * spans,
-        "scatter": 4.0 + 0.5 * spans + 0.05 * MOST_BLOCK_ROWS / rows,
+        "scatter": 4.0 + 0.5 * spans + 0.05 * MOST_BATCH_ROWS / rows,
         "build": 3.0,
     }
     return sum(passes.get(step.name, 0.0) / step.at_once for step in plan.steps)
@@ -222,9 +222,9 @@ def _cost(plan: Plan) -> float:
 def _shapes(facts: Facts) -> Iterator[Shape]:
     spans = 1
     while spans == 1 or (spans <= MOST_SPANS and facts.domain // spans >= LEAST_SPAN):
-        rows = MOST_BLOCK_ROWS
-        while rows >= LEAST_BLOCK_ROWS:
-            if rows == LEAST_BLOCK_ROWS or rows < 2 * facts.rows:
+        rows = MOST_BATCH_ROWS
+        while rows >= LEAST_BATCH_ROWS:
+            if rows == LEAST_BATCH_ROWS or rows < 2 * facts.rows:
                 yield Shape(spans, rows)
             rows //= 2
         spans *= 2

@@ -2,7 +2,7 @@
 
     encode, ids   a dictionary, where ids are no dense integers
     degrees       of all vertices
-    order         ranks by falling degree
+    order         positions by falling degree
     threshold     between normal vertices and delegates (of that layout)
     scatter       edges into runs of keys grouped by bucket
     build         shards of the subgraphs
@@ -163,7 +163,7 @@ class Preparation:
 def _shape_of(work: Work) -> Shape | None:
     """The shape of an earlier attempt: what was counted in spans stays so."""
     degrees = work.given("degrees")
-    return None if degrees is None else Shape(degrees["spans"], degrees["block_rows"])
+    return None if degrees is None else Shape(degrees["spans"], degrees["batch_rows"])
 
 
 def plan_ahead(
@@ -197,7 +197,7 @@ def _choose_plan(
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
     if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
         with contextlib.suppress(LimitError):  # through files, then
-            return make_plan(facts, budget, tasks, Shape(block_rows=1 << 20, in_memory=True))
+            return make_plan(facts, budget, tasks, Shape(batch_rows=1 << 20, in_memory=True))
     return make_plan(facts, budget, tasks, shape)
 
 
@@ -223,7 +223,7 @@ def begin(
     domain = dense_domain(edges)
     if plan.shape.in_memory:
         dense = read_edges(edges, executor, plan.held(plan.step("read")))
-        source, scratch = HeldSource(dense.blocks, dense.ids.domain), MemoryScratch()
+        source, scratch = HeldSource(dense.batches, dense.ids.domain), MemoryScratch()
         decode = _decoder(dense.ids)
     else:
         return_freed_memory()
@@ -254,28 +254,28 @@ def _encode(
     chunks = edges.chunks()
 
     def encode() -> Step:
-        blocks = run.spread(
+        batches = run.spread(
             "encode",
             partial(_encode_chunk, edges, scratch),
             list(enumerate(chunks)),
             [chunk.rows for chunk in chunks],
         )
-        return {"blocks": blocks}
+        return {"batches": batches}
 
-    blocks = run.journal("encode", encode)["blocks"]
-    names = [f"{c}-{b}" for c, rows in enumerate(blocks) for b in range(len(rows))]
+    batches = run.journal("encode", encode)["batches"]
+    names = [f"{c}-{b}" for c, rows in enumerate(batches) for b in range(len(rows))]
 
     def merge() -> Step:
         ranges = dictionary.cut_dictionary(scratch, names, edges.id_type)
         merge_one = partial(
-            dictionary.merge_range, scratch=scratch, blocks=names, id_type=edges.id_type
+            dictionary.merge_range, scratch=scratch, batches=names, id_type=edges.id_type
         )
         return {"distinct": run.spread("ids", merge_one, list(range(ranges)))}
 
     distinct = run.journal("ids", merge)["distinct"]
     bases = np.cumsum([0, *distinct]).tolist()
     ids.check_size(bases[-1])
-    return dictionary.EncodedSource(scratch, tuple(tuple(rows) for rows in blocks), tuple(bases))
+    return dictionary.EncodedSource(scratch, tuple(tuple(rows) for rows in batches), tuple(bases))
 
 
 def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[int]:

@@ -1,7 +1,7 @@
 """A build across workers with a device each: the store of build.py, byte for byte.
 
 Every rank copies its share of the edges to its device; degrees are added up over all ranks, and
-vertices ranked by each. Keys (cuda/prepare.cu) are sorted, and go to the rank that writes their
+vertices placed by each. Keys (cuda/prepare.cu) are sorted, and go to the rank that writes their
 shard: shards are dealt out in order, as many keys to each rank as can be, whatever the partitions.
 What comes before (the dictionary) and after (the vertex table, offsets) is the CPU's.
 """
@@ -32,7 +32,7 @@ from ...partition.input.sources import EdgeSource, share_out
 from ...partition.store import degrees as counting
 from ...partition.store.layout import Layout, plan_layout
 from ...partition.store.order import Threshold, VertexOrder, choose_threshold
-from ...partition.store.runs import RankTable
+from ...partition.store.runs import PositionTable
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
@@ -43,7 +43,7 @@ from .device import (
     DeviceShards,
     ShardRows,
     ShardWriter,
-    copy_blocks,
+    copy_batches,
     device_shards,
     entries_between,
     entries_of,
@@ -88,7 +88,7 @@ class BuildJob:
     options: BuildOptions
     rows: int
     spans: int
-    block_rows: int
+    batch_rows: int
     threads: int
     host_bytes: int
     device: str
@@ -151,22 +151,22 @@ class BuildJob:
 
     def _run(self, device: Device, communicator: Communicator) -> Share:
         rank, size, options = communicator.rank, communicator.size, self.options
-        blocks = self._copy_edges(device, *self._share(rank, size), communicator)
-        degrees = self._count_degrees(device, blocks, communicator)
+        batches = self._copy_edges(device, *self._share(rank, size), communicator)
+        degrees = self._count_degrees(device, batches, communicator)
         loops = int(total(communicator, degrees.loops.get())[0])
-        ranking = gpu_prepare.rank_vertices(device, degrees)
+        positions = gpu_prepare.position_vertices(device, degrees)
         spans = tuple(counting.spans_of(self.source.domain, self.spans))
-        table = RankTable(self.scratch, spans)
+        table = PositionTable(self.scratch, spans)
         if rank == 0:
-            save_vertices(self.scratch, self.source.domain, self.spans, degrees, ranking)
-            number_vertices(table, options.order, len(ranking.id_of_rank))
+            save_vertices(self.scratch, self.source.domain, self.spans, degrees, positions)
+            number_vertices(table, options.order, len(positions.id_of_position))
         del degrees
         barrier(communicator)
-        order = order_vertices(device, ranking, table, options.order)
+        order = order_vertices(device, positions, table, options.order)
         partitions, grid = options.places_for(self.rows)
         threshold = no_delegates(order)
         if grid is None:
-            classes = gpu_prepare.count_classes(device, blocks, ranking, order.counts)
+            classes = gpu_prepare.count_classes(device, batches, positions, order.counts)
             classes = total(communicator, classes)
             threshold = choose_threshold(order, classes, partitions, options.threshold)
         layout = plan_layout(order, partitions, grid, threshold.delegates, options.directed)
@@ -176,7 +176,7 @@ class BuildJob:
         if places.rows > gpu_prepare.MOST_ROWS:
             why = f"{places.rows:,} rows of all subgraphs are too many for a device"
             return Share([], *counted, [], why)
-        mine = [gpu_prepare.sorted_keys(device, blocks, ranking, places)]
+        mine = [gpu_prepare.sorted_keys(device, batches, positions, places)]
         shards = shards_of(layout, first_rows)
         bounds = [shard.first for shard in shards] + [places.rows]
         own_keys = entries_between(device, mine[0], bounds)
@@ -193,7 +193,7 @@ class BuildJob:
         told = communicator.exchange([[np.frombuffer(refused.encode(), np.uint8)]] * size)
         if why := next((some[0].tobytes().decode() for some in told if len(some[0])), ""):
             return Share([], *counted, [], why)
-        del ranking
+        del positions
 
         first, stop = cuts[rank], cuts[rank + 1]
         starts = np.append(0, np.cumsum(own_keys))[cuts].tolist()
@@ -206,25 +206,25 @@ class BuildJob:
     def _copy_edges(
         self, device: Device, chunks: list[int], rows: int, communicator: Communicator
     ) -> list[Columns]:
-        """The rank's edges on its device; several threads read chunks, block by block."""
+        """The rank's edges on its device; several threads read chunks, batch by batch."""
         sizes = [self.source.chunk_rows[chunk] for chunk in chunks]
         starts = np.append(0, np.cumsum(sizes)).astype(np.int64).tolist()
         src, dst = (device.cupy.empty(rows, np.uint32) for _ in range(2))
 
         def copy(i: int) -> None:
-            blocks = self.source.blocks([chunks[i]], self.block_rows)
+            batches = self.source.batches([chunks[i]], self.batch_rows)
             place = starts[i], starts[i + 1]
-            copy_blocks(device, blocks, (src, dst), *place, communicator.check)
+            copy_batches(device, batches, (src, dst), *place, communicator.check)
 
         self._all(copy, len(chunks))
         return [(src, dst)]
 
     def _count_degrees(
-        self, device: Device, blocks: list[Columns], communicator: Communicator
+        self, device: Device, batches: list[Columns], communicator: Communicator
     ) -> Degrees:
         """Of all ranks together, on each; the self-loops are the rank's own."""
         cupy, directed = device.cupy, self.options.directed
-        own = gpu_prepare.count_degrees(device, blocks, self.source.domain, self.rows, directed)
+        own = gpu_prepare.count_degrees(device, batches, self.source.domain, self.rows, directed)
         degree = combine(device, own.degree, communicator, cupy.sum)
         out_degree = None
         if own.out_degree is not None:
@@ -268,7 +268,7 @@ def deal_out(sizes: NDArray[np.int64], ranks: int) -> list[int]:
 
 def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
     """Global ids by rank; None where they are ranks."""
-    return None if layout.numbered_by_rank else device.cupy.asarray(scratch.load("global"))
+    return None if layout.numbered_by_position else device.cupy.asarray(scratch.load("global"))
 
 
 def build_files_on_workers(
@@ -303,7 +303,7 @@ def job_of(
 ) -> BuildJob:
     """threads: of a worker; fewer are used where the plan has room for fewer."""
     assert isinstance(run.scratch, FileScratch)
-    # By the CPU's steps, whose tasks hold more: blocks of edges that are read, shards written.
+    # By the CPU's steps, whose tasks hold more: batches of edges that are read, shards written.
     order, *steps = (run.plan.step(name) for name in ("order", "degrees", "scatter", "build"))
     threads = max(1, min(threads, min(step.at_once for step in steps) // ranks))
     each = max(step.task_bytes for step in steps)
@@ -315,7 +315,7 @@ def job_of(
         options=run.options,
         rows=run.edges.rows,
         spans=run.plan.shape.spans,
-        block_rows=run.plan.shape.block_rows,
+        batch_rows=run.plan.shape.batch_rows,
         threads=threads,
         host_bytes=order.shared_bytes + order.task_bytes + threads * each + sending,
         device=device,
@@ -330,12 +330,12 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
         raise DeviceMemoryError(first.no_room)
     order = VertexOrder(first.distinct, first.counts)
     if run.options.order != "degree":
-        order = replace(order, global_of_rank=run.scratch.load("global"))
+        order = replace(order, global_of_position=run.scratch.load("global"))
     partitions, grid = run.options.places_for(run.edges.rows)
     delegates = first.threshold.delegates
     layout = plan_layout(order, partitions, grid, delegates, run.options.directed)
     spans = counting.spans_of(run.source.domain, run.plan.shape.spans)
-    table = RankTable(run.scratch, tuple(spans))
+    table = PositionTable(run.scratch, tuple(spans))
     counted = Counted(order, table, first.threshold, layout, first.loops)
     records = [record for share in shares for record in share.records]
     finish_store(run, counted, entries_of(layout, first.entries), records)

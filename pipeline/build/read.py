@@ -1,4 +1,4 @@
-"""Reading: a Parquet edge list into memory as blocks of dense ids."""
+"""Reading: a Parquet edge list into memory as batches of dense ids."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, EdgeList
-from ...partition.input.ids import Block, Ids
+from ...partition.input.ids import Batch, Ids
 from ..run.execute import Executor
 
 
 @dataclass(frozen=True)
 class DenseEdges:
-    """An edge list in memory, as blocks of dense ids.
+    """An edge list in memory, as batches of dense ids.
 
     present: uint8 (domain,), 1 where a dense id is a vertex.
     """
 
     ids: Ids
     present: NDArray[np.uint8]
-    blocks: list[Block]
+    batches: list[Batch]
 
     @property
     def rows(self) -> int:
-        return sum(len(src) for src, _ in self.blocks)
+        return sum(len(src) for src, _ in self.batches)
 
 
 def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
@@ -60,16 +60,16 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
         present = np.zeros(domain, np.uint8)
         read = executor.step(
             "read",
-            lambda chunk: list(ids.dense_blocks(edges, [chunk], domain, CHUNK_ROWS, present)),
+            lambda chunk: list(ids.dense_batches(edges, [chunk], domain, CHUNK_ROWS, present)),
             chunks,
             projected_bytes,
             sizes=sizes,
         )
-        blocks = [block for some in read for block in some]
-        numbering = ids.compact(blocks, Ids(edges.id_type, domain, None), present)
+        batches = [batch for some in read for batch in some]
+        numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
-        return DenseEdges(numbering, present, blocks)
+        return DenseEdges(numbering, present, batches)
 
     encoded = executor.step(
         "read", lambda c: ids.read_encoded(edges, c), chunks, projected_bytes, sizes=sizes
@@ -81,17 +81,17 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
     )
     numbering, places = merged[0]
     ids.check_size(numbering.domain)
-    work = [(block, place) for (block, _), place in zip(encoded, places, strict=True)]
+    work = [(batch, place) for (batch, _), place in zip(encoded, places, strict=True)]
     del encoded
-    blocks = executor.step("encode", lambda pair: ids.translate(*pair), work)
-    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(blocks))
+    batches = executor.step("encode", lambda pair: ids.translate(*pair), work)
+    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(batches))
 
 
-def _cut(blocks: list[Block]) -> list[Block]:
-    """Blocks of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
+def _cut(batches: list[Batch]) -> list[Batch]:
+    """Batches of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
     return [
         (src[first : first + CHUNK_ROWS], dst[first : first + CHUNK_ROWS])
-        for src, dst in blocks
+        for src, dst in batches
         for first in range(0, len(src), CHUNK_ROWS)
     ]
 

@@ -25,7 +25,7 @@ from ...partition.store.runs import (
     MemoryRuns,
     Runs,
     Slice,
-    scatter_block,
+    scatter_batch,
     scatter_to_file,
     with_global_ids,
 )
@@ -81,7 +81,7 @@ def finish_store(
     """Write what is left once the shards are there, the manifest last.
 
     keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order.
-    Scratch holds ranks and degrees of the vertices, and the counts of each shard's rows.
+    Scratch holds positions and degrees of the vertices, and the counts of each shard's rows.
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
     writer = StoreWriter(run.work.output)
@@ -101,7 +101,7 @@ def _scatter(run: Preparation, counted: Counted) -> Runs:
         whole = with_global_ids(layout, run.scratch)
 
         def scatter_held(chunk: int) -> Slice:
-            segment = scatter_block(source.held[chunk], table, whole)
+            segment = scatter_batch(source.held[chunk], table, whole)
             source.let_go(chunk)
             return segment
 
@@ -116,7 +116,7 @@ def _scatter(run: Preparation, counted: Counted) -> Runs:
             source=run.source,
             table=table,
             layout=layout,
-            rows=run.plan.shape.block_rows,
+            rows=run.plan.shape.batch_rows,
             scratch=run.scratch,
         )
         items = [(task, f"{i:05}") for i, task in enumerate(tasks)]
@@ -145,9 +145,9 @@ def _write_rest(
     )
     writer.write_vertices(*_vertex_table(run, counted))
     if layout.grid is None:
-        global_of_rank = order.global_of_rank
-        ranks = np.arange(layout.delegates, dtype=np.uint32)
-        delegates = ranks if global_of_rank is None else global_of_rank[ranks]
+        global_of_position = order.global_of_position
+        positions = np.arange(layout.delegates, dtype=np.uint32)
+        delegates = positions if global_of_position is None else global_of_position[positions]
         writer.write_array("delegates.npy", [delegates], np.uint32)
     written: dict[str, int] = dict.fromkeys(SUBGRAPHS, 0)
     for subgraph in layout.subgraphs:
@@ -197,22 +197,22 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
         **dict.fromkeys(kinds, degree_type),
     }
     schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
-    global_of_rank = counted.order.global_of_rank
+    global_of_position = counted.order.global_of_position
 
     def windows() -> Iterator[list[NDArray]]:
-        """Dense ids, ranks and degrees of the vertices, some at a time."""
+        """Dense ids, positions and degrees of the vertices, some at a time."""
         for s, span in enumerate(counted.table.spans):
-            ranks = run.scratch.load(f"rank-{s}")
+            positions = run.scratch.load(f"position-{s}")
             degrees = [run.scratch.load(f"{kind}-{s}") for kind in kinds]
             for first in range(0, len(span), _VERTEX_ROWS):
                 window = slice(first, first + _VERTEX_ROWS)
-                at = np.flatnonzero(ranks[window] != UNREACHED)
+                at = np.flatnonzero(positions[window] != UNREACHED)
                 dense = (at + (span.start + first)).astype(np.uint32)
-                yield [dense, *(column[window][at] for column in (ranks, *degrees))]
+                yield [dense, *(column[window][at] for column in (positions, *degrees))]
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for dense, ranks, *degrees in _rebatch(windows(), _VERTEX_ROWS):
-            numbers = ranks if global_of_rank is None else global_of_rank[ranks]
+        for dense, positions, *degrees in _rebatch(windows(), _VERTEX_ROWS):
+            numbers = positions if global_of_position is None else global_of_position[positions]
             columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *degrees))]
             yield pa.record_batch(columns, schema=schema)
 

@@ -37,9 +37,9 @@ def graph_bytes(store: Store) -> int:
         return state + sum(files)
     entries = sum(info.subgraph_edges.values())
     offsets = (n + 1) * offsets_dtype(entries)().itemsize
-    ranks = n * (4 + 8 + 8)
+    positions = n * (4 + 8 + 8)
     loaded = offsets + 4 * entries
-    merge = offsets + ranks + _MERGED_EDGE * entries
+    merge = offsets + positions + _MERGED_EDGE * entries
     if info.directed:  # merged twice, the second time beside the first one's outcome
         return loaded + max(merge, loaded + state)
     return max(merge, loaded + state)

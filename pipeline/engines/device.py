@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED, Graph
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import Violations
-from ...kernels.bfs.state import Work as SearchWork
+from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import check as gpu_check
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
@@ -182,17 +182,17 @@ def supersteps_of(search: GpuSearch) -> list[SuperstepRecord]:
     records: list[SuperstepRecord] = []
     frontier = 1
     for number, level in enumerate(search.levels(), 1):
-        work = SearchWork(level.found, 0, 0, level.examined)
+        work = LevelWork(level.found, 0, 0, level.examined)
         records.append(superstep_record(number, level.direction, frontier, work, level.seconds))
         frontier = level.found
     return records
 
 
-def by_dense_id(found: Found, id_of_rank: Any, domain: int) -> Found:
-    """A search by ranks, as one by dense ids. id_of_rank: uint32 (n,)."""
+def by_dense_id(found: Found, id_of_position: Any, domain: int) -> Found:
+    """A search by positions, as one by dense ids. id_of_position: uint32 (n,)."""
     distance = np.full(domain, -1, np.int32)
     parent = np.full(domain, UNREACHED, np.uint32)
-    distance[id_of_rank] = found.distance
+    distance[id_of_position] = found.distance
     has_parent = found.distance > 0
-    parent[id_of_rank[has_parent]] = id_of_rank[found.parent[has_parent]]
+    parent[id_of_position[has_parent]] = id_of_position[found.parent[has_parent]]
     return Found(distance, parent, found.supersteps)

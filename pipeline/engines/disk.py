@@ -21,9 +21,9 @@ from ...kernels.base.numbering import by_rule
 from ...kernels.base.team import Team
 from ...kernels.pieces.block_pull import pull_block
 from ...kernels.pieces.block_push import push_block
-from ...kernels.pieces.block_rows import Marks, next_level
 from ...kernels.pieces.mark_pages import mark_pages
-from ...partition.store.edge_stream import Run, run_bytes
+from ...kernels.pieces.rows import Marks, next_level
+from ...partition.store.edge_stream import PageRun, run_bytes
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..run.records import SuperstepRecord
@@ -36,7 +36,7 @@ class _Task(NamedTuple):
 
     kernel: Callable[..., tuple[int, int]]
     subgraph: StreamedRows
-    run: Run
+    run: PageRun
 
 
 def stream_team(threads: int) -> Team:

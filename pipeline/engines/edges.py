@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ...kernels.bfs.edges import EdgeSearch, warm_up_edge_search
-from ...kernels.bfs.state import Work as SearchWork
+from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
@@ -45,11 +45,11 @@ _WRITING = 64 << 20  # a task that writes a piece of the result
 def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
     """What reading and searching an edge list holds at most."""
     facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE)
-    block = 8 * facts.rows
+    batch = 8 * facts.rows
     state = facts.domain * (4 + 4 + 1 + 4) + facts.domain // 4
-    # In rows: keys or targets of both directions beside the blocks, offsets and a queue.
-    rows = 2 * block + facts.domain * (8 + 4)
-    return block + state + rows + threads * _DECODE + dictionary_bytes(facts)
+    # In rows: keys or targets of both directions beside the batches, offsets and a queue.
+    rows = 2 * batch + facts.domain * (8 + 4)
+    return batch + state + rows + threads * _DECODE + dictionary_bytes(facts)
 
 
 def warm_up(edges: EdgeList, run: SearchRun) -> None:
@@ -67,7 +67,7 @@ def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: i
         source = run.find(names)
     fingerprint = graph_fingerprint(edges, choices.directed)
     checkpoint = run.checkpoint(f"{fingerprint}, edges as they came")
-    state = EdgeSearch(dense.blocks, dense.ids.domain, source, choices.directed)
+    state = EdgeSearch(dense.batches, dense.ids.domain, source, choices.directed)
     team = Team(run.options.threads)
     supersteps: list[SuperstepRecord] = []
     with run.clock.phase("search"):
@@ -81,7 +81,7 @@ def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: i
     if not done:
         with run.clock.phase("search"):
             resumed = state.by_rows(team)
-        dense.blocks.clear()
+        dense.batches.clear()
         begin = partial(resume, resumed, checkpoint=checkpoint, supersteps=supersteps)
         found, method = run.search(begin, resumed.graph, need), "scan, push-pull"
     return _searched(edges, choices, names, found, "edges", method)
@@ -112,31 +112,33 @@ def search_edges_on_device(
 
         def prepare() -> tuple[GpuSearch, NDArray[np.uint32]]:
             with device.use() as cupy:
-                blocks = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.blocks]
-                dense.blocks.clear()
-                rows = gpu_prepare.prepare(device, blocks, domain, choices.directed)
+                batches = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.batches]
+                dense.batches.clear()
+                rows = gpu_prepare.prepare(device, batches, domain, choices.directed)
                 forward = Rows(rows.offsets, rows.targets)
                 reverse = Rows(rows.reverse_offsets, rows.reverse_targets)
-                id_of_rank = rows.id_of_rank.get()
+                id_of_position = rows.id_of_position.get()
                 del rows
                 cupy.get_default_memory_pool().free_all_blocks()
                 graph = derive(device, forward, reverse if choices.directed else None)
-                return GpuSearch(device, graph), id_of_rank
+                return GpuSearch(device, graph), id_of_position
 
         try:
-            search, id_of_rank = run.executor.step("prepare", lambda _: prepare(), [None], need)[0]
+            search, id_of_position = run.executor.step(
+                "prepare", lambda _: prepare(), [None], need
+            )[0]
         except DeviceMemoryError as error:
             run.notes.append(f"not prepared on {device}: {error}")
             return None
-        rank = int(np.flatnonzero(id_of_rank == source)[0])
+        position = int(np.flatnonzero(id_of_position == source)[0])
     with run.clock.phase("compile"):
         search.warm_up()
     with run.clock.phase("search"):
         depth = run.options.max_depth
-        by_rank = run.executor.step(
-            "search", lambda _: search_on_device(search, rank, depth), [None], need
+        by_position = run.executor.step(
+            "search", lambda _: search_on_device(search, position, depth), [None], need
         )[0]
-        found = by_dense_id(by_rank, id_of_rank, domain)
+        found = by_dense_id(by_position, id_of_position, domain)
     return _searched(edges, choices, names, found, "csr", "push-pull", device)
 
 
@@ -190,7 +192,7 @@ def scan(
         frontier_before = frontier
         frontier, examined = state.advance(team)
         budget -= examined
-        total = SearchWork(frontier, 0, 0, examined)
+        total = LevelWork(frontier, 0, 0, examined)
         seconds = time.perf_counter() - started
         supersteps.append(superstep_record(state.level, "scan", frontier_before, total, seconds))
         if checkpoint and checkpoint.due():

@@ -120,7 +120,7 @@ def plan_document(plan: Plan) -> Document:
         "threads": budget.threads * budget.sharing * budget.apart,
         "in_memory": plan.shape.in_memory,
         "spans": plan.shape.spans,
-        "block_rows": plan.shape.block_rows,
+        "batch_rows": plan.shape.batch_rows,
         "scratch_bytes": plan.scratch_bytes,
         "store_bytes": plan.final_bytes,
         "steps": [{**asdict(step), "projected_bytes": plan.held(step)} for step in plan.steps],

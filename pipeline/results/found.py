@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bfs.state import Work
+from ...kernels.bfs.state import LevelWork
 from ..run.records import SuperstepRecord
 
 
@@ -33,7 +33,7 @@ class Found:
 
 
 def superstep_record(
-    level: int, direction: str, frontier: int, work: Work, seconds: float
+    level: int, direction: str, frontier: int, work: LevelWork, seconds: float
 ) -> SuperstepRecord:
     """The record of a superstep that read nothing from disk and sent nothing."""
     return SuperstepRecord(

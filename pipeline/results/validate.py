@@ -1,7 +1,7 @@
 """Validation: a result judged by Graph500's rules against the edges of its graph.
 
 Streams the result's rows and the store's edges; holds distances, parents and vertex names,
-and a block of edges at a time (kernels/check.py has the rules).
+and a batch of edges at a time (kernels/check.py has the rules).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
     else:
         check_tree(claim.distance, claim.parent, source, max_depth, violations)
     joined = np.zeros(len(claim.distance), np.uint8)
-    for sources, targets in store.edge_blocks(team):
+    for sources, targets in store.edge_batches(team):
         check_edges(sources, targets, claim.distance, claim.parent, max_depth, joined, violations)
     check_joined(claim.parent, joined, violations)
 

@@ -63,10 +63,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a build is cut: spans of ids, rows of a block; or all in memory."""
+    """How a build is cut: spans of ids, rows of a batch; or all in memory."""
 
     spans: int = 1
-    block_rows: int = 1 << 22
+    batch_rows: int = 1 << 22
     in_memory: bool = False
 
 

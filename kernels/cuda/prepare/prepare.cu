@@ -1,7 +1,7 @@
 // Preparation: from edges to compressed sparse rows, by counting, sorting and dropping duplicates.
 //
-// Degrees are counted, vertices ranked by falling degree, and an edge becomes a key: the row that it
-// belongs to over its target's rank. Sorted keys are the rows of all subgraphs one after the other,
+// Degrees are counted, vertices placed by falling degree, and an edge becomes a key: the row that it
+// belongs to over its target's position. Sorted keys are the rows of all subgraphs one after the other,
 // neighbours hub first. Which row that is follows from Algorithm 1 of Pan, Pearce, Owens (Scalable
 // Breadth-First Search on a GPU Cluster), or from a grid of partitions (partition/grid.py); the
 // definition is kernels/csr.py, ``place``.
@@ -44,25 +44,25 @@ __global__ void order_keys(const Count *__restrict__ degree, const u8 *__restric
   if (large) atomicAdd(&found[1], large);
 }
 
-// rank: by id, of vertices only. degree, id_of_rank: by rank.
+// position: by id, of vertices only. degree, id_of_position: by position.
 template <class Count>
-__global__ void number_vertices(const u64 *__restrict__ sorted, u64 vertices, u32 *rank,
-                                u32 *id_of_rank, Count *degree) {
+__global__ void number_vertices(const u64 *__restrict__ sorted, u64 vertices, u32 *position,
+                                u32 *id_of_position, Count *degree) {
   FOR_ITEMS(r, vertices) {
     const u64 key = sorted[r];
-    rank[(u32)key] = (u32)r;
-    id_of_rank[r] = (u32)key;
+    position[(u32)key] = (u32)r;
+    id_of_position[r] = (u32)key;
     degree[r] = (Count)(u32)(~(u32)(key >> 32));
   }
 }
 
-// Rows by the class of the higher degree of their two ends: the lower rank's. ends: of each of
-// ``classes`` degrees, falling, the first rank after its own.
+// Rows by the class of the higher degree of their two ends: the lower position's. ends: of each of
+// ``classes`` degrees, falling, the first position after its own.
 __global__ void count_classes(const u32 *__restrict__ src, const u32 *__restrict__ dst, u64 rows,
-                              const u32 *__restrict__ rank, const u64 *__restrict__ ends,
+                              const u32 *__restrict__ position, const u64 *__restrict__ ends,
                               u32 classes, u64 *histogram) {
   FOR_ITEMS(i, rows) {
-    const u32 u = rank[src[i]], v = rank[dst[i]];
+    const u32 u = position[src[i]], v = position[dst[i]];
     if (u == v) continue;
     const u32 least = u < v ? u : v;
     u32 low = 0, high = classes - 1;
@@ -77,22 +77,22 @@ __global__ void count_classes(const u32 *__restrict__ src, const u32 *__restrict
   }
 }
 
-// What decides an edge's row. rank: by id. global_of_rank: null where it is the identity.
-// delegate_degree: by rank. first_row: of each slot (csr.py), NONE where it is not kept. columns: of
+// What decides an edge's row. position: by id. global_of_position: null where it is the identity.
+// delegate_degree: by position. first_row: of each slot (csr.py), NONE where it is not kept. columns: of
 // the grid, 0 where there is none.
 struct Placing {
-  const u32 *rank;
-  const u32 *global_of_rank;
+  const u32 *position;
+  const u32 *global_of_position;
   const u64 *delegate_degree;
   const u32 *first_row;
   u32 partitions, columns, delegates, directed;
 };
 
-__device__ inline u32 global_id(const Placing &to, u32 rank) {
-  return to.global_of_rank ? to.global_of_rank[rank] : rank;
+__device__ inline u32 global_id(const Placing &to, u32 position) {
+  return to.global_of_position ? to.global_of_position[position] : position;
 }
 
-// Slot of the edge between ranks u -> v: its partition times 8, and its subgraph.
+// Slot of the edge between positions u -> v: its partition times 8, and its subgraph.
 __device__ inline u32 slot_of(const Placing &to, u32 u, u32 v) {
   if (to.partitions == 1) return 0;
   if (to.columns) {
@@ -107,7 +107,7 @@ __device__ inline u32 slot_of(const Placing &to, u32 u, u32 v) {
   } else if (!v_delegate) {
     owned = global_id(to, v);
   } else if (to.delegate_degree[u] != to.delegate_degree[v]) {
-    owned = global_id(to, u < v ? v : u);  // the higher rank has the lower degree
+    owned = global_id(to, u < v ? v : u);  // the higher position has the lower degree
   } else {
     const u32 a = global_id(to, u), b = global_id(to, v);
     owned = a < b ? a : b;
@@ -128,7 +128,7 @@ __device__ inline u64 key_of(const Placing &to, u32 slot, u32 u, u32 v) {
 __global__ void make_keys(const u32 *__restrict__ src, const u32 *__restrict__ dst, u64 rows, Placing to,
                           u64 *__restrict__ keys, u64 *__restrict__ back) {
   FOR_ITEMS(i, rows) {
-    const u32 u = to.rank[src[i]], v = to.rank[dst[i]];
+    const u32 u = to.position[src[i]], v = to.position[dst[i]];
     const bool loop = u == v;
     const u32 slot = slot_of(to, u, v);
     const bool same_place = to.directed && !to.columns;

@@ -11,7 +11,7 @@ __device__ inline u32 number_of(const u32 *__restrict__ firsts, u32 partitions, 
 // its `fill`. row_firsts: numbers at which the partitions of the block's grid column begin;
 // target_firsts: those of its grid row.
 template <class Offset, class From>
-__global__ void place_block(const u32 *__restrict__ shard, u64 begin, u64 count,
+__global__ void place_tile(const u32 *__restrict__ shard, u64 begin, u64 count,
                             const From *__restrict__ offsets, u32 rows,
                             const u32 *__restrict__ row_firsts, u32 grid_rows,
                             const u32 *__restrict__ target_firsts, u32 grid_columns,

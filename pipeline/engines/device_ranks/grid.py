@@ -39,7 +39,7 @@ def numbering_of(store: Store, ranks: int) -> GridNumbering:
 
 
 def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
-    """Where the targets of a rank's blocks go.
+    """Where the targets of a rank's tiles go.
 
     beside: bytes that are held on the device beside the rows and their search.
     Raises DeviceMemoryError where not even what must be on the device fits.

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
-from ....kernels.pieces.block_rows import row_of
 from ....kernels.pieces.mark_pages import mark_pages_of
-from ....partition.store.edge_stream import EdgeStream, Run, run_bytes, stream_index_bytes
+from ....kernels.pieces.rows import row_of
+from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store, stem_of
 from ..streamed_graph import StreamedRows
@@ -131,7 +131,7 @@ class RowsOnDisk(NamedTuple):
     def _visit(self, team: Team, active: NDArray[np.uint8], visit: Pull) -> Visits:
         """Visit the rows that have edges in active pages, a run at a time."""
 
-        def one(run: Run) -> tuple[Any, int]:
+        def one(run: PageRun) -> tuple[Any, int]:
             self.check()
             try:
                 buffer = self.buffers.pop()

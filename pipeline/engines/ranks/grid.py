@@ -1,13 +1,13 @@
 """Supersteps in a grid of partitions (layouts 2d and 1d): expand, visit, fold.
 
-    expand   the frontier's vertices go to all ranks that have blocks in their grid column
+    expand   the frontier's vertices go to all ranks that have tiles in their grid column
     agree    sums of counters came along: the end, or a direction that all ranks take
-    (pull)   the frontier's vertices go to all ranks that have blocks in their grid row, too
+    (pull)   the frontier's vertices go to all ranks that have tiles in their grid row, too
     visit    push: from the vertices of a column, to those of a row; pull: the other way round
     fold     what was found goes to its owners: push, along the grid row; pull, along the column
 
 To push is as Bisson, Bernaschi, Mastrostefano do (Parallel Distributed Breadth First Search on the
-Kepler Architecture, section 2.2), who do not pull. To pull, a block is taken as the edges that
+Kepler Architecture, section 2.2), who do not pull. To pull, a tile is taken as the edges that
 enter the vertices of its column (partition/grid.py), so that rows and columns change places. What
 has to be known of these vertices, which of them are visited, came with the expands of this
 superstep and of all before it: nobody looks for one that its owner knows. All ranks have to take
@@ -15,7 +15,7 @@ one direction: in a push the ranks of a row find what in a pull those of a colum
 
 In 1d, a grid of one row, the column's expand is the counters alone, and a pull folds nothing.
 
-The counters are of a vertex's edges in its owner's own block: one of the R blocks that it has edges
+The counters are of a vertex's edges in its owner's own tile: one of the R tiles that it has edges
 in, and a fair sample of them where R > 1.
 """
 
@@ -34,7 +34,7 @@ from ....kernels.pieces.visit import add_all
 from ....partition.store.layout import local_rows
 from ...ranks.communicator import Communicator, Message
 from .edges import Looked, total
-from .grid_graph import Block, GridGraph
+from .grid_graph import GridGraph, Tile
 from .packing import packed, unpacked
 from .remote_vertices import Away, RemoteVertices, by_partition, joined, pull_remote, push_remote
 from .superstep import Choose, Superstep
@@ -61,9 +61,9 @@ class GridSupersteps:
         if direction == "pull":
             self._expand_along_rows(sent)
         looks = []
-        for block in graph.blocks:
+        for tile in graph.tiles:
             self.communicator.check()
-            away, looked = self._push(block) if direction == "push" else self._pull(block)
+            away, looked = self._push(tile) if direction == "push" else self._pull(tile)
             looks.append(looked)
             for some in away:
                 self.remote.add(some)
@@ -71,18 +71,18 @@ class GridSupersteps:
             self._fold(level, sent)
         for line in (*graph.rows.values(), *graph.columns.values()):
             line.frontier.clear()
-        for block in graph.blocks:
-            block.normals.advance(level)
-            graph.enter(block)
-        entered = sum(len(block.normals.frontier) for block in graph.blocks)
+        for tile in graph.tiles:
+            tile.normals.advance(level)
+            graph.enter(tile)
+        entered = sum(len(tile.normals.frontier) for tile in graph.tiles)
         return Superstep(entered, total(looks), {"all": direction}, sent, more=True)
 
     def _expand_along_columns(self, sent: dict[str, int]) -> NDArray[np.int64]:
         """Sums over all ranks: vertices of the frontier, and what ``choose`` wants to know."""
         graph = self.graph
         own = [
-            (len(block.normals.frontier), graph.leaving(block), *block.pullable)
-            for block in graph.blocks
+            (len(tile.normals.frontier), graph.leaving(tile), *tile.pullable)
+            for tile in graph.tiles
         ]
         counters = np.array(own, np.int64).sum(axis=0)
         return self._expand(_column_of, counters, graph.enter_column, sent)
@@ -101,15 +101,15 @@ class GridSupersteps:
         graph, size = self.graph, self.communicator.size
         heads: list[list[int]] = [counters.tolist() for _ in range(size)]
         parts: list[list[NDArray]] = [[] for _ in range(size)]
-        for block in graph.blocks:
-            frontier = block.normals.frontier
-            enter(block.number, frontier)
-            ranks = {p % size for p in line_of(graph, block.number)} - {graph.rank}
+        for tile in graph.tiles:
+            frontier = tile.normals.frontier
+            enter(tile.number, frontier)
+            ranks = {p % size for p in line_of(graph, tile.number)} - {graph.rank}
             if not ranks:
                 continue
-            part, _ = packed(frontier, frontier, block.normals.count)
+            part, _ = packed(frontier, frontier, tile.normals.count)
             for rank in ranks:
-                heads[rank] += [block.number, len(frontier)]
+                heads[rank] += [tile.number, len(frontier)]
                 parts[rank].append(part)
         sums = np.zeros_like(counters)
         for head, *others in self._exchange("expand", heads, parts, sent):
@@ -120,29 +120,29 @@ class GridSupersteps:
                 enter(partition, unpacked(part, count, of))
         return sums
 
-    def _push(self, block: Block) -> tuple[list[Away], Looked]:
-        """What was found from the vertices of a block's column, what was looked at."""
+    def _push(self, tile: Tile) -> tuple[list[Away], Looked]:
+        """What was found from the vertices of a tile's column, what was looked at."""
         graph, grid = self.graph, self.graph.grid
-        column, i = grid.column(block.number), grid.row(block.number)
+        column, i = grid.column(tile.number), grid.row(tile.number)
         queue = joined(graph.columns[column].frontier)
         away, parents, looked = push_remote(
-            self.team, block.forward, queue, grid.of_column(column), graph.rows[i].seen
+            self.team, tile.forward, queue, grid.of_column(column), graph.rows[i].seen
         )
         return [
             Away(grid.partition(i, j), *some)
             for j, *some in by_partition(away, parents, grid.columns)
         ], looked
 
-    def _pull(self, block: Block) -> tuple[list[Away], Looked]:
-        """What was found of the vertices of a block's column, what was looked at."""
+    def _pull(self, tile: Tile) -> tuple[list[Away], Looked]:
+        """What was found of the vertices of a tile's column, what was looked at."""
         graph, grid = self.graph, self.graph.grid
-        row, j = grid.row(block.number), grid.column(block.number)
+        row, j = grid.row(tile.number), grid.column(tile.number)
         line = graph.rows[row]
         reached = np.zeros(-(-line.count // WORD), np.uint64)
         for places in line.frontier:
             add_all(places, by_rule(), reached)
         away, parents, looked = pull_remote(
-            self.team, block.backward, grid.of_row(row), reached, graph.columns[j].seen
+            self.team, tile.backward, grid.of_row(row), reached, graph.columns[j].seen
         )
         return [
             Away(grid.partition(i, j), *some) for i, *some in by_partition(away, parents, grid.rows)

@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass
-class Block:
+class Tile:
     """A partition that a rank holds.
 
     normals: the vertices that belong to it. forward: a row for each vertex of its column, targets
@@ -62,14 +62,14 @@ class Block:
 
 @dataclass
 class GridGraph:
-    """rows, columns: the grid's that this rank has blocks in. delegates: none, as of any graph."""
+    """rows, columns: the grid's that this rank has tiles in. delegates: none, as of any graph."""
 
     rank: int
     ranks: int
     partitions: int
     vertices: int
     grid: Grid
-    blocks: list[Block]
+    tiles: list[Tile]
     rows: dict[int, Line]
     columns: dict[int, Line]
     delegates: Vertices
@@ -83,12 +83,12 @@ class GridGraph:
         parts = range(rank, info.partitions, ranks)
         rows = {i: Line.of(grid.row_vertices(n, i)) for i in map(grid.row, parts)}
         columns = {j: Line.of(local_rows(n, grid.columns, j)) for j in map(grid.column, parts)}
-        blocks = []
+        tiles = []
         for p in parts:
             subgraphs = {name: loader.rows(p, name) for name in kept_subgraphs(grid, info.directed)}
             backward = subgraphs[reverse_of("nn", info.directed)]
-            blocks.append(
-                Block(
+            tiles.append(
+                Tile(
                     p,
                     Vertices(local_rows(n, info.partitions, p), by_rule(info.partitions, p)),
                     subgraphs["nn"],
@@ -97,28 +97,28 @@ class GridGraph:
                 )
             )
         none = Vertices(0, by_rule())
-        return cls(rank, ranks, info.partitions, n, grid, blocks, rows, columns, none)
+        return cls(rank, ranks, info.partitions, n, grid, tiles, rows, columns, none)
 
     @property
     def normals(self) -> dict[int, Vertices]:
         """The vertices that belong to each partition."""
-        return {block.number: block.normals for block in self.blocks}
+        return {tile.number: tile.normals for tile in self.tiles}
 
     def clear(self) -> None:
         """Forget a search: another one may begin."""
         for line in (*self.rows.values(), *self.columns.values()):
             line.seen[:] = 0
             line.frontier.clear()
-        for block in self.blocks:
-            block.normals.clear()
-            block.pullable = block.whole
+        for tile in self.tiles:
+            tile.normals.clear()
+            tile.pullable = tile.whole
 
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told."""
-        for block in self.blocks:
-            if source % self.partitions == block.number:
-                block.normals.begin(source // self.partitions)
-            self.enter(block)
+        for tile in self.tiles:
+            if source % self.partitions == tile.number:
+                tile.normals.begin(source // self.partitions)
+            self.enter(tile)
 
     def in_column(self, partition: int, local: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Places in the grid column of the vertices of a partition."""
@@ -138,20 +138,20 @@ class GridGraph:
         line = self.rows[self.grid.row(partition)]
         _enter(line, self.in_row(partition, local))
 
-    def leaving(self, block: Block) -> int:
-        """Edges in a block from the frontier of its own vertices."""
-        own = self.in_column(block.number, block.normals.frontier)
-        return int(rows_with_edges(block.forward.offsets, own)[1])
+    def leaving(self, tile: Tile) -> int:
+        """Edges in a tile from the frontier of its own vertices."""
+        own = self.in_column(tile.number, tile.normals.frontier)
+        return int(rows_with_edges(tile.forward.offsets, own)[1])
 
-    def enter(self, block: Block) -> None:
+    def enter(self, tile: Tile) -> None:
         """The frontier is no longer there for a pull to find, nor sent to this partition."""
-        frontier = block.normals.frontier
-        own = self.in_column(block.number, frontier)
-        rows, edges = rows_with_edges(block.backward.offsets, own)
-        left = block.pullable
-        block.pullable = Pullable(left.rows - int(rows), left.edges - int(edges))
-        row = self.rows[self.grid.row(block.number)]
-        add_all(self.in_row(block.number, frontier), by_rule(), row.seen)
+        frontier = tile.normals.frontier
+        own = self.in_column(tile.number, frontier)
+        rows, edges = rows_with_edges(tile.backward.offsets, own)
+        left = tile.pullable
+        tile.pullable = Pullable(left.rows - int(rows), left.edges - int(edges))
+        row = self.rows[self.grid.row(tile.number)]
+        add_all(self.in_row(tile.number, frontier), by_rule(), row.seen)
 
 
 def _enter(line: Line, places: NDArray[np.uint32]) -> None:

@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 from ....kernels.base.graph import UNREACHED
 from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
-from ....kernels.pieces.block_rows import row_of
 from ....kernels.pieces.mark_pages import mark_pages, mark_pages_of
+from ....kernels.pieces.rows import row_of
 from ....kernels.pieces.visit import (
     add_all,
     admit,
