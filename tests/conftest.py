@@ -16,6 +16,7 @@ os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 from delegraph.cli.main import main
 from delegraph.kernels.gpu import device as on_device
@@ -23,6 +24,9 @@ from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from support import emulator
 
 collect_ignore = ["support"]  # holds no tests
+
+settings.register_profile("few", max_examples=20, deadline=None)
+settings.register_profile("many", max_examples=100, deadline=None)
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
@@ -34,13 +38,14 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    settings.load_profile("many" if config.option.markexpr == "slow" else "few")
     if config.getoption("--emulate"):
         sys.modules["cupy"] = emulator.cupy
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark tests by what they ask for: devices make them tests of a GPU, or of several."""
+def pytest_collection_modifyitems(config, items):
+    """Mark tests that ask for devices; property tests, too, where the slow ones are run."""
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         asked = set(getattr(item, "fixturenames", ())) - set(given)
@@ -48,6 +53,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker("multi_gpu")
         elif "device" in asked:
             item.add_marker("gpu")
+        elif config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("slow")
 
 
 @dataclass(frozen=True)

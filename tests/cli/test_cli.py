@@ -21,6 +21,7 @@ from delegraph.cli import options
 from delegraph.cli.main import _COMMANDS, cli
 from delegraph.pipeline.run.records import BuildRecord, GenerateRecord, RunRecord
 from support.graphs import random_edges
+from support.marks import slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +98,7 @@ def test_record_schema_is_documented():
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
 
 
-@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+@pytest.mark.parametrize("layout", [slow("delegate"), "2d", slow("1d")])
 def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
     """What a search by as many workers sent keeps within it."""
     store = tmp_path / "graph.dg"

@@ -92,14 +92,14 @@ def test_all_sources_are_here():
     assert {str(path.relative_to(folder)) for path in folder.rglob("*.cu")} == set(instances(90))
 
 
-def compile_with(nvrtc, name: str, architecture: int, functions: list[str], more: str = "") -> None:
+def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str = "") -> None:
     program = ctypes.c_void_p()
     text = (device.source(name) + more).encode()
     created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
     assert created == 0
     for function in functions:
         assert nvrtc.nvrtcAddNameExpression(program, function.encode()) == 0
-    options = [b"-std=c++17", f"--gpu-architecture=sm_{architecture}".encode()]
+    options = [b"-std=c++17", f"--gpu-architecture={target}".encode()]
     array = (ctypes.c_char_p * len(options))(*options)
     failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
     size = ctypes.c_size_t()
@@ -115,10 +115,17 @@ def compile_with(nvrtc, name: str, architecture: int, functions: list[str], more
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-@pytest.mark.parametrize("name", instances(90))
+@pytest.mark.parametrize("name", instances(80))
 def test_a_source_compiles(nvrtc, name):
+    """Each choice once, and as far as PTX: most of the time goes into machine code."""
+    compile_with(nvrtc, name, "compute_90", instances(80)[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", instances(90))
+def test_machine_code_of_a_source(nvrtc, name):
     """For each architecture; side by side, as this takes long."""
-    work = [(age, [one]) for age in (90, 80, 75) for one in instances(age)[name]]
+    work = [(f"sm_{age}", [one]) for age in (90, 80, 75) for one in instances(age)[name]]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda some: compile_with(nvrtc, name, *some), work))
 
@@ -160,7 +167,7 @@ def test_structures_are_the_same_on_both_sides(nvrtc, name, structure, kind):
     facts = [f"sizeof({structure}) == {kind.itemsize}"]
     for field, (_, offset, *_) in kind.fields.items():
         facts.append(f"__builtin_offsetof({structure}, {field}) == {offset}")
-    compile_with(nvrtc, name, 90, [], "".join(f'static_assert({fact}, "");' for fact in facts))
+    compile_with(nvrtc, name, "sm_90", [], "".join(f'static_assert({fact}, "");' for fact in facts))
 
 
 def test_constants_are_the_same_on_both_sides(nvrtc):
@@ -205,7 +212,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         facts = "".join(
             f'static_assert({what} == {int(it)}, "");' for what, it in constants.items()
         )
-        compile_with(nvrtc, name, 90, [], facts)
+        compile_with(nvrtc, name, "sm_90", [], facts)
     buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
     room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"
-    compile_with(nvrtc, "bfs/narrow_search.cu", 90, [], f'static_assert({room}, "");')
+    compile_with(nvrtc, "bfs/narrow_search.cu", "sm_90", [], f'static_assert({room}, "");')

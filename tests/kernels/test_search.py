@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -34,7 +34,6 @@ BACKENDS = [ReferenceBackend(), CpuBackend(1), CpuBackend(3)]
 @pytest.mark.parametrize("name", DIRECTIONS)
 @pytest.mark.parametrize("backend", BACKENDS, ids=["reference", "cpu", "threads"])
 @given(graphs(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_search_against_definition(name, backend, graph, data):
     shared = backend is BACKENDS[-1]
     cpu._SHARED_PUSH = cpu._SHARED_WORDS = 0 if shared else 1 << 15  # share all, or nothing
@@ -69,7 +68,6 @@ def test_shared_work_is_right_every_time(name, directed):
 
 
 @given(graphs(), st.data(), st.integers(1, 4), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_scan_against_definition(graph, data, blocks, threads):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
@@ -98,7 +96,6 @@ def test_shared_scans_are_right_every_time(directed):
 
 
 @given(graphs(), st.data(), st.integers(0, 3), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_scans_then_rows_against_definition(graph, data, scans, threads):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))
@@ -114,7 +111,6 @@ def test_scans_then_rows_against_definition(graph, data, scans, threads):
 
 
 @given(graphs(), st.data(), st.integers(0, 4))
-@settings(max_examples=60, deadline=None)
 def test_depth_limit(graph, data, max_depth):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))

@@ -11,6 +11,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.prepare import BuildOptions
+from support.marks import mostly_slow
 
 
 def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +52,9 @@ SHAPES = {
 }
 """For devices: of every kind that a kernel treats otherwise."""
 
-SMALL = ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"]
+SMALL = mostly_slow(
+    ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"], "hubs"
+)
 """Of these, what an emulated device gets through in seconds."""
 
 

@@ -70,7 +70,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
         return
     host = "tcp://127.0.0.1"
     whole = tcp._PIECE_BYTES
-    tcp._PIECE_BYTES = 1000 if kind == "tcp in pieces" else whole
+    tcp._PIECE_BYTES = 10_000 if kind == "tcp in pieces" else whole
     ranks = [TcpCommunicator("a session", rank, size, host, timeout) for rank in range(size)]
     with ThreadPoolExecutor(size) as pool:
         list(pool.map(lambda rank: rank.join([other.address for other in ranks]), ranks))

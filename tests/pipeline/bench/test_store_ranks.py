@@ -38,6 +38,7 @@ from delegraph.pipeline.engines.ranks.search import load_rank, rank_bytes, searc
 from delegraph.pipeline.ranks.communicator import Communicator
 from delegraph.pipeline.results.names import names_of_store
 from support.graphs import edges_of, random_edges
+from support.marks import slow
 from support.ranks import by_threads
 from support.searches import violations_of
 
@@ -96,7 +97,7 @@ def test_ranks_and_one_process(store_of, layout, directed):
         check_job(store, ranks)
 
 
-@pytest.mark.parametrize("order", ["degree", "random"])
+@pytest.mark.parametrize("order", ["degree", slow("random")])
 @pytest.mark.parametrize("directed", [False, True])
 def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, order):
     """Of several partitions; checked on the devices, or on their hosts where directed."""
@@ -108,7 +109,7 @@ def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, or
 
 @pytest.mark.parametrize(
     ("ranks", "placing"),
-    [(3, Placing()), (2, Placing("1d")), (4, Placing("2d", push_only=True))],
+    [slow(3, Placing()), (2, Placing("1d")), slow(4, Placing("2d", push_only=True))],
     ids=str,
 )
 def test_a_graph_made_across_ranks(emulated, ranks, placing):
@@ -262,7 +263,7 @@ def test_refusals(delegraph, folder, name, options, says):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("command", ["bench", "plan"])
+@pytest.mark.parametrize("command", ["bench", slow("plan")])
 def test_too_little_memory(delegraph, folder, command):
     """The least limit that a refusal names is enough, or nearly: what workers hold varies."""
     args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")

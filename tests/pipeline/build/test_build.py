@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -28,6 +28,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges, store_options
+from support.marks import slow
 from support.outputs import digest
 
 TEAM = Team(2)
@@ -73,7 +74,6 @@ def definition(src, dst, options: BuildOptions):
 
 
 @given(inputs(), st.booleans())
-@settings(max_examples=200, deadline=None)
 def test_store_against_definition(folders, given_input, scratch):
     src, dst, options = given_input
     store = build(folders(), src, dst, options, scratch=scratch)
@@ -202,7 +202,7 @@ def _check_graph(store: Store, pairs, place, position):
     ],
     ids=["one", "three", "four-directed", "2d-directed", "1d"],
 )
-@pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])
+@pytest.mark.parametrize("ids", [slow("dense"), "sparse", slow("strings")])
 def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
     """In memory or through files, for any threads, chunks, blocks, spans and fetches."""
     src, dst = random_edges(1, 3000, 40_000)
@@ -272,7 +272,6 @@ def test_ranges_cover_rows(edges_by_row, most_edges, most_rows):
 
 
 @given(st.data())
-@settings(max_examples=100)
 def test_threshold_is_within_the_bounds_of_the_paper(data):
     src, dst = random_edges(data.draw(st.integers(0, 99)), 60, 400)
     _, counts = np.unique(np.concatenate([src, dst]), return_counts=True)

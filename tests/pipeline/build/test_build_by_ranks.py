@@ -20,6 +20,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.ranks.communicator import Communicator, ThreadGroup, telling_others
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import SHAPES, random_edges
+from support.marks import mostly_slow, slow
 from support.outputs import device_of, digest
 
 LAYOUTS = {
@@ -65,8 +66,8 @@ def test_the_same_bytes(device, edge_list, tmp_path, monkeypatch, shape, layout)
         assert digest(tmp_path / f"{ranks}.dg") == digest(tmp_path / "cpu.dg")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", ["self-loop", "random"])
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates", "2d"))
+@pytest.mark.parametrize("shape", [slow("self-loop"), "random"])
 def test_the_same_bytes_emulated(emulated, edge_list, tmp_path, monkeypatch, shape, layout):
     test_the_same_bytes(emulated[0], edge_list, tmp_path, monkeypatch, shape, layout)
 

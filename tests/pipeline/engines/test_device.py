@@ -141,9 +141,7 @@ def test_a_depth_limit(device, shape, depth):
 
 
 @given(graphs(), st.data())
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_graph(device, graph, data):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))

@@ -38,6 +38,7 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.ranks.nccl import device_arrays
 from delegraph.pipeline.run.cluster import ClusterOptions
 from support.graphs import SHAPES, SMALL, edges_of
+from support.marks import slow
 from support.outputs import distances_of
 from support.ranks import communicators
 from support.searches import PULL, PUSH, violations_of
@@ -416,9 +417,9 @@ def test_a_grid_emulated(emulated, edge_list, tmp_path):
     test_a_grid(edge_list, tmp_path, emulated[0], "two components", GRIDS[1], True)
 
 
-@pytest.mark.parametrize("push_cost", [0.0, PUSH_COST, PULL])
+@pytest.mark.parametrize("push_cost", [slow(0.0), PUSH_COST, slow(PULL)])
 @pytest.mark.parametrize(
-    ("grid", "directed"), [(0, True), (1, False), (2, True), (3, True)], ids=str
+    ("grid", "directed"), [slow(0, True), (1, False), slow(2, True), slow(3, True)], ids=str
 )
 def test_the_memory_of_a_grid_emulated(
     emulated, edge_list, tmp_path, monkeypatch, grid, push_cost, directed
@@ -428,7 +429,7 @@ def test_the_memory_of_a_grid_emulated(
     test_a_grid_in_each_others_memory(*place, "hubs", GRIDS[grid], push_cost, directed)
 
 
-@pytest.mark.parametrize(("shape", "directed"), [("two components", True), ("hubs", False)])
+@pytest.mark.parametrize(("shape", "directed"), [slow("two components", True), ("hubs", False)])
 def test_nccl_emulated(emulated, edge_list, tmp_path, shape, directed):
     test_mail_by_nccl(edge_list, tmp_path, emulated, shape, 6, directed)
 
@@ -438,14 +439,14 @@ def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
 
 
-@pytest.mark.parametrize("layout", ["delegate", "2d"])
+@pytest.mark.parametrize("layout", [slow("delegate"), "2d"])
 def test_records_that_fill_their_buffer_emulated(
     emulated, edge_list, tmp_path, monkeypatch, layout
 ):
     test_records_that_fill_their_buffer(edge_list, tmp_path, emulated[0], monkeypatch, layout)
 
 
-@pytest.mark.parametrize("layout", ["delegate", "2d"])
+@pytest.mark.parametrize("layout", ["delegate", slow("2d")])
 def test_what_is_wrong_is_found_emulated(emulated, edge_list, tmp_path, layout):
     test_what_is_wrong_is_found(edge_list, tmp_path, emulated[0], layout)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -29,6 +29,7 @@ from delegraph.pipeline.engines.streamed_graph import StreamedGraph
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges, store_options
+from support.marks import slow
 from support.searches import DIRECTIONS, violations_of
 
 TEAM = Team(2)
@@ -95,7 +96,6 @@ def inputs(draw):
 @pytest.mark.parametrize("name", DIRECTIONS)
 @pytest.mark.parametrize("threads", [1, 3])
 @given(inputs(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_against_definition(name, threads, folders, given_input, data):
     src, dst, options = given_input
     store = build(folders(), src, dst, options)
@@ -110,7 +110,6 @@ def test_against_definition(name, threads, folders, given_input, data):
 
 @pytest.mark.usefixtures("small_blocks")
 @given(inputs(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_flows_may_differ_in_direction(folders, given_input, data):
     src, dst, options = given_input
     store = build(folders(), src, dst, options)
@@ -127,7 +126,7 @@ def test_flows_may_differ_in_direction(folders, given_input, data):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [slow(1), 3])
 @pytest.mark.parametrize("name", DIRECTIONS)
 def test_shared_work_is_right_every_time(directed, partitions, name, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 14)

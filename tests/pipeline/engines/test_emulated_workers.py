@@ -14,6 +14,7 @@ from delegraph.pipeline.run.cluster import ClusterOptions
 from delegraph.pipeline.run.resources import Resources
 from support import emulator
 from support.graphs import random_edges
+from support.marks import slow
 from support.outputs import digest, distances_of
 from support.processes import Background, cluster, pids, wait_for_supersteps
 
@@ -27,35 +28,35 @@ def there(*args, **more) -> subprocess.CompletedProcess:
     return subprocess.run(line, capture_output=True, text=True, env=environment)
 
 
-def test_workers(edge_list, tmp_path):
+FEW = ("--device-memory-limit", "1MB")
+
+
+@pytest.mark.parametrize(
+    ("built", "searched", "options", "more"),
+    [
+        ("on 2 x emulated", "on 2 x emulated", (), {}),
+        slow("on the CPU: 1 MB may be held", "on CPUs: 1 MB may be held", FEW, {}),
+        slow("on the CPU: rank", "on CPUs: rank", (), {emulator.FULL: "yes"}),
+    ],
+    ids=["devices", "little memory", "full"],
+)
+def test_workers(edge_list, tmp_path, built, searched, options, more):
     """Two workers build on their devices, search on them, and go on without them."""
     path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
-    on = ("--workers", 2, "--device", "cuda")
-    build = ("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on)
-    search = ("bfs", tmp_path / "gpu.dg", "--source", 5, *on, "-o")
-    few = ("--device-memory-limit", "1MB")
-    for told, more, full in (
-        ("built on 2 x emulated", (), {}),
-        ("built on the CPU: 1 MB may be held", few, {}),
-        ("built on the CPU: rank", (), {emulator.FULL: "yes"}),
-    ):
-        ran = there(*build, "--overwrite", *more, **full)
-        assert ran.returncode == 0, ran.stderr
-        assert told in ran.stderr
-        assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
-    delegraph.bfs(tmp_path / "cpu.dg", 5, tmp_path / "wanted")
-    for name, told, more, full in (
-        ("gpu", "searched on 2 x emulated", (), {}),
-        ("few", "searched on CPUs: 1 MB may be held", few, {}),
-        ("full", "searched on CPUs: rank", (), {emulator.FULL: "yes"}),
-    ):
-        ran = there(*search, tmp_path / name, *more, **full)
-        assert ran.returncode == 0, ran.stderr
-        assert told in ran.stderr
-        assert distances_of(tmp_path / name) == distances_of(tmp_path / "wanted")
+    delegraph.bfs(tmp_path / "cpu.dg", 5, tmp_path / "cpu")
+    on = ("--workers", 2, "--device", "cuda", *options)
+    ran = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
+    assert ran.returncode == 0, ran.stderr
+    assert f"built {built}" in ran.stderr
+    assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
+    ran = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
+    assert ran.returncode == 0, ran.stderr
+    assert f"searched {searched}" in ran.stderr
+    assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):

@@ -24,9 +24,9 @@ from support.searches import violations_of
 SHAPES = {
     "one edge": ([3], [9]),
     "star": (np.zeros(2000, int), np.arange(1, 2001)),
-    "path": (np.arange(150), np.arange(1, 151)),
+    "path": (np.arange(70), np.arange(1, 71)),
     "two components": (np.r_[0:50, 100:150], np.r_[1:51, 101:151]),
-    "grid": grid(40),
+    "grid": grid(20),
     "random": random_edges(1, 5000, 40_000),
     "hubs": random_edges(2, 300, 20_000),
 }

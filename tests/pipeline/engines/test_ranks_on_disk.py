@@ -45,6 +45,7 @@ from delegraph.pipeline.ranks.communicator import (
     ThreadGroup,
 )
 from support.graphs import edges_of, random_edges
+from support.marks import slow
 from support.outputs import distances_of
 from support.ranks import search_by_threads
 from support.searches import violations_of
@@ -303,7 +304,7 @@ def large(tmp_path_factory) -> Path:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [slow(1), 2])
 def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
     """The least limit that a refusal names is that of edges on disk; plan and bfs keep to it."""
     on = ("--workers", workers, "--threads", 2, "--memory-limit")

@@ -28,6 +28,7 @@ from delegraph.pipeline.run import cluster as connecting
 from delegraph.pipeline.run.cluster import ClusterOptions
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges
+from support.marks import slow
 from support.outputs import distances_of
 from support.processes import Background, cluster, pids, wait_for_supersteps
 
@@ -65,7 +66,7 @@ def search(folder: Path, name: str, out: Path, address: str, timeout: float = TI
 
 
 @pytest.mark.parametrize(
-    ("workers", "layout"), [(1, "delegate"), (2, "delegate"), (3, "delegate"), (3, "2d")]
+    ("workers", "layout"), [slow(1, "delegate"), (2, "delegate"), slow(3, "delegate"), (3, "2d")]
 )
 def test_local_workers(ok, folder, tmp_path, workers, layout):
     before = set(psutil.Process().children(recursive=True))
@@ -91,8 +92,8 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
     ("name", "options"),
     [
         ("cnr-2000", ("--directed",)),
-        ("cnr-2000", ("--directed", "--layout", "2d")),
-        ("luxembourg-osm", ()),
+        slow("cnr-2000", ("--directed", "--layout", "2d")),
+        slow("luxembourg-osm", ()),
     ],
 )
 def test_real_graphs(ok, real_graph, tmp_path, name, options):
@@ -145,7 +146,7 @@ def test_a_worker_that_is_killed(folder, tmp_path):
     assert distances_of(tmp_path / "out") == {i: i for i in range(LONG)}
 
 
-@pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("signal_sent", [signal.SIGKILL, slow(signal.SIGSTOP)])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
     """Of two workers one is lost, then the other."""
     with cluster(2) as (local, client):
@@ -256,6 +257,7 @@ def test_without_workers(monkeypatch, folder, tmp_path):
         search(folder, "random", tmp_path / "out", "tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away(folder, tmp_path):
     """Started by hand, as are its workers."""
     file = tmp_path / "scheduler.json"

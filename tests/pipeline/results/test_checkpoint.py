@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
@@ -59,7 +59,6 @@ def by_scans(graph, source, max_depth, saved):
 
 @pytest.mark.parametrize("way", [in_memory, by_scans])
 @given(graphs(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_goes_on_from_every_level(way, folders, graph, data):
     src, dst, vertices, directed = graph
     source = data.draw(st.integers(0, vertices - 1))

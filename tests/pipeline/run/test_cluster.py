@@ -8,6 +8,7 @@ import pytest
 from distributed import LocalCluster
 
 from delegraph.pipeline.run import cluster
+from support.marks import slow
 from support.outputs import digest
 
 # Sockets that the cluster itself leaves to the garbage collector.
@@ -46,7 +47,7 @@ def edges(ok, graph):
     return path
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
 def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
     out = tmp_path / "graph.dg"
     ran = ok("build", edges, "-o", out, "--workers", workers)

@@ -212,12 +212,13 @@ class RawModule:
                 _FOLDER.mkdir(exist_ok=True)
                 source = library.with_suffix(f".{os.getpid()}.cpp")  # others may compile it, too
                 source.write_text(text)
-                flags = ["-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-pthread"]
+                flags = ["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread"]
                 flags += ["-fvisibility=hidden", "-Wno-narrowing", "-fno-strict-aliasing"]
                 made = source.with_suffix(".partial")
                 command = ["g++", *flags, str(source), "-o", str(made)]
                 subprocess.run(command, check=True, capture_output=True, text=True)
                 made.rename(library)
+                source.unlink()
         # (The narrow search goes by the number of threads that it was compiled for.)
         return _Kernel(library, 1024 if name.startswith("narrow") else _THREADS)
 

@@ -1,5 +1,5 @@
-// CUDA's words in C++, for kernels that run on the CPU (tests/emulator): a fiber for each thread of
-// a block, a thread of the system for each block. Fibers take turns where threads meet or wait.
+// CUDA's words in C++, for kernels that run on the CPU: a fiber for each thread of a block, a thread
+// of the system for each block. Fibers take turns where threads meet or wait.
 // Addresses, counts and orders of work are those of a device of few threads; races need not show.
 #include <sched.h>
 
@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -136,7 +137,8 @@ inline void run_block(unsigned index, unsigned grid, unsigned threads, size_t sh
   Block here;
   here.fibers.resize(threads);
   here.warps.resize((threads + LANES - 1) / LANES);
-  std::vector<char> stacks(threads * STACK + 16), dynamic(shared_bytes + 128, (char)0xa5);
+  const std::unique_ptr<char[]> stacks(new char[threads * STACK]);  // touched where it is used
+  std::vector<char> dynamic(shared_bytes + 128, (char)0xa5);
   here.meeting = {threads, 0, 0};
   here.running = 0, here.turns = 0;
   here.body = body, here.argument = argument;
@@ -145,7 +147,7 @@ inline void run_block(unsigned index, unsigned grid, unsigned threads, size_t sh
     Fiber &fiber = here.fibers[i];
     fiber = {nullptr, {i}, &here.warps[i / LANES], 0, false};
     fiber.warp->meeting.alive++;
-    char *top = stacks.data() + (i + 1) * STACK;
+    char *top = stacks.get() + (i + 1) * STACK;
     void **frame = (void **)((size_t)top / 16 * 16) - 8;
     frame[6] = (void *)run_fiber;  // below it what emulator_switch takes back
     fiber.stack_pointer = frame;
