@@ -56,16 +56,24 @@ class Background:
         assert not self._thread.is_alive(), "the search goes on and on"
 
 
+def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
+
+
 def wait_for_supersteps(client: Any) -> None:
     """Until every worker has its rank running for a while."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def all_run() -> bool:
         running = client.processing()
-        if running and all(any("_run" in key for key in keys) for keys in running.values()):
-            time.sleep(1.0)
-            return
-        time.sleep(0.05)
-    raise AssertionError("no search is running")
+        return bool(running) and all(
+            any("_run" in key for key in keys) for keys in running.values()
+        )
+
+    wait_until(all_run)
+    time.sleep(0.5)
 
 
 def pids(client: Any) -> dict[str, int]:

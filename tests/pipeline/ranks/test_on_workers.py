@@ -40,7 +40,7 @@ pytestmark = [
 
 TIMEOUT = 3.0
 SLACK = 12.0  # of starting, on a busy machine
-LONG = 12_000  # vertices of a path: a search of ten seconds and more
+LONG = 6000  # vertices of a path: a search of some seconds and more
 
 
 @pytest.fixture(scope="module")
