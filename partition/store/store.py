@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from ...kernels.base import sort
 from ...kernels.base.graph import Graph
 from ...kernels.base.numbering import all_to_global, by_table
-from ...kernels.base.sort import radix_sort
 from ...kernels.base.team import Team
 from ..disk.files import (
     ArrayWriter,
@@ -240,6 +240,11 @@ class Store:
                         yield all_to_global(rows, sources), all_to_global(ends, targets)
                     at += record.length(np.uint32)
 
+    @property
+    def merged_offsets_type(self) -> type[np.integer]:
+        """Of ``graph``, where it has several partitions to merge."""
+        return np.uint32 if sum(self.info.subgraph_edges.values()) < 2**32 else np.uint64
+
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""
         if self.info.partitions == 1:
@@ -297,7 +302,7 @@ def _rows_by_position(
     n = len(position)
     bits = max(n - 1, 0).bit_length()
     keys = (sources.astype(np.uint64) << np.uint64(32)) | position[targets]
-    keys = radix_sort(keys, np.empty_like(keys), bits, bits)
+    keys = sort.radix_sort(keys, np.empty_like(keys), bits, bits)
     offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
     np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
     vertex = np.empty(n, np.uint32)

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base import sort
+from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
+from ...kernels.bfs.cpu import compile_search
 from ...kernels.gpu.device import Device, open_device
 from ...kernels.gpu.graph import Array
+from ...kernels.gpu.search import WIDE_SEARCH
 from ...partition.errors import DelegraphError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
@@ -101,18 +105,26 @@ class StoreBenchJob:
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store, device = open_store(self.store), self._device()
         n = store.info.vertices
+        offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
         if size == 1:
             rows = 8 * n
             if device is not None:
-                need = _room_alone(store, device).host_bytes
+                room = _room_alone(store, device)
+                room.compile(device, WIDE_SEARCH)
+                need = room.host_bytes
             else:
+                compile_kernels(sort)  # by which partitions are merged
+                compile_search(*offset_types, store.merged_offsets_type)
                 need = graph_bytes(store) + check_bytes_alone(store)
         else:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
             if device is None:
-                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
-            warm_up_check()
+                warm_up_search(offset_types)
+            else:
+                room = _room_of_rank(store, rank, size, device)
+                rank_on_device.compile_search(store, device, room)
+        warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(self, communicator: Communicator, team: Team) -> StoreMeasured | None:
@@ -157,6 +169,11 @@ class StoreBenchJob:
 def _room_alone(store: Store, device: Device) -> device_search.Room:
     beside = device_search.searcher_bytes(store.info.vertices)
     return device_search.room_for(store, device, beside)
+
+
+def _room_of_rank(store: Store, rank: int, ranks: int, device: Device) -> device_search.Room:
+    beside = searcher_bytes(store, rank, ranks)
+    return rank_on_device.room_for(store, rank, ranks, device, beside)
 
 
 def _table_bytes(store: Store) -> int | None:
@@ -228,8 +245,7 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     """
     if device is None:
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
-    beside = searcher_bytes(store, rank, ranks)
-    host = rank_on_device.room_for(store, rank, ranks, device, beside).host_bytes
+    host = _room_of_rank(store, rank, ranks, device).host_bytes
     if checked_on_device(store) and store.info.grid is not None:
         return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
     if checked_on_device(store):

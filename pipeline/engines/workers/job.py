@@ -6,10 +6,12 @@ import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ....kernels.base import sort
+from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.team import Team
-from ....kernels.bfs.cpu import CpuBackend
+from ....kernels.bfs.cpu import CpuBackend, compile_search
 from ....kernels.gpu.device import Device, open_device
-from ....kernels.gpu.search import GpuSearch
+from ....kernels.gpu.search import WIDE_SEARCH, GpuSearch
 from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
@@ -62,10 +64,16 @@ class SearchJob:
         if self.device == "cuda":
             device = self._open_device()
             if size == 1:
-                return [Way(device_search.room_for(store, device).host_bytes, self)]
-            return [Way(rank_on_device.room_for(store, rank, size, device).host_bytes, self)]
+                room = device_search.room_for(store, device)
+                room.compile(device, WIDE_SEARCH)
+            else:
+                room = rank_on_device.room_for(store, rank, size, device)
+                rank_on_device.compile_search(store, device, room)
+            return [Way(room.host_bytes, self)]
         offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
         if size == 1:
+            compile_kernels(sort)  # by which partitions are merged
+            compile_search(*offset_types, store.merged_offsets_type)
             warm_up_stream(offset_types)
             needs = graph_bytes(store), stream_bytes(store, threads)
         else:
