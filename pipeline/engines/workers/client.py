@@ -17,10 +17,11 @@ from ...results.found import Found
 from ...results.store_names import StoreNames
 from ...run.cluster import Cluster, open_cluster
 from ...run.devices import has_device_each
+from ...run.plan import check_space
 from ...run.records import graph_record
 from ...run.resources import Resources
 from ..bytes import writing_bytes
-from ..ranks.result import gather
+from ..ranks.result import gather, saved_bytes
 from ..search_run import Searched, SearchRun
 from .job import SearchJob
 
@@ -34,6 +35,7 @@ def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched
     info, resources, options = store.info, run.resources, run.options
     with run.clock.phase("load"):
         source = run.find(names)
+    check_space([(run.work.scratch, saved_bytes(info))])
     with (
         tempfile.TemporaryDirectory(dir=run.work.scratch, ignore_cleanup_errors=True) as folder,
         open_workers(store, resources, options.threads, options.timeout_seconds) as there,
