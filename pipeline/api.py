@@ -114,6 +114,7 @@ def bfs(
     max_depth: int | None = None,
     checkpoint_seconds: float = 60.0,
     timeout_seconds: float = 60.0,
+    profile: AnyPath | None = None,
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -122,7 +123,8 @@ def bfs(
 ) -> SearchOutcome:
     """Search a store or an edge list from ``source``; ``options``: those of BuildOptions.
 
-    Writes the result folder and the run's record beside it.
+    Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
+    row for each superstep.
     """
     from .algorithms.bfs import search_to_result
     from .build.prepare import BuildOptions
@@ -139,6 +141,7 @@ def bfs(
         Executor(threads, progress),
         resources or Resources(),
         overwrite,
+        None if profile is None else Path(profile),
     )
 
 

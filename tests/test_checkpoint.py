@@ -137,7 +137,10 @@ def test_holds_only_the_last(tmp_path):
     saved(tmp_path, 3)
     (tmp_path / ".search.json.partial-1").write_bytes(b"of a killed save")
     one = saved(tmp_path, 12)
-    names = {"search.json", "distance-00012.npy", "parent-00012.npy"}
+    names = {
+        *("search.json", "supersteps-00012.parquet"),
+        *("distance-00012.npy", "parent-00012.npy"),
+    }
     assert {path.name for path in tmp_path.iterdir()} == names
     one.clear()
     assert not list(tmp_path.iterdir())
