@@ -25,7 +25,7 @@ from .launches import RankLaunches
 from .numbering import ALIGNED, Segment, parts_of
 from .peer_memory import Exchange
 
-KERNEL = WideKernel("ranks/delegate_search.cu", "rank_search")
+KERNEL = WideKernel("ranks/delegate_search.cu", "delegate_search")
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 

@@ -240,11 +240,6 @@ class Store:
                         yield all_to_global(rows, sources), all_to_global(ends, targets)
                     at += record.length(np.uint32)
 
-    @property
-    def merged_offsets_type(self) -> type[np.integer]:
-        """Of ``graph``, where it has several partitions to merge."""
-        return np.uint32 if sum(self.info.subgraph_edges.values()) < 2**32 else np.uint64
-
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""
         if self.info.partitions == 1:

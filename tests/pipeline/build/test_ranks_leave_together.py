@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields
 from typing import Any
 
-import emulator
-
 from delegraph.kernels.base.team import Team
 from delegraph.pipeline.build.ranks import BuildJob
 from delegraph.pipeline.ranks.communicator import Communicator, ThreadGroup
+from support import emulator
 
 
 def test_a_rank_that_is_done_early(monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-import emulator
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +14,7 @@ from delegraph.kernels.gpu.device import open_device
 from delegraph.kernels.prepare.generate import philox
 from delegraph.partition.disk.outputs import facts_of
 from delegraph.pipeline.build.generate import Recipe
+from support import emulator
 
 SEEDS = [2**63 - 1, 2**63, 2**64 - 1]
 SHAPES = {

@@ -5,11 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import emulator
 import pytest
 
 import delegraph
-from conftest import random_edges
 from delegraph.kernels.gpu import device as devices
 from delegraph.kernels.gpu.device import open_device
 from delegraph.partition.store.store import open_store
@@ -17,6 +15,8 @@ from delegraph.pipeline.bench.store_ranks import StoreBenchJob
 from delegraph.pipeline.engines import device as device_search
 from delegraph.pipeline.engines.device_ranks import layouts as device_ranks
 from delegraph.pipeline.engines.workers.job import SearchJob
+from support import emulator
+from support.graphs import random_edges
 
 ON_CPUS = """
 import gc, sys
