@@ -21,6 +21,7 @@ from ..engines.ranks.grid_graph import GridGraph
 from ..engines.ranks.result import result_of
 from ..engines.ranks.search import AnyRankGraph, search_rank
 from ..ranks.communicator import Communicator, barrier
+from ..results.supersteps import ends
 from ..run.records import SuperstepRecord
 from .check import RankCheck
 from .protocol import Timings
@@ -108,7 +109,7 @@ class CpuRankSearcher:
             held_bytes=int(max(held for held, _ in told)),
             graph_bytes=int(sum(graph for _, graph in told)),
             table_bytes=table_bytes,
-            levels=[dict(step) for step in every[_median(timings)]],
+            levels=[dict(step) for step in ends(every[_median(timings)])],
         )
 
 
@@ -224,7 +225,7 @@ def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dic
             "clocks": dict(zip(PHASES, level.clocks, strict=True)),
             "seconds": sum(level.clocks) * scale,
         }
-        for level in levels
+        for level in ends(levels)
     ]
 
 

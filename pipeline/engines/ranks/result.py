@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.team import Team
-from ....partition.store.store import Store
+from ....partition.disk.outputs import naming_full_disk
+from ....partition.disk.scratch import FileScratch
+from ....partition.store.store import GraphInfo, Store
 from .delegate_graph import RankGraph
 from .grid_graph import GridGraph
 
@@ -42,6 +44,11 @@ def result_of(graph: RankGraph | GridGraph) -> RankResult:
     parts = {number: Part(some.distance, some.parent) for number, some in graph.normals.items()}
     some = graph.delegates
     return RankResult(parts, None if graph.rank else Part(some.distance, some.parent))
+
+
+def saved_bytes(info: GraphInfo) -> int:
+    """What all ranks together leave in files."""
+    return (4 + 4) * (info.vertices + info.delegates)
 
 
 def save(result: RankResult, folder: Path) -> None:
@@ -84,8 +91,11 @@ def put_together(
 
 
 def _save(folder: Path, name: str, part: Part) -> None:
-    np.save(folder / f"{name}.distance.npy", part.distance)
-    np.save(folder / f"{name}.parent.npy", part.parent)
+    scratch = FileScratch(str(folder))
+    needed = part.distance.nbytes + part.parent.nbytes
+    with naming_full_disk(folder / name, lambda: f"{needed:,} bytes are needed, "):
+        scratch.save(f"{name}.distance", part.distance)
+        scratch.save(f"{name}.parent", part.parent)
 
 
 def _load(folder: Path, name: str) -> Part:

@@ -65,7 +65,9 @@ class SearchJob:
                 engine.compile()
             needs = [engine.need().host for engine in engines]
         elif device is not None:
-            needs = [rank_on_device.room_for(store, rank, size, device).host_bytes]
+            room = rank_on_device.room_for(store, rank, size, device)
+            rank_on_device.compile_search(store, device, room)
+            needs = [room.host_bytes]
         else:
             warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
             place = store, rank, size
