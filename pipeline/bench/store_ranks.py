@@ -26,7 +26,6 @@ from ..engines.device_ranks import layouts as rank_on_device
 from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
-from ..engines.streamed_graph import subgraphs_of
 from ..engines.workers.client import check_room, open_workers
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
@@ -111,7 +110,7 @@ class StoreBenchJob:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
             if device is None:
-                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
+                warm_up_search(store.offsets_types())
             warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 

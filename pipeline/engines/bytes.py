@@ -5,23 +5,12 @@ Beside what the process holds before it opens the store (interpreter, libraries,
 
 from __future__ import annotations
 
-from ...partition.store.edge_stream import run_bytes, stream_index_bytes
-from ...partition.store.store import Store, offsets_dtype, stem_of
+from ...partition.store.store import Store, offsets_dtype
 from ..results.store_names import names_bytes
-from .streamed_graph import subgraphs_of
 
 _STATE = 4 + 4  # of a vertex: distance, parent
 _MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
 _WRITER = 24 << 20  # of a Parquet file in the making, by measurement, however short its pieces
-
-
-def stream_bytes(store: Store, threads: int) -> int:
-    """Of stream_search on a team for ``threads`` cores (stream_team)."""
-    n = store.info.vertices
-    state = n * _STATE + 3 * _bitmap(n)
-    buffers = 2 * threads * run_bytes()
-    index = sum(stream_index_bytes(store, *place) for place in subgraphs_of(store))
-    return state + _offsets(store) + index + buffers
 
 
 def graph_bytes(store: Store) -> int:
@@ -52,11 +41,3 @@ def writing_bytes(store: Store, tasks: int) -> int:
 
 def _bitmap(vertices: int) -> int:
     return -(-vertices // 64) * 8
-
-
-def _offsets(store: Store) -> int:
-    """Offsets of all subgraphs, and the delegates' table."""
-    files = [f"{stem_of(*place)}.offsets.npy" for place in subgraphs_of(store)]
-    if store.info.grid is None:
-        files.append("delegates.npy")
-    return sum(store.files[name].bytes for name in files)

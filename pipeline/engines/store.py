@@ -14,6 +14,7 @@ from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.search import GpuSearch
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes, return_freed_memory
 from ...partition.store.store import Store, open_store
+from ..ranks.communicator import SingleCommunicator
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.result import FILE_ROWS
@@ -22,12 +23,12 @@ from ..run.execute import Executor
 from ..run.plan import Budget, Plan, Shape, StepPlan, fits, too_little
 from ..run.records import graph_record
 from ..run.resources import Resources
-from .bytes import graph_bytes, stream_bytes, writing_bytes
+from .bytes import graph_bytes, writing_bytes
 from .device import Room, load, room_for, search_on_device
-from .disk import stream_search, stream_team, warm_up
 from .memory import search
+from .ranks.edges import stream_team
+from .ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
 from .search_run import Searched, SearchRun
-from .streamed_graph import StreamedGraph, subgraphs_of
 
 _KERNELS = 64 << 20  # about what compiled code and its compiler hold; measured once it is there
 
@@ -47,7 +48,7 @@ def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
         searching = StepPlan("search", 1, room.host_bytes, device_bytes=room.device_bytes)
     else:
         in_memory = _choose(store, threads, resources.limit, Executor(threads))
-        need = graph_bytes(store) if in_memory else stream_bytes(store, threads)
+        need = graph_bytes(store) if in_memory else rank_stream_bytes(store, 0, 1, threads)
         searching = StepPlan("search", 1, need)
     one, two = writing_bytes(store, 1), writing_bytes(store, 2)
     budget = Budget(resources.limit, resident_bytes() + GROWTH_BYTES, threads)
@@ -93,7 +94,9 @@ def search_store(store: Store, run: SearchRun) -> Searched:
     if in_memory:
         found = _in_memory(store, source, checkpoint, run, held + graph_bytes(store))
     else:
-        found = _streamed(store, source, checkpoint, run, held + stream_bytes(store, threads))
+        found = _streamed(
+            store, source, checkpoint, run, held + rank_stream_bytes(store, 0, 1, threads)
+        )
     method = "push-pull" if in_memory else "push-pull, streamed"
     writing = partial(writing_bytes, store)
     return Searched(names, found, graph_record(store), info.layout, method, writing)
@@ -142,10 +145,10 @@ def _choose(store: Store, threads: int, limit: int, executor: Executor) -> bool:
 
     Raises LimitError if neither fits, naming the step that needs most.
     """
-    loaded, streamed = graph_bytes(store), stream_bytes(store, threads)
+    loaded, streamed = graph_bytes(store), rank_stream_bytes(store, 0, 1, threads)
     in_memory = fits(loaded + _KERNELS, limit)
     # Compiled code counts as held, so it is there before what is left is measured.
-    types = {store.offsets_type(*place) for place in subgraphs_of(store)}
+    types = store.offsets_types()
     if in_memory:
         executor.step("compile", CpuBackend(threads).warm_up, map(_edge, types))
     else:
@@ -174,15 +177,16 @@ def _streamed(
 ) -> Found:
     threads, depth = run.options.threads, run.options.max_depth
     with run.clock.phase("load"):
-        graph = StreamedGraph.of(store, Team(threads))
+        graph = load_rank(store, 0, 1, Team(threads), on_disk=True)
     team = stream_team(threads)
+
+    def begin(_: None) -> Found:
+        alone = SingleCommunicator()
+        found = search_rank(graph, source, alone, team, depth, checkpoint=checkpoint)
+        return Found(graph.own.distance, graph.own.parent, found.supersteps)
+
     with run.clock.phase("search"):
-        return run.executor.step(
-            "search",
-            lambda _: stream_search(graph, source, team, depth, checkpoint=checkpoint),
-            [None],
-            need,
-        )[0]
+        return run.executor.step("search", begin, [None], need)[0]
 
 
 def _edge(offsets_type: np.dtype) -> Graph:

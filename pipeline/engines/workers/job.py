@@ -16,14 +16,12 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
 from .. import device as device_search
-from ..bytes import graph_bytes, stream_bytes
+from ..bytes import graph_bytes
 from ..device_ranks import layouts as rank_on_device
-from ..disk import stream_search, stream_team
-from ..disk import warm_up as warm_up_stream
 from ..memory import search as search_graph
+from ..ranks.edges import stream_team
 from ..ranks.result import result_of, save, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
-from ..streamed_graph import StreamedGraph, subgraphs_of
 
 
 @dataclass(frozen=True)
@@ -64,19 +62,14 @@ class SearchJob:
             if size == 1:
                 return [Way(device_search.room_for(store, device).host_bytes, self)]
             return [Way(rank_on_device.room_for(store, rank, size, device).host_bytes, self)]
-        offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
-        if size == 1:
-            warm_up_stream(offset_types)
-            needs = graph_bytes(store), stream_bytes(store, threads)
-        else:
-            warm_up(offset_types)
-            place = store, rank, size
-            needs = rank_bytes(*place), rank_stream_bytes(*place, threads)
-        return [Way(needs[0], self), Way(needs[1], replace(self, on_disk=True))]
+        warm_up(store.offsets_types())
+        held = graph_bytes(store) if size == 1 else rank_bytes(store, rank, size)
+        streamed = rank_stream_bytes(store, rank, size, threads)
+        return [Way(held, self), Way(streamed, replace(self, on_disk=True))]
 
     def run(self, communicator: Communicator, team: Team) -> list[SuperstepRecord]:
         store = open_store(self.store)
-        if communicator.size == 1:
+        if communicator.size == 1 and (self.device == "cuda" or not self.on_disk):
             return self._run_alone(store, team)
         if self.device == "cuda":
             device = self._open_device()
@@ -91,15 +84,12 @@ class SearchJob:
         return found.supersteps
 
     def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:
-        """One rank has all partitions, merged into one graph where they are in memory."""
+        """One rank has all partitions, merged into one graph."""
         if self.device == "cuda":
             device = self._open_device()
             room = device_search.room_for(store, device)
             gpu = GpuSearch(device, device_search.load(store, device, room, team))
             found = device_search.search_on_device(gpu, self.source, self.max_depth)
-        elif self.on_disk:
-            graph, team = StreamedGraph.of(store, team), stream_team(team.threads)
-            found = stream_search(graph, self.source, team, self.max_depth)
         else:
             backend = CpuBackend(team.threads)
             found = search_graph(store.graph(team), self.source, backend, self.max_depth)
