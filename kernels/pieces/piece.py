@@ -56,13 +56,13 @@ class Ends(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def keep(ends, count, v, parent):
-    """Keep a vertex that was found after ``count`` others."""
-    if ends.vertices.shape[0]:
-        ends.vertices[count] = v
-        ends.parents[count] = parent
+def keep(vertices, parents, count, v, parent):
+    """Keep a vertex that was found after ``count`` others, as Ends has it."""
+    if vertices.shape[0]:
+        vertices[count] = v
+        parents[count] = parent
     else:
-        ends.parents[v] = parent
+        parents[v] = parent
 
 
 @njit(nogil=True, cache=True)

@@ -19,24 +19,27 @@ def pull_piece(piece, first, last, start, ends):
 
     start: of the targets, the candidates for a parent.
     """
+    offsets, targets, first_edge, last_edge = piece
+    places, ids, reached = start
+    rows, visited, found, vertices, parents = ends
     new = 0
     examined = 0
     row = first
     while row < last:
-        v = renumber(ends.places, row)
-        unvisited = ~ends.visited[v >> np.uint32(6)]
+        v = renumber(rows, row)
+        unvisited = ~visited[v >> np.uint32(6)]
         if unvisited == 0:
-            row = past_word(ends.places, row, v)
+            row = past_word(rows, row, v)
             continue
-        if unvisited & mask(v) and not contains(ends.found, v):
-            begin = max(np.int64(piece.offsets[row]), piece.begin) - piece.begin
-            end = min(np.int64(piece.offsets[row + 1]), piece.end) - piece.begin
+        if unvisited & mask(v) and not contains(found, v):
+            begin = max(np.int64(offsets[row]), first_edge) - first_edge
+            end = min(np.int64(offsets[row + 1]), last_edge) - first_edge
             for e in range(begin, end):
                 examined += 1
-                u = renumber(start.places, piece.targets[np.uintp(e)])
-                if contains(start.bits, u):
-                    if claim(ends.found, v):
-                        keep(ends, new, v, renumber(start.ids, u))
+                u = renumber(places, targets[np.uintp(e)])
+                if contains(reached, u):
+                    if claim(found, v):
+                        keep(vertices, parents, new, v, renumber(ids, u))
                         new += 1
                     break
         row += 1

@@ -249,8 +249,10 @@ def share_bytes(store: Store, rank: int, ranks: int) -> int:
     prefixes = tuple(stem_of(p, "") for p in held)
     graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
     state = vertex_bytes(own) + 4 * info.delegates
-    if ranks == 1:  # and of visits, a bitmap of what is known
-        return graph + state + own // 8
+    if len(held) > 1:  # one flow may find what another one then knows
+        state += own // 8
+    if ranks == 1:
+        return graph + state
     segments = segments_of(info, rank, ranks)
     ghosts = {
         kind: [count_of(s, n, info.partitions) for s in some] for kind, some in segments.items()
