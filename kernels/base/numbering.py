@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import Struct, i64, u32s
+
 
 class Numbering(NamedTuple):
     """The new number of each old one, from 0 on: an entry of a table, or by a rule.
@@ -27,6 +29,9 @@ class Numbering(NamedTuple):
     addend: int
     width: int
     step: int
+
+
+NUMBERING = Struct(Numbering, (u32s, i64, i64, i64, i64))
 
 
 def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1, step: int = 1) -> Numbering:

@@ -8,11 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import bitmap
+from ..base.compiled import compile_kernels
 from ..base.graph import UNREACHED, Graph
 from ..base.team import Team
+from ..prepare import rows as row_kernels
 from ..prepare.rows import count_ends, fill_rows
+from . import scan as scan_kernels
 from .scan import scan, settle
 from .state import SearchState
+
+Edges = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""Sources and targets, of one length."""
 
 
 class EdgeSearch:
@@ -26,7 +32,7 @@ class EdgeSearch:
 
     def __init__(
         self,
-        batches: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
+        batches: Sequence[Edges],
         vertices: int,
         source: int,
         directed: bool,
@@ -65,40 +71,51 @@ class EdgeSearch:
 
     def by_rows(self, team: Team) -> SearchState:
         """Go on in rows: the same search over the edges that are left, from its frontier."""
-        if self.directed:
-            forward = self._rows(team, 0, 1, both=False)
-            graph = Graph(*forward, *self._rows(team, 1, 0, both=False))
-        else:
-            graph = Graph.undirected(*self._rows(team, 0, 1, both=True))
+        n = len(self.distance)
+        graph = plain_rows(self.batches, self.lengths, n, self.directed, team)
         return SearchState.saved(graph, self.distance, self.parent, self.level)
 
-    def _rows(
-        self, team: Team, row: int, target: int, both: bool
-    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-        """Offsets and targets of rows by one end of the edges, or by both."""
-        n = len(self.distance)
-        entries = sum(self.lengths) * (2 if both else 1)
-        offsets = np.zeros(n + 1, np.uint32 if entries < 2**32 else np.uint64)
-        targets = np.empty(entries, np.uint32)
-        cuts = np.linspace(0, n, team.threads + 1).astype(np.int64)
 
-        def each_range(kernel, *arrays) -> None:
-            def over_batches(part: int) -> None:
-                for batch, length in zip(self.batches, self.lengths, strict=True):
-                    ends = batch[row], batch[target], length, both
-                    kernel(*ends, cuts[part], cuts[part + 1], *arrays)
-
-            team.map(over_batches, range(team.threads))
-
-        each_range(count_ends, offsets[1:])
-        np.cumsum(offsets, out=offsets)
-        each_range(fill_rows, offsets[:-1].copy(), targets)
-        return offsets, targets
+def plain_rows(
+    batches: Sequence[Edges], lengths: Sequence[int], vertices: int, directed: bool, team: Team
+) -> Graph:
+    """The first ``lengths[i]`` edges of batch i in rows: unsorted, duplicates and loops kept."""
+    if directed:
+        forward = _rows(batches, lengths, vertices, team, 0, 1, both=False)
+        return Graph(*forward, *_rows(batches, lengths, vertices, team, 1, 0, both=False))
+    return Graph.undirected(*_rows(batches, lengths, vertices, team, 0, 1, both=True))
 
 
-def warm_up_edge_search() -> None:
-    """Compile, or load from the cache, what ``EdgeSearch`` calls."""
-    batch = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
-    search = EdgeSearch([batch], 2, 0, directed=False)
-    search.by_rows(Team(1))
-    search.advance(Team(1))
+def _rows(
+    batches: Sequence[Edges],
+    lengths: Sequence[int],
+    vertices: int,
+    team: Team,
+    row: int,
+    target: int,
+    both: bool,
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+    """Offsets and targets of rows by one end of the edges, or by both."""
+    entries = sum(lengths) * (2 if both else 1)
+    offsets = np.zeros(vertices + 1, np.uint32 if entries < 2**32 else np.uint64)
+    targets = np.empty(entries, np.uint32)
+    cuts = np.linspace(0, vertices, team.threads + 1).astype(np.int64)
+
+    def each_range(fill, *arrays) -> None:
+        def over_batches(part: int) -> None:
+            for batch, length in zip(batches, lengths, strict=True):
+                ends = batch[row], batch[target], length, both
+                fill(*ends, cuts[part], cuts[part + 1], *arrays)
+
+        team.map(over_batches, range(team.threads))
+
+    each_range(count_ends, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    each_range(fill_rows, offsets[:-1].copy(), targets)
+    return offsets, targets
+
+
+def compile_edge_search(rows: int) -> None:
+    """What ``EdgeSearch`` calls, of so many input rows."""
+    offsets = {np.uint32} if 2 * rows < 2**32 else {np.uint32, np.uint64}
+    compile_kernels(bitmap, scan_kernels, row_kernels, offsets=offsets)

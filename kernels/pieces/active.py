@@ -6,13 +6,16 @@ else 0.
 """
 
 import numpy as np
-from numba import njit
+from numba import types
 
-from ..base.numbering import past_word, renumber
+from ..base.compiled import OFFSETS, boolean, i64, i64s, kernel, u8s, u64, u64s
+from ..base.numbering import NUMBERING, past_word, renumber
 from .piece import row_of
 
+TURNS = types.int64[:, ::1]
 
-@njit(nogil=True, cache=True)
+
+@kernel(OFFSETS, NUMBERING, u64s, u64, i64, TURNS)
 def cut_turns(offsets, places, wanted, flip, most, turns):
     """Cut all rows so that the active ones of a turn have ``most`` edges, or few more.
 
@@ -48,7 +51,7 @@ def cut_turns(offsets, places, wanted, flip, most, turns):
     return count, edges, done
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, i64, i64, NUMBERING, u64s, u64, i64s, u8s, boolean)
 def mark_pages(offsets, first_row, last_row, places, wanted, flip, page_starts, active, counting):
     """Mark the pages of the active ones of the rows ``first_row <= r < last_row``.
 

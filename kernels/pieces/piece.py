@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..base.numbering import Numbering
+from ..base.compiled import OFFSETS, Struct, i64, kernel, u32s, u64s
+from ..base.numbering import NUMBERING, Numbering
 
 
 class Piece(NamedTuple):
@@ -55,6 +56,11 @@ class Ends(NamedTuple):
     parents: NDArray[np.uint32]
 
 
+PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64))
+START = Struct(Start, (NUMBERING, NUMBERING, u64s))
+ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
+
+
 @njit(nogil=True, cache=True)
 def keep(vertices, parents, count, v, parent):
     """Keep a vertex that was found after ``count`` others, as Ends has it."""
@@ -65,7 +71,7 @@ def keep(vertices, parents, count, v, parent):
         parents[v] = parent
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, i64)
 def row_of(offsets, edge):
     """The row that holds an edge: the last one that starts at it or before."""
     low = 0

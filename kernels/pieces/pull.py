@@ -5,15 +5,15 @@ looked at by two threads at once.
 """
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import contains, mask
+from ..base.compiled import i64, kernel
 from ..base.numbering import past_word, renumber
 from ..bfs.push import claim
-from .piece import keep
+from .piece import ENDS, PIECE, START, keep
 
 
-@njit(nogil=True, cache=True)
+@kernel(PIECE, i64, i64, START, ENDS)
 def pull_piece(piece, first, last, start, ends):
     """As push_piece, the other way: the rows are incoming edges, ``ends`` is theirs.
 

@@ -6,15 +6,15 @@ references of their arrays there, which took half of it.
 """
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import contains, mask
+from ..base.compiled import i64, kernel
 from ..base.numbering import past_word, renumber
 from ..bfs.push import claim
-from .piece import keep
+from .piece import ENDS, PIECE, START, keep
 
 
-@njit(nogil=True, cache=True)
+@kernel(PIECE, i64, i64, START, ENDS)
 def push_piece(piece, first, last, start, ends):
     """Run on several pieces, or on other rows of one, at once.
 

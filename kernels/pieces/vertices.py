@@ -4,14 +4,15 @@
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from ..base.bitmap import contains, mask
+from ..base.compiled import i32s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import trailing_zeros
-from ..base.numbering import past_word, renumber
+from ..base.numbering import NUMBERING, past_word, renumber
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, u64s, u64s, i32s, i64)
 def next_level(visited, frontier, found, distance, level):
     """What was found is the frontier now, visited, and at ``level``; how many these are."""
     count = 0
@@ -27,7 +28,7 @@ def next_level(visited, frontier, found, distance, level):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, NUMBERING, i64, u32s)
 def list_bits(words, places, count, numbers):
     """Write those of the numbers below ``count`` that are in a bitmap, rising; return how many.
 
@@ -48,7 +49,7 @@ def list_bits(words, places, count, numbers):
     return done
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, NUMBERING, u64s)
 def add_all(vertices, places, words):
     """Add vertices to a bitmap."""
     for i in range(vertices.shape[0]):
@@ -56,7 +57,7 @@ def add_all(vertices, places, words):
         words[v >> np.uint32(6)] |= mask(v)
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, NUMBERING, u64s, u64s, u32s)
 def admit(vertices, parents, places, visited, found, parent):
     """Put those of ``vertices`` into ``found`` that are neither there nor visited; how many.
 
@@ -73,7 +74,7 @@ def admit(vertices, parents, places, visited, found, parent):
     return new
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, NUMBERING, i64, i32s, u32s, types.uint32)
 def adopt(vertices, candidates, places, level, distance, parent, unreached):
     """Take a parent for each vertex that was found at ``level`` and has none yet.
 
@@ -85,7 +86,7 @@ def adopt(vertices, candidates, places, level, distance, parent, unreached):
             parent[v] = candidates[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i64, i64s, u32s, u32s)
 def sort_by_remainder(vertices, parents, of, starts, quotients, sorted_parents):
     """Bin vertices by their remainder by ``of``, and divide them.
 
@@ -105,7 +106,7 @@ def sort_by_remainder(vertices, parents, of, starts, quotients, sorted_parents):
         at[p] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, u64s, i64s, u32s)
 def to_bitmap(vertices, parents, words, before, ordered):
     """Distinct vertices as a bitmap, and their parents by rising vertex.
 

@@ -11,25 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from ....kernels.base.bitmap import add_where
+from ....kernels.base import bitmap
+from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.graph import UNREACHED
-from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
-from ....kernels.pieces.active import cut_turns, mark_pages
-from ....kernels.pieces.piece import Ends, Piece, Start, row_of
-from ....kernels.pieces.pull import pull_piece
-from ....kernels.pieces.push import push_piece
-from ....kernels.pieces.vertices import (
-    add_all,
-    admit,
-    adopt,
-    list_bits,
-    next_level,
-    sort_by_remainder,
-    to_bitmap,
-)
+from ....kernels.pieces import active, piece, pull, push, vertices
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message, RankError, barrier, failure_of
@@ -130,12 +118,13 @@ class _RankSearch:
             self.level += 1
             step = self._steps.run(self.level)
             self._done.append((step, time.perf_counter() - began))
-            if not step.more:
-                break
-            if checkpoint and checkpoint.due():
+            followed = step.entered or step.looked.edges  # else it has no record
+            if checkpoint and followed and checkpoint.due():
                 own = self._graph.own
                 records = self._records(self._counts())
                 checkpoint.save(own.distance, own.parent, self.level, records)
+            if not step.more:
+                break
         return self._finish()
 
     def _begin(self, source: int, checkpoint: Checkpoint | None) -> None:
@@ -201,28 +190,6 @@ class _RankSearch:
         return records
 
 
-def warm_up(offset_types: Iterable[DTypeLike]) -> None:
+def warm_up(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what a search calls; offset_types: of the subgraphs."""
-    bits, list_of_one = np.zeros(1, np.uint64), np.zeros(1, np.uint32)
-    numbering = by_rule()
-    start = Start(numbering, numbering, bits)
-    ends = Ends(numbering, bits, bits.copy(), np.zeros(0, np.uint32), list_of_one)
-    flip, starts = np.uint64(0), np.zeros(2, np.int64)
-    for dtype in offset_types:
-        offsets = np.zeros(2, dtype)
-        piece = Piece(offsets, list_of_one, 0, 1)
-        push_piece(piece, 0, 1, start, ends)
-        pull_piece(piece, 0, 1, start, ends)
-        cut_turns(offsets, numbering, bits, flip, 1, np.zeros((2, 2), np.int64))
-        mark_pages(offsets, 0, 1, numbering, bits, flip, starts, np.zeros(1, np.uint8), False)
-        row_of(offsets, 0)
-    nothing = np.empty(0, np.uint32)
-    distance, parent = np.zeros(1, np.int32), np.zeros(1, np.uint32)
-    sort_by_remainder(nothing, nothing, 1, starts, nothing, nothing)
-    admit(nothing, nothing, numbering, bits, bits.copy(), parent)
-    to_bitmap(nothing, nothing, bits.copy(), np.zeros(1, np.int64), nothing)
-    add_all(nothing, numbering, bits.copy())
-    list_bits(bits, numbering, 1, list_of_one)
-    adopt(nothing, nothing, numbering, 1, distance, parent, UNREACHED)
-    next_level(bits, bits.copy(), bits.copy(), distance, 1)
-    add_where(bits, distance, 0, 0)
+    compile_kernels(bitmap, piece, push, pull, active, vertices, offsets=set(offset_types))

@@ -65,6 +65,12 @@ class Vertices:
         state = self.visited, self.frontier, self.found, self.distance
         self.entered = int(next_level(*state, level))
 
+    def take(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        """Distances and parents, for good: another search has arrays of its own."""
+        taken = self.distance, self.parent
+        self.distance, self.parent = np.empty(0, np.int32), np.empty(0, np.uint32)
+        return taken
+
     def pushing(self, numbers: Numbering) -> Start:
         """As a visit starts from them. numbers: from a subgraph's to places."""
         return Start(numbers, self.ids, self.frontier)
