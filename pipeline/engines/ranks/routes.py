@@ -70,6 +70,14 @@ class Routes(NamedTuple):
     agreed: bool
     messages: Mapping[str, str]
 
+    @property
+    def ghosts(self) -> list[Kind]:
+        """Kinds of segments of which others may own some."""
+        ends = [ends for flow in self.flows for ends in (flow.push, flow.pull) if ends]
+        kinds: list[Kind] = [kind for some in ends for kind in some]
+        apart: tuple[Kind, ...] = "column", "row", "all"
+        return [kind for kind in apart if kind in kinds]
+
 
 DELEGATE = Routes(
     flows=(
@@ -163,10 +171,8 @@ def lies_in(part: range, segment: range) -> bool:
 def segments_of(info: GraphInfo, rank: int, ranks: int) -> dict[Kind, list[range]]:
     """The segments of vertices that a rank has to know of beside its own, by kind."""
     own = owned(rank, ranks, info.partitions)
-    routes = routes_of(info.grid)
-    kinds = {kind for flow in routes.flows for kind in (*flow.push, *(flow.pull or ()))}
     found: dict[Kind, list[range]] = {}
-    for kind in sorted(kinds - {"own", "shared"}):
+    for kind in routes_of(info.grid).ghosts:
         every = {partitions_of(kind, p, info.partitions, info.grid): None for p in own}
         found[kind] = [segment for segment in every if not lies_in(segment, own)]
     return found

@@ -86,19 +86,18 @@ class Supersteps:
             if not vertices:
                 return Superstep(0, Looked(), {}, sent, more=False)
             agreed = self._choose(*work)
-            later = [kind for kind in routes.expand[agreed] if kind not in first]
+            later: list[Kind] = [kind for kind in routes.expand[agreed] if kind not in first]
             for kind in later:
                 self._enter(kind, frontier, expanded=True)
             if later:
                 self._expand(later, frontier, np.zeros(0, np.int64), sent)
-        directions: dict[str, Direction] = {flow.name: agreed or "push" for flow in graph.flows}
+        directions: dict[str, Direction] = {}
         found, looks = 0, []
         for flow in graph.flows:
             self._communicator.check()
-            if agreed is None and not flow.forward.active.edges:
-                continue
             direction = agreed or self._direction(flow)
-            directions[flow.name] = direction
+            if flow.forward.active.edges or flow.name not in directions:
+                directions[flow.name] = direction
             new, looked = self._push(flow) if direction == "push" else self._pull(flow, found > 0)
             found += new
             looks.append(looked)
@@ -138,9 +137,10 @@ class Supersteps:
         return np.array([self._graph.own.entered, leaving, rows, edges], np.int64)
 
     def _direction(self, flow: Flow) -> Direction:
-        if flow.backward is None:
+        leaving = flow.forward.active.edges
+        if flow.backward is None or not leaving:
             return "push"
-        return self._choose(flow.forward.active.edges, *flow.pullable)
+        return self._choose(leaving, *flow.pullable)
 
     def _expand(
         self,
