@@ -47,7 +47,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
         ],
         "ranks/delegate_search.cu": [
-            f"rank_search<{offset}, {distance}, {tiered}, {wide}>"
+            f"delegate_search<{offset}, {distance}, {tiered}, {wide}>"
             for offset, distance, tiered in searches
         ],
         "ranks/grid_search.cu": [

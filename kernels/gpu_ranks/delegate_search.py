@@ -77,7 +77,7 @@ class GpuRankSearch:
         ranks = rows.numbering.ranks
         self._own = rows.own_numbers
         self._launches = launches = RankLaunches(
-            *(self.device, "rank_search", graph, self._own, CONTROL, LEVEL, self.check)
+            *(self.device, "delegate_search", graph, self._own, CONTROL, LEVEL, self.check)
         )
         with self.device.use() as cupy:
             self._memory = memory = RankMemory(self.device, rows)

@@ -198,7 +198,7 @@ class RankLaunches:
         distance = "u8" if self.distance is self._bytes else "int"
         tiered = "true" if self._graph.tiered else "false"
         name = f"{self._name}<{offset}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
-        return self._device.kernel(f"{self._name}.cu", name, shared_bytes(), cooperative=True)
+        return self._device.kernel(f"ranks/{self._name}.cu", name, shared_bytes(), cooperative=True)
 
     def _widen(self) -> None:
         """From here on, distances of more than a byte."""

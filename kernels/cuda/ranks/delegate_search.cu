@@ -213,8 +213,8 @@ __device__ void wake_links(const Rank<Offset, Distance> &rank) {
 
 template <class Offset, class Distance, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    rank_search(const __grid_constant__ Graph<Offset> graph,
-                const __grid_constant__ Rank<Offset, Distance> rank) {
+    delegate_search(const __grid_constant__ Graph<Offset> graph,
+                    const __grid_constant__ Rank<Offset, Distance> rank) {
   extern __shared__ Scratch scratch[];  // for each warp
   __shared__ Standing here;
   Scratch &own = scratch[threadIdx.x / 32];
