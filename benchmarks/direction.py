@@ -19,7 +19,7 @@ import environment
 import numpy as np
 
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.engines import direction
 from delegraph.pipeline.engines.memory import search
@@ -52,7 +52,7 @@ def main() -> None:
             subprocess.run([*delegraph, "build", edges, "-o", store], **quiet)
             graph = open_store(Path(store)).graph(Team(options.threads))
         backend = CpuBackend(options.threads)
-        backend.warm_up(graph)
+        compile_search(graph.offsets.dtype)
         able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
         sources = np.random.default_rng(1).choice(able, options.sources, replace=False)
         times: dict[float, list[float]] = {factor: [] for factor in FACTORS}

@@ -25,7 +25,7 @@ import numpy as np
 from direction import GRAPHS
 
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.engines.bytes import graph_bytes, stream_bytes
 from delegraph.pipeline.engines.disk import stream_search, stream_team, warm_up
@@ -61,7 +61,7 @@ def main() -> None:
 def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
     in_memory = store.graph(Team(threads))
     backend = CpuBackend(threads)
-    backend.warm_up(in_memory)
+    compile_search(in_memory.offsets.dtype)
     able = np.flatnonzero(np.diff(in_memory.offsets.astype(np.int64)))
     drawn = np.random.default_rng(1).choice(able, sources, replace=False)
     team = stream_team(threads)

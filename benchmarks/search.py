@@ -28,7 +28,7 @@ from end_to_end import GRAPHS
 
 from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store.store import expand_rows, open_store
 from delegraph.pipeline.engines.memory import search
@@ -108,7 +108,7 @@ def clocked(function: Callable[[int], object]) -> Timed:
 
 def own(graph: Graph, number: np.ndarray, threads: int) -> Timed:
     backend = CpuBackend(threads)
-    backend.warm_up(graph)
+    compile_search(graph.offsets.dtype)
     return clocked(lambda source: search(graph, int(number[source]), backend))
 
 

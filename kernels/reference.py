@@ -93,9 +93,6 @@ class ReferenceBackend:
             examined -= int(np.diff(graph.reverse_offsets)[found].astype(np.int64).sum())
         return _found(state, found, parents, examined)
 
-    def warm_up(self, graph: Graph) -> None:
-        """Nothing to compile."""
-
 
 def _row_edges(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
     """Indices into ``targets`` of all edges of ``rows``, row after row."""

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import i32s, i64, kernel, u32s, u64s
 from .intrinsics import trailing_zeros
 
 WORD = 64
@@ -38,7 +39,7 @@ def mask(v):
     return np.uint64(1) << np.uint64(v & np.uint32(63))
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, u64s, u32s)
 def difference(after, before, queue):
     """Write the vertices in ``after`` but not in ``before``, rising; return how many."""
     count = 0
@@ -51,7 +52,7 @@ def difference(after, before, queue):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, i32s, i64, i64)
 def add_where(words, values, low, high):
     """Add the vertices v with ``low <= values[v] <= high``."""
     for v in range(values.shape[0]):

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import Struct, i64, u32s
+
 
 class Numbering(NamedTuple):
     """Global id of each local one: an entry of a table, or by a rule.
@@ -22,6 +24,9 @@ class Numbering(NamedTuple):
     multiplier: int
     addend: int
     width: int
+
+
+NUMBERING = Struct(Numbering, (u32s, i64, i64, i64))
 
 
 def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1) -> Numbering:

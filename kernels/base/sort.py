@@ -7,6 +7,8 @@ few million such keys several times faster than a comparison sort does.
 import numpy as np
 from numba import njit
 
+from .compiled import i64, kernel, u64s
+
 _DIGIT = 8
 
 
@@ -31,7 +33,7 @@ def _pass(keys, into, shift):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, u64s, i64, i64)
 def radix_sort(keys, scratch, low_bits, high_bits):
     """Sort uint64 ``keys``, whose low half is below 2^low_bits and high half below 2^high_bits.
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
+from numba import types
 from numpy.typing import NDArray
 
+from ..base.compiled import i32s, kernel, u8s, u32s
 from ..base.graph import UNREACHED
 
 RULES = {
@@ -117,7 +118,7 @@ def check_edges(
         violations.add(4, missed, int(sources[missed_at]), int(targets[missed_at]))
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i32s, u32s, types.int32, u8s)
 def _check_edges(sources, targets, distance, parent, limit, joined):
     too_far = 0
     missed = 0

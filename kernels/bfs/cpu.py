@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..base import bitmap
+from ..base.compiled import compile_kernels
 from ..base.graph import Graph
 from ..base.team import Team
+from . import pull as pull_kernels
+from . import push as push_kernels
 from .pull import WORDS_A_TURN, pull
 from .push import EDGES_A_TURN, degree_sums, push_edges, push_levels
 from .state import LevelWork, SearchState
@@ -105,17 +108,14 @@ class CpuBackend:
         state.level += 1
         return LevelWork(*work)
 
-    def warm_up(self, graph: Graph) -> None:
-        dtype = graph.offsets.dtype
-        tiny = Graph.undirected(np.array([0, 1, 2], dtype), np.array([1, 0], np.uint32))
-        state = self.start(tiny, 0)
-        self.pull(state)
-        self.push(state, 1, 1)
-        self.push(self.start(tiny, 0), _SHARED_PUSH, 1)
-
 
 def _queue(state: SearchState) -> NDArray[np.uint32]:
     if state.queue is None:
         queue = np.empty(state.graph.vertices, np.uint32)
         state.queue = queue[: bitmap.difference(state.visited, state.before, queue)]
     return state.queue
+
+
+def compile_search(*offsets: DTypeLike) -> None:
+    """What a search of a graph calls, whose offsets have one of these types."""
+    compile_kernels(bitmap, push_kernels, pull_kernels, offsets=offsets)

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import bitmap
+from ..base.compiled import compile_kernels
 from ..base.graph import UNREACHED, Graph
 from ..base.team import Team
+from ..prepare import rows as row_kernels
 from ..prepare.rows import count_ends, fill_rows
+from . import scan as scan_kernels
 from .scan import scan, settle
 from .state import SearchState
 
@@ -96,9 +99,7 @@ class EdgeSearch:
         return offsets, targets
 
 
-def warm_up_edge_search() -> None:
-    """Compile, or load from the cache, what ``EdgeSearch`` calls."""
-    batch = (np.zeros(1, np.uint32), np.ones(1, np.uint32))
-    search = EdgeSearch([batch], 2, 0, directed=False)
-    search.by_rows(Team(1))
-    search.advance(Team(1))
+def compile_edge_search(rows: int) -> None:
+    """What ``EdgeSearch`` calls, of so many input rows."""
+    offsets = {np.uint32} if 2 * rows < 2**32 else {np.uint32, np.uint64}
+    compile_kernels(bitmap, scan_kernels, row_kernels, offsets=offsets)

@@ -9,15 +9,15 @@ Vertices found go into ``after``, so that none is taken for a parent in its own 
 """
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import contains
+from ..base.compiled import OFFSETS, i32s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, trailing_zeros
 
 WORDS_A_TURN = 64
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, u32s, OFFSETS, u64s, u64s, i32s, u32s, i64, i64s)
 def pull(
     reverse_offsets,
     reverse_targets,

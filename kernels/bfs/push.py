@@ -12,9 +12,10 @@ distance and parent, so one search has exactly one parent a vertex.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from ..base.bitmap import contains, mask
+from ..base.compiled import OFFSETS, i32s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, fetch_or
 
 EDGES_A_TURN = 1 << 14
@@ -30,7 +31,7 @@ def claim(visited, v):
     return fetch_or(visited, np.intp(v >> np.uint32(6)), bit) & bit == 0
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, u32s, OFFSETS, u32s, i64, u64s, i32s, u32s, i64, i64, types.int64[:, ::1])
 def push_levels(
     offsets,
     targets,
@@ -80,7 +81,7 @@ def push_levels(
             return done, start
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, u32s, i64s)
 def degree_sums(offsets, frontier, sums):
     """``sums[i]`` = edges that leave ``frontier[:i]``, for i = 0 .. len(frontier)."""
     total = 0
@@ -91,7 +92,7 @@ def degree_sums(offsets, frontier, sums):
     sums[frontier.shape[0]] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel(OFFSETS, u32s, OFFSETS, u32s, i64s, u64s, i32s, u32s, i64, u32s, i64s)
 def push_edges(
     offsets,
     targets,

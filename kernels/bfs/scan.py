@@ -11,16 +11,16 @@ Threads scan batches of their own and share ``visited``, which no scan changes, 
 """
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import contains
+from ..base.compiled import boolean, i32s, i64, i64s, kernel, u32s, u64s
 from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_add
 
 WORDS_A_TURN = 256
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i64, u64s, u32s, boolean)
 def scan(src, dst, length, visited, parent, directed):
     """Scan the first ``length`` rows; move those still useful to the front, return their number.
 
@@ -45,7 +45,7 @@ def scan(src, dst, length, visited, parent, directed):
     return kept
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, u32s, i32s, i64, i64s)
 def settle(visited, parent, distance, level, cursor):
     """Put the vertices that a scan found into ``visited``, with their distance; return how many.
 

@@ -100,7 +100,3 @@ class Backend(Protocol):
     def pull(self, state: SearchState) -> LevelWork:
         """Let every unvisited vertex look for a parent."""
         ...
-
-    def warm_up(self, graph: Graph) -> None:
-        """Compile, or load from the cache, what a search of ``graph`` will call."""
-        ...

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from ..base.bitmap import mask
+from ..base.compiled import DEGREES, Struct, boolean, i64, i64s, kernel, u16s, u32s, u64s
 from ..base.graph import UNREACHED
 
 SUBGRAPHS = ("nn", "nd", "dn", "dd")
@@ -58,7 +59,11 @@ class Placement(NamedTuple):
     delegate_starts: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+_RANGES = (u32s, i64, i64s)
+_PLACEMENT = Struct(Placement, (i64, i64, i64, DEGREES, u32s, i64s, *_RANGES, *_RANGES))
+
+
+@kernel(u32s, u32s, i64, DEGREES, u64s)
 def count_degrees(src, dst, first, degree, looped):
     """Add each row's two ends to ``degree``; return the self-loops, which count for nothing.
 
@@ -82,7 +87,7 @@ def count_degrees(src, dst, first, degree, looped):
     return loops
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i64, DEGREES)
 def count_sources(src, dst, first, out_degree):
     """Add each row's source to ``out_degree``, self-loops excepted, as ``count_degrees``."""
     size = np.uint32(out_degree.shape[0])
@@ -92,7 +97,7 @@ def count_sources(src, dst, first, out_degree):
             out_degree[u] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, i64, u32s, u32s)
 def translate(ids, first, table, into):
     """``into[i] = table[ids[i] - first]`` where the table holds ids[i]; the rest is left.
 
@@ -127,7 +132,7 @@ def range_of(row, table, shift, starts):
     return low
 
 
-@njit(nogil=True, cache=True)
+@kernel(DEGREES, i64s, i64, i64, i64s)
 def cut_rows(edges, repeats, most_edges, most_rows, starts):
     """Cut rows into ranges of at most ``most_rows`` rows and ``most_edges`` edges.
 
@@ -163,7 +168,7 @@ def cut_rows(edges, repeats, most_edges, most_rows, starts):
     return ranges
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, u32s, i64, i64s, i64s)
 def histogram_of_first_position(u, v, table, shift, starts, histogram):
     """Count edges by the degree class of the lower of their two positions (the higher degree).
 
@@ -218,7 +223,7 @@ def _row(partitions, columns, delegates, global_id, u):
     return row if partitions == 1 else row // np.uint32(columns or partitions)
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, _PLACEMENT, boolean, i64s)
 def scatter(u, v, placement, directed, offsets):
     """Turn edges between positions u[i] and v[i] into keys grouped by bucket, without self-loops.
 
@@ -294,21 +299,21 @@ def scatter(u, v, placement, directed, offsets):
     return rows, targets
 
 
-@njit(nogil=True, cache=True)
+@kernel(u16s, u32s, u64s)
 def join_keys(rows, targets, keys):
     """Keys for sorting: *row* in the high half, the target's position in the low one."""
     for i in range(rows.shape[0]):
         keys[i] = (np.uint64(rows[i]) << np.uint64(32)) | np.uint64(targets[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u64s)
 def mark_targets(targets, marked):
     """Put the targets of one row into a bitmap: sorted and without duplicates by itself."""
     for target in targets:
         marked[target >> np.uint32(6)] |= mask(target)
 
 
-@njit(nogil=True, cache=True)
+@kernel(u64s, u32s, u32s)
 def rows_from_sorted(keys, row_counts, positions):
     """Drop duplicates from sorted keys; count each row's targets and write their positions.
 

@@ -13,6 +13,10 @@ numbers are permuted afterwards. Duplicates and self-loops stay in.
 import numpy as np
 from numba import njit
 
+from ..base.compiled import Several, i64, kernel, u64
+
+_IDS = Several("ids")
+
 # Words below them choose quadrant A, A or B, all but D.
 A = round(0.57 * 2**32)
 AB = round((0.57 + 0.19) * 2**32)
@@ -68,7 +72,7 @@ def _permute(vertex, scale, keys):
     return vertex
 
 
-@njit(nogil=True, cache=True)
+@kernel(i64, i64, u64, _IDS, _IDS)
 def kronecker(first, scale, seed, src, dst):
     """Fill ``src`` and ``dst`` with rows ``first ..`` of the Kronecker graph of that scale."""
     keys = permutation_keys(seed)
@@ -91,7 +95,7 @@ def kronecker(first, scale, seed, src, dst):
         dst[i] = _permute(v, scale, keys)
 
 
-@njit(nogil=True, cache=True)
+@kernel(i64, i64, u64, _IDS, _IDS)
 def uniform(first, scale, seed, src, dst):
     """Fill ``src`` and ``dst`` with rows ``first ..``: both ends uniform in ``[0, 2**scale)``."""
     mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
@@ -102,7 +106,7 @@ def uniform(first, scale, seed, src, dst):
         dst[i] = (c | (d << half)) & mask
 
 
-@njit(nogil=True, cache=True)
+@kernel(i64, i64, i64, i64, i64, u64, _IDS, _IDS)
 def grid(first, last, height, width, keep_below, seed, src, dst):
     """Write the kept candidates ``first <= k < last`` of a grid; return how many.
 

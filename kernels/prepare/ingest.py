@@ -1,10 +1,11 @@
 """Ids as they come from a file to dense ids: 32 bits a vertex, marked as present."""
 
 import numpy as np
-from numba import njit
+
+from ..base.compiled import Several, i64, kernel, u8s, u32s
 
 
-@njit(nogil=True, cache=True)
+@kernel(Several("ids", read_only=True), i64, u32s, u8s)
 def take_dense(ids, domain, dense, present):
     """Copy integer ids that lie in ``[0, domain)`` into ``dense`` (uint32) and mark them.
 

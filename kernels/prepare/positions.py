@@ -6,15 +6,15 @@ span numbers it. No span needs another one's vertices.
 """
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import contains
+from ..base.compiled import DEGREES, i64s, kernel, u32s, u64s
 from ..base.graph import UNREACHED
 
 SMALL_DEGREES = 1 << 16
 
 
-@njit(nogil=True, cache=True)
+@kernel(DEGREES, u64s, i64s, DEGREES)
 def count_small_degrees(degree, looped, counts, large):
     """Vertices of each degree below SMALL_DEGREES, in ``counts`` (int64); the rest in ``large``.
 
@@ -31,7 +31,7 @@ def count_small_degrees(degree, looped, counts, large):
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel(DEGREES, u64s, DEGREES, i64s, i64s, u32s)
 def assign_positions(degree, looped, distinct, class_of_small, following, positions):
     """Number the vertices of a span.
 

@@ -5,10 +5,10 @@ because the graph has many levels. Each thread counts and fills the rows of its 
 vertices, so none waits for another.
 """
 
-from numba import njit
+from ..base.compiled import OFFSETS, boolean, i64, kernel, u32s
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i64, boolean, i64, i64, OFFSETS)
 def count_ends(src, dst, length, both, first, last, degree):
     """Count the first ``length`` edges at their source (and target, if ``both``) in a range."""
     for i in range(length):
@@ -21,7 +21,7 @@ def count_ends(src, dst, length, both, first, last, degree):
                 degree[v] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel(u32s, u32s, i64, boolean, i64, i64, OFFSETS, u32s)
 def fill_rows(src, dst, length, both, first, last, at, targets):
     """Write each edge's other end at ``at[end]``, which moves on, for ends in a range."""
     for i in range(length):

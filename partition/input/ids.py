@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...kernels.base.compiled import compile_kernels
+from ...kernels.prepare import ingest
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
 from .arrow import as_arrow, as_numpy
@@ -166,12 +168,10 @@ def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
     return np.int32 if id_type == pa.int32() else np.int64
 
 
-def warm_up(id_type: pa.DataType) -> None:
-    """Compile, or load from the cache, what ``dense_batches`` calls."""
+def compile_reading(id_type: pa.DataType) -> None:
+    """What ``dense_batches`` calls."""
     if pa.types.is_integer(id_type):
-        ids = np.zeros(1, _taken_as(id_type))
-        ids.flags.writeable = False
-        take_dense(ids, 1, np.zeros(1, np.uint32), np.zeros(1, np.uint8))
+        compile_kernels(ingest, ids=_taken_as(id_type))
 
 
 def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> Ids:

@@ -242,7 +242,8 @@ def plan_layout(
             np.maximum.at(by_local, some // np.uint32(every), degree)
         normal = cut_ranges(by_local)
     delegate_degree = order.degree(delegates)
-    delegate = cut_ranges((delegate_degree.astype(np.int64) + partitions - 1) // partitions)
+    of_each = (delegate_degree.astype(np.int64) + partitions - 1) // partitions
+    delegate = cut_ranges(of_each.astype(delegate_degree.dtype))
 
     first_bucket = np.full(partitions * SLOTS, -1, np.int64)
     subgraphs = []

@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from ...kernels.base import bitmap
+from ...kernels.base import bitmap, sort
+from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.sort import radix_sort
-from ...kernels.prepare import csr
+from ...kernels.prepare import csr, positions
 from ..disk.files import ArrayWriter, FileRecord
-from ..disk.scratch import MemoryScratch, Scratch, replacing
-from ..input.sources import HeldSource
-from .degrees import add_degrees, count_degrees, merge_histograms, position_vertices
-from .grid import ONE
-from .layout import Layout, Shard, Subgraph, ends_of, plan_layout
-from .runs import PositionTable, Runs, Slice, scatter_batch, with_global_ids
+from ..disk.scratch import Scratch, replacing
+from .layout import Layout, Shard, Subgraph, ends_of
+from .runs import Runs, Slice, with_global_ids
 from .store import targets_file
 
 GATHER_EDGES = 1 << 21
@@ -137,15 +135,6 @@ def target_ids(
     return ids
 
 
-def warm_up(dtype: DTypeLike, directed: bool) -> None:
-    """Compile, or load from the cache, what these tasks call: builds a graph of one edge."""
-    edge = np.array([0], np.uint32), np.array([1], np.uint32)
-    scratch = MemoryScratch()
-    count_degrees([0], range(2), "0-0", HeldSource([edge], 2), scratch, 1, dtype, directed)
-    add_degrees(0, ["0-0"], scratch, directed)
-    order = merge_histograms(1, scratch, dtype)
-    position_vertices(0, scratch, order.distinct)
-    layout = plan_layout(order, 1, ONE, 0, directed)
-    segment = scatter_batch(edge, PositionTable(scratch, (range(2),)), layout)
-    csr.mark_targets(segment.targets, bitmap.empty(2))
-    _build_bucket([segment], 0, np.zeros(2, np.uint32), 2)
+def compile_build(rows: int) -> None:
+    """What the tasks of a build call, of so many input rows."""
+    compile_kernels(bitmap, sort, positions, csr, degrees=csr.degree_dtype(rows))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import TREE_BYTES, Violations, check_edges, check_joined, check_tree
-from ...kernels.bfs.cpu import CpuBackend
+from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
@@ -152,7 +152,7 @@ class CpuSearcher:
         self.found: Found | None = None
 
     def warm_up(self) -> None:
-        self.backend.warm_up(self.graph)
+        compile_search(self.graph.offsets.dtype)
 
     def search(self, source: int) -> float:
         """Search from a vertex; gives its seconds."""

@@ -16,13 +16,11 @@ from typing import NamedTuple
 from ..._version import __version__
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.prepare.csr import degree_dtype
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
 from ...partition.disk.outputs import check_output, is_store, record_path
 from ...partition.disk.work import begin_work, clean_up, difference
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList, open_edges
-from ...partition.store import shards as build
 from ...partition.store.store import FORMAT_VERSION, GraphInfo, Store, open_store
 from ..run.cluster import Cluster, open_cluster
 from ..run.devices import device_errors, has_device_each
@@ -33,7 +31,7 @@ from ..run.resources import Resources
 from .count import Counted, count
 from .device import build_files_on_device, plan_ahead_on_device
 from .plan import make_plan
-from .prepare import BuildOptions, Preparation, begin, plan_ahead, tasks_of, warm_up_build
+from .prepare import BuildOptions, Preparation, begin, compile_tasks, plan_ahead, tasks_of
 from .ranks import build_files_on_workers
 from .read import graph_fingerprint
 from .write_store import write_store
@@ -196,15 +194,16 @@ def open_pool(
     limit = resources.limit
     if not resources.cluster.any:
         executor = Executor(threads, progress)
-        warm_up_build(edges, options.directed, executor)
+        executor.once("compile", partial(compile_tasks, edges.id_type, edges.rows))
         yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
         return
     workers = resources.cluster.workers or 0
     devices = workers > 0 and has_device_each(resources.device, workers)
     with open_cluster(resources.cluster, threads, devices) as cluster:
         executor = Executor(threads, progress, cluster)
-        warm_up_build(edges, options.directed, executor)
-        cluster.warm_up(partial(build.warm_up, degree_dtype(edges.rows), options.directed))
+        compiling = partial(compile_tasks, edges.id_type, edges.rows)
+        executor.once("compile", compiling)
+        cluster.warm_up(compiling)
         yield executor, _cluster_budget(cluster, limit)
 
 

@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.prepare.csr import degree_dtype
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.scratch import FileScratch, MemoryScratch, Scratch
 from ...partition.disk.work import Step, Work
@@ -35,7 +34,7 @@ from ...partition.input.arrow import as_arrow
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
-from ...partition.store import shards as build
+from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
 from ...partition.store.order import Order
@@ -43,7 +42,7 @@ from ..run.cluster import Cluster
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
 from .plan import facts_of, make_plan
-from .read import dense_domain, read_edges, warm_up_read, with_bounds
+from .read import dense_domain, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
 """Larger graphs go through files even where memory would do: a run of minutes can be resumed."""
@@ -291,8 +290,7 @@ def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
     return [sum(run.source.chunk_rows[c] for c in task) for task in tasks]
 
 
-def warm_up_build(edges: EdgeList, directed: bool, executor: Executor) -> None:
-    """Compile, or load from the cache, what building will call: builds a graph of one edge."""
-    warm_up_read(edges, executor)
-    dtype = degree_dtype(edges.rows)
-    executor.step("compile", lambda _: build.warm_up(dtype, directed), [None])
+def compile_tasks(id_type: pa.DataType, rows: int) -> None:
+    """What building calls, of so many input rows."""
+    ids.compile_reading(id_type)
+    shards.compile_build(rows)

@@ -99,8 +99,3 @@ def _cut(batches: list[Batch]) -> list[Batch]:
 def graph_fingerprint(edges: EdgeList, directed: bool) -> str:
     """The same for every store and every result of one graph: its input and its direction."""
     return f"{edges.fingerprint}-{'directed' if directed else 'undirected'}"
-
-
-def warm_up_read(edges: EdgeList, executor: Executor) -> None:
-    """Compile, or load from the cache, what reading will call."""
-    executor.step("compile", lambda _: ids.warm_up(edges.id_type), [None])

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...kernels.bfs.edges import EdgeSearch, warm_up_edge_search
+from ...kernels.bfs.edges import EdgeSearch, compile_edge_search
 from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import Rows, derive
 from ...kernels.gpu.search import GpuSearch
+from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of
 from ..build.prepare import BuildOptions
-from ..build.read import dense_domain, graph_fingerprint, read_edges, warm_up_read
+from ..build.read import dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found, superstep_record
 from ..results.names import VertexNames, names_of_ids
@@ -55,8 +56,8 @@ def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
 def warm_up(edges: EdgeList, run: SearchRun) -> None:
     """Compile, or load from the cache, what a search of an edge list will call."""
     with run.clock.phase("compile"):
-        warm_up_read(edges, run.executor)
-        run.executor.step("compile", lambda _: warm_up_edge_search(), [None])
+        ids.compile_reading(edges.id_type)
+        run.executor.once("compile", lambda: compile_edge_search(edges.rows))
 
 
 def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: int) -> Searched:
@@ -101,7 +102,7 @@ def search_edges_on_device(
         run.notes.append(f"not prepared on {device}: it has no room for {edges.rows:,} rows")
         return None
     with run.clock.phase("compile"):
-        warm_up_read(edges, run.executor)
+        ids.compile_reading(edges.id_type)
         gpu_prepare.warm_up(device, edges.rows, choices.directed)
     need += run.held()
     with run.clock.phase("load"):

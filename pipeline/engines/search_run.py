@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...kernels.base.graph import Graph
-from ...kernels.bfs.cpu import CpuBackend
+from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.gpu.device import Device
 from ...partition.disk.work import Work
 from ...partition.errors import InputError
@@ -107,7 +107,7 @@ class SearchRun:
         """``begin``: a search or one to resume, but for backend and depth."""
         backend = CpuBackend(self.options.threads)
         with self.clock.phase("compile"):
-            self.executor.step("compile", backend.warm_up, [graph])
+            self.executor.once("compile", lambda: compile_search(graph.offsets.dtype))
         with self.clock.phase("search"):
             depth = self.options.max_depth
             search = [lambda: begin(backend, depth)]

@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
-from ...kernels.bfs.cpu import CpuBackend
+from ...kernels.bfs.cpu import compile_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.search import GpuSearch
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes, return_freed_memory
@@ -147,7 +144,7 @@ def _choose(store: Store, threads: int, limit: int, executor: Executor) -> bool:
     # Compiled code counts as held, so it is there before what is left is measured.
     types = {store.offsets_type(*place) for place in subgraphs_of(store)}
     if in_memory:
-        executor.step("compile", CpuBackend(threads).warm_up, map(_edge, types))
+        executor.once("compile", lambda: compile_search(*types))
     else:
         return_freed_memory()
         executor.step("compile", warm_up, [types])
@@ -183,8 +180,3 @@ def _streamed(
             [None],
             need,
         )[0]
-
-
-def _edge(offsets_type: np.dtype) -> Graph:
-    """A graph of one edge."""
-    return Graph.undirected(np.array([0, 1, 2], offsets_type), np.array([1, 0], np.uint32))

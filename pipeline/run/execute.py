@@ -106,6 +106,10 @@ class Executor:
         """
         return self._run(Threads(), name, task, items, projected_bytes, total, at_once, sizes)
 
+    def once(self, name: str, task: Callable[[], Result], projected_bytes: int = 0) -> Result:
+        """A step of a single task, in this process."""
+        return self.step(name, lambda run: run(), [task], projected_bytes)[0]
+
     def spread(
         self,
         name: str,

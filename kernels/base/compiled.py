@@ -1,0 +1,107 @@
+"""Kernels for the CPU, and the types that each is called with: so all can be compiled beforehand.
+
+What Python calls is declared with ``kernel``. ``compile_kernels`` compiles, or loads from the
+cache, whatever some modules declare: what a run holds can then be measured before its work begins,
+and no search waits for a compiler. What only kernels call needs no types.
+
+    @kernel(OFFSETS, u32s, i64)
+    def some(offsets, targets, level): ...
+
+    compile_kernels(push, pull, offsets=np.uint32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import DTypeLike
+
+
+class Several(NamedTuple):
+    """Arrays of whatever type ``compile_kernels`` is told for ``name``, in one dimension."""
+
+    name: str
+    read_only: bool = False
+
+
+class Struct(NamedTuple):
+    """A named tuple whose members are of these types."""
+
+    kind: type
+    members: tuple[Any, ...]
+
+
+OFFSETS = Several("offsets")
+"""Of compressed sparse rows: uint32, or uint64 where there are more edges."""
+
+DEGREES = Several("degrees")
+"""uint32, or uint64 where there are more rows."""
+
+u8s, u16s, u32s, u64s = (t[::1] for t in (types.uint8, types.uint16, types.uint32, types.uint64))
+i32s, i64s = types.int32[::1], types.int64[::1]
+i64, u64, boolean = types.int64, types.uint64, types.boolean
+
+_declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
+
+
+def kernel(*arguments: Any) -> Callable[[Callable], Any]:
+    """A function to be compiled for arguments of these types: Numba's, Several or Struct."""
+
+    def declare(function: Callable) -> Any:
+        compiled = njit(nogil=True, cache=True)(function)
+        _declared.setdefault(function.__module__, []).append((compiled, arguments))
+        return compiled
+
+    return declare
+
+
+def compile_kernels(*modules: ModuleType, **dtypes: DTypeLike | Iterable[DTypeLike]) -> None:
+    """Compile, or load from the cache, what modules declare.
+
+    dtypes: of each of Several that they name, one or some.
+    """
+    several = {name: _each(dtype) for name, dtype in dtypes.items()}
+    for module in modules:
+        for compiled, arguments in _declared[module.__name__]:
+            names = {name for some in arguments for name in _names_in(some)}
+            for chosen in product(*(several[name] for name in names)):
+                known = dict(zip(names, chosen, strict=True))
+                compiled.compile(tuple(_type_of(some, known) for some in arguments))
+
+
+def variants(*modules: ModuleType) -> dict[str, int]:
+    """How many variants of each declared kernel are compiled."""
+    return {
+        f"{module.__name__}.{compiled.__name__}": len(compiled.signatures)
+        for module in modules
+        for compiled, _ in _declared[module.__name__]
+    }
+
+
+def _each(dtypes: Any) -> set[np.dtype]:
+    some = dtypes if isinstance(dtypes, set | list | tuple) else [dtypes]
+    return {np.dtype(dtype) for dtype in some}
+
+
+def _names_in(argument: Any) -> Iterator[str]:
+    """Of Several."""
+    if isinstance(argument, Several):
+        yield argument.name
+    elif isinstance(argument, Struct):
+        for member in argument.members:
+            yield from _names_in(member)
+
+
+def _type_of(argument: Any, known: dict[str, np.dtype]) -> Any:
+    if isinstance(argument, Struct):
+        members = [_type_of(member, known) for member in argument.members]
+        return types.NamedTuple(members, argument.kind)
+    if not isinstance(argument, Several):
+        return argument
+    item = getattr(types, str(known[argument.name]))
+    return types.Array(item, 1, "C", readonly=argument.read_only)

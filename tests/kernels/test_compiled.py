@@ -1,0 +1,82 @@
+"""What is compiled beforehand is all that is called: no kernel waits for a compiler in its work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import types
+
+from delegraph.kernels.base import bitmap
+from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, variants
+
+CALLS = """
+import sys
+from pathlib import Path
+import numpy as np
+import delegraph
+from delegraph.kernels.base import bitmap, compiled, sort
+from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
+from delegraph.kernels.prepare import csr, ingest, positions, rows
+from delegraph.partition.input import ids
+from delegraph.partition.store import shards
+from delegraph.pipeline.run.resources import Resources
+
+folder, path = Path(sys.argv[1]), sys.argv[2]
+modules = bitmap, sort, check, pull, push, scan, csr, ingest, positions, rows
+compiled.compile_kernels(check)
+cpu.compile_search(np.uint32)
+edges.compile_edge_search(1000)
+shards.compile_build(1000)
+ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
+before = compiled.variants(*modules)
+assert max(before.values()) == 1, before
+directed, grid = {"directed": True, "partitions": 3}, {"layout": "1d", "partitions": 2}
+for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
+    store = folder / f"{number}.dg"
+    delegraph.build(path, store, threads=2, **options)
+    files = folder / f"{number}-files.dg"
+    delegraph.build(path, files, threads=2, resources=Resources(scratch=str(folder)), **options)
+    delegraph.bfs(store, 0, folder / f"{number}", threads=2)
+    assert delegraph.validate(store, folder / f"{number}")["valid"]
+for budget in (8, 0):
+    delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
+    delegraph.bfs(path, 0, folder / f"scanned-{budget}", threads=2)
+after = compiled.variants(*modules)
+assert after == before, {name: n for name, n in after.items() if n != before[name]}
+"""
+
+
+@pytest.mark.parametrize("id_type", ["int32", "int64", "uint16", "string"])
+def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(0, 300, (2, 3000))
+    src[0] = 0
+    ends = [end.astype(str).tolist() if id_type == "string" else end for end in (src, dst)]
+    path = edge_list(*ends, id_type=id_type)
+    command = [sys.executable, "-c", CALLS, tmp_path, path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_type_is_a_variant():
+    @kernel(OFFSETS, u32s)
+    def last(offsets, targets):
+        return offsets[-1]
+
+    compile_kernels(sys.modules[__name__], offsets={np.uint32, np.uint64})
+    assert [str(some.dtype) for some, _ in last.signatures] == ["uint32", "uint64"]
+    assert all(isinstance(of, types.Array) for of, _ in last.signatures)
+
+
+def test_a_type_that_is_not_told():
+    with pytest.raises(KeyError, match="offsets"):
+        compile_kernels(sys.modules[__name__])
+
+
+def test_variants_are_counted():
+    compile_kernels(bitmap)
+    compile_kernels(bitmap)
+    assert variants(bitmap)["delegraph.kernels.base.bitmap.difference"] == 1
