@@ -27,7 +27,7 @@ from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu import device as devices
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.search import PUSH_COST
-from delegraph.kernels.gpu_ranks import grid_search as gpu_grid
+from delegraph.kernels.gpu_ranks import grid_layout
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.device import parse_recipe
 from delegraph.pipeline.bench.ranks import BenchJob, Placing
@@ -93,7 +93,7 @@ def test_a_grid_and_the_host(device, edge_list, tmp_path):
 def test_a_grid_and_its_memory(
     two_devices, edge_list, tmp_path, monkeypatch, grid, push_cost, directed
 ):
-    monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
+    monkeypatch.setattr(grid_layout, "MOST_QUEUED", 1024)
     test, grid = test_gpu_ranks.test_a_grid_in_each_others_memory, test_gpu_ranks.GRIDS[grid]
     test(edge_list, tmp_path, two_devices, "hubs", grid, push_cost, directed)
 

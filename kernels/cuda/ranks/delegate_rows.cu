@@ -1,4 +1,4 @@
-// From the stored subgraphs of a rank's partitions to its rows: see rank.cuh for how it numbers
+// From the stored subgraphs of a rank's partitions to its rows: see delegates.cuh for how it numbers
 // vertices.
 #include "base/work.cuh"
 

@@ -17,7 +17,7 @@ from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
 from .. import device as device_search
 from ..bytes import graph_bytes, stream_bytes
-from ..device_ranks import layouts as rank_on_device
+from ..device_ranks.layouts import RankOnDevice
 from ..disk import stream_search, stream_team
 from ..disk import warm_up as warm_up_stream
 from ..memory import search as search_graph
@@ -63,7 +63,7 @@ class SearchJob:
             device = self._open_device()
             if size == 1:
                 return [Way(device_search.room_for(store, device).host_bytes, self)]
-            return [Way(rank_on_device.room_for(store, rank, size, device).host_bytes, self)]
+            return [Way(RankOnDevice(store, rank, size).room_for(device).host_bytes, self)]
         offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
         if size == 1:
             warm_up_stream(offset_types)
@@ -109,13 +109,13 @@ class SearchJob:
     def _run_on_device(
         self, store: Store, device: Device, communicator: Communicator, team: Team
     ) -> list[SuperstepRecord]:
-        place = communicator.rank, communicator.size
-        gpu = rank_on_device.load(store, device, *place, team, communicator.check)
+        here = RankOnDevice(store, communicator.rank, communicator.size)
+        gpu = here.load(device, team, communicator.check)
         gpu.warm_up()
         try:
             gpu.connect(communicator.exchange)
             gpu.run(gpu.rows.number(self.source), self.max_depth)
-            supersteps = rank_on_device.finish(gpu, communicator, self.place)
+            supersteps = here.finish(gpu, communicator, self.place)
         finally:
             gpu.close()
         barrier(communicator)  # all have closed
