@@ -110,6 +110,23 @@ def test_four_devices(two_devices, edge_list, tmp_path, layout):
     test(edge_list, tmp_path, two_devices, "hubs", layout, layout == "2d")
 
 
+@pytest.mark.parametrize("direct", [False, True])
+def test_more_ranks_than_threads(two_devices, edge_list, tmp_path, monkeypatch, direct):
+    """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
+    ranks, length = 34, 36
+    monkeypatch.setattr(emulator, "_THREADS", 32)
+    monkeypatch.setattr(emulator, "DEVICES", ranks)
+    delegraph.build(
+        edge_list(range(length), range(1, length + 1)),
+        tmp_path / "graph.dg",
+        partitions=ranks,
+        threshold=None,
+    )
+    devices = [open_device(number) for number in range(ranks)] if direct else two_devices[:1]
+    store, folder = open_store(tmp_path / "graph.dg"), tmp_path / "out"
+    test_gpu_ranks.check(store, ranks, [length], folder, devices, direct=direct, max_depth=5)
+
+
 @pytest.mark.parametrize("layout", ["delegate", "2d"])
 def test_records_that_fill_their_buffer(device, edge_list, tmp_path, monkeypatch, layout):
     test = test_gpu_ranks.test_records_that_fill_their_buffer
