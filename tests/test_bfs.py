@@ -16,8 +16,8 @@ import pytest
 
 from conftest import distances_of, random_edges, read_result
 from delegraph.kernels import reference
-from delegraph.pipeline.algorithms import bfs as bfs_module
 from delegraph.pipeline.engines import edges as search_edges
+from delegraph.pipeline.engines.edges import ScanEngine
 
 
 def test_small_graph_on_every_path(ok, edge_list, tmp_path):
@@ -272,14 +272,14 @@ def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
     """Nothing stood at the output when the run began, something does when it ends."""
     edges = edge_list([0], [1])
-    search = bfs_module.search_edges
+    search = ScanEngine.search
 
     def search_slowly(*args):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.tex").touch()
         return search(*args)
 
-    monkeypatch.setattr(bfs_module, "search_edges", search_slowly)
+    monkeypatch.setattr(ScanEngine, "search", search_slowly)
     ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
     assert ran.code == 1
     assert "appeared meanwhile" in ran.err

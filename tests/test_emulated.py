@@ -30,10 +30,9 @@ from delegraph.kernels.gpu.search import PUSH_COST
 from delegraph.kernels.gpu_ranks import grid_layout
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.device import parse_recipe
+from delegraph.pipeline.bench.protocol import BenchOptions
 from delegraph.pipeline.bench.ranks import BenchJob, Placing
 from delegraph.pipeline.ranks.communicator import ThreadGroup
-from delegraph.pipeline.run.cluster import ClusterOptions
-from delegraph.pipeline.run.resources import Resources
 
 # Its fibers are x86-64's, and compiling needs g++; NVRTC compiles every kernel anywhere.
 pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
@@ -197,11 +196,8 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     delegraph.build(path, store, partitions=4, threshold=6)
     monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
     with cluster(3) as (local, client):
-        there = ClusterOptions(scheduler=local.scheduler_address)
-        resources = Resources(cluster=there, device="cuda")
-        running = Background(
-            lambda: delegraph.bfs(store, 0, out, timeout_seconds=5, threads=1, resources=resources)
-        )
+        there = {"scheduler": local.scheduler_address, "device": "cuda"}
+        running = Background(lambda: delegraph.bfs(store, 0, out, timeout=5, threads=1, **there))
         wait_for_supersteps(client)
         workers = pids(client)
         os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
@@ -226,13 +222,13 @@ def test_a_graph_made_across_ranks(device, ranks, placing):
     """Every result is checked there."""
     recipe = parse_recipe("kronecker:8")
     assert recipe is not None
-    job = BenchJob(recipe, sources=4, seed=1, placing=placing, timeout=60.0)
+    job = BenchJob(recipe, BenchOptions(sources=4), placing)
     with ThreadPoolExecutor(ranks) as pool:
         group = ThreadGroup(ranks).communicators
         results = list(pool.map(lambda communicator: job.run(communicator, Team(1)), group))
     assert results[0] is not None
-    measured, exchanged = results[0]
-    assert measured.facts["partitions"] == ranks
+    _, benched, exchanged = results[0]
+    assert benched.graph["partitions"] == ranks
     assert exchanged is not None
     assert (exchanged.table_bytes is None) == (placing.layout != "delegate")
 

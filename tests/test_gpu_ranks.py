@@ -32,13 +32,15 @@ from delegraph.kernels.gpu_ranks.grid_mail import HostedGridMail, Letters, inbox
 from delegraph.kernels.gpu_ranks.search import Search
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.bench.across import bench_generated
 from delegraph.pipeline.bench.device import parse_recipe
-from delegraph.pipeline.bench.ranks import Placing, bench_on_workers
+from delegraph.pipeline.bench.protocol import BenchOptions
+from delegraph.pipeline.bench.ranks import Placing
 from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
 from delegraph.pipeline.engines.ranks import result as rank_result
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.ranks.nccl import device_arrays
-from delegraph.pipeline.run.cluster import ClusterOptions
+from delegraph.pipeline.run.resources import resources_of
 from test_search import violations_of
 
 pytestmark = pytest.mark.gpu
@@ -391,7 +393,9 @@ def test_a_graph_generated_across_workers(two_devices, name, layout):
     placing = Placing(layout)
     recipe = parse_recipe(name)
     assert recipe is not None
-    rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2), placing)
+    workers = resources_of(workers=2)
+    runs = [(1, recipe), (2, recipe)]
+    rows = bench_generated(runs, placing, workers, BenchOptions(8, 3, threads=2))
     alone, together = (row.report for row in rows)
     exchanged = rows[1].exchanged
     assert exchanged is not None

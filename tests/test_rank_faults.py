@@ -30,8 +30,6 @@ from conftest import distances_of, random_edges
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline.ranks import on_workers as ranks
 from delegraph.pipeline.run import cluster as connecting
-from delegraph.pipeline.run.cluster import ClusterOptions
-from delegraph.pipeline.run.resources import Resources
 
 # Sockets that the cluster itself leaves to the garbage collector.
 pytestmark = [
@@ -77,9 +75,9 @@ def search(folder: Path, name: str, out: Path, address: str, timeout: float = TI
         folder / f"{name}.dg",
         0,
         out,
-        timeout_seconds=timeout,
+        timeout=timeout,
         threads=1,
-        resources=Resources(cluster=ClusterOptions(scheduler=address)),
+        scheduler=address,
     )
 
 
