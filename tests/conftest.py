@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Two threads entering Numba's own parallel runtime at once abort the process with this layer:
-# no kernel may use it (kernels/team.py says why).
+# no kernel may use it (kernels/base/team.py says why).
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")
 
 import emulator

@@ -1,7 +1,7 @@
 """The edges of a rank's subgraphs, in memory or on disk, and visits along them.
 
 A visit sees a *piece* of a subgraph: all of its targets, where they are in memory, else a run of
-pages that was read. What is on disk is searched as one process does (stream_search.py): pages that
+pages that was read. What is on disk is searched as one process does (disk.py): pages that
 hold edges of active rows are marked, and read by a team of more threads than there are cores.
 """
 

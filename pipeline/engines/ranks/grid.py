@@ -8,7 +8,7 @@
 
 To push is as Bisson, Bernaschi, Mastrostefano do (Parallel Distributed Breadth First Search on the
 Kepler Architecture, section 2.2), who do not pull. To pull, a tile is taken as the edges that
-enter the vertices of its column (partition/grid.py), so that rows and columns change places. What
+enter the vertices of its column (store/grid.py), so that rows and columns change places. What
 has to be known of these vertices, which of them are visited, came with the expands of this
 superstep and of all before it: nobody looks for one that its owner knows. All ranks have to take
 one direction: in a push the ranks of a row find what in a pull those of a column do.

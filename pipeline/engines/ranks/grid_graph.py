@@ -1,4 +1,4 @@
-"""What a rank holds of a graph in a grid of partitions (layouts 2d and 1d, partition/grid.py).
+"""What a rank holds of a graph in a grid of partitions (layouts 2d and 1d, store/grid.py).
 
 Rank r of R holds the partitions p with p mod R = r. Of the grid rows and columns that these stand
 in it keeps what it knows of all their vertices, once, however many partitions it has there.

@@ -1,6 +1,6 @@
 """A rank of a search: supersteps until nothing more is found, then parents and records.
 
-What a superstep does is the layout's (delegate_supersteps.py, grid_supersteps.py); parents of
+What a superstep does is the layout's (delegates.py, grid.py); parents of
 vertices that were sent follow once, at the end (remote_vertices.py).
 """
 

@@ -28,7 +28,7 @@ ON_DISK = 1
 class SearchJob:
     """A search of a store from ``source``, a global id.
 
-    folder: where attempts leave what they find (rank_result.py), this one in ``place``. way:
+    folder: where attempts leave what they find (ranks/result.py), this one in ``place``. way:
     the place of the engine among those that a rank could take; on CPUs, in memory and ON_DISK. On
     rank 0 ``run`` gives the supersteps of
     all ranks together.
