@@ -21,7 +21,9 @@ from delegraph.kernels.gpu_ranks import (
     delegate_rows,
     delegate_structures,
     grid_mail,
+    grid_rows,
     grid_structures,
+    merged_rows,
     structures,
 )
 from delegraph.kernels.gpu_ranks import search as rank_search
@@ -153,6 +155,10 @@ STRUCTURES = [
     ("ranks/grid_search.cu", "Weights", grid_structures.WEIGHTS),
     ("ranks/grid_search.cu", "GridControl", grid_structures.CONTROL),
     ("ranks/grid_search.cu", "GridLevel", grid_structures.LEVEL),
+    ("ranks/delegate_rows.cu", "Shard<u64>", merged_rows.SHARD),
+    ("ranks/delegate_rows.cu", "MergedRows<u32>", merged_rows.MERGED_ROWS),
+    ("ranks/delegate_rows.cu", "Numbers", delegate_rows.NUMBERS),
+    ("ranks/grid_rows.cu", "Turns", grid_rows.TURNS),
     ("ranks/delegate_rows.cu", "Owner", delegate_rows._OWNER),
     ("ranks/delegate_rows.cu", "Owners", delegate_rows._OWNERS),
     ("bfs/check.cu", "Claim<int>", gpu_check.CLAIM),

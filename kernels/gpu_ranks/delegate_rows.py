@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, DeviceError, pack
 from ..gpu.graph import Array, DeviceGraph, derive
-from .merged_rows import MergedRows
+from .merged_rows import MergedRows, pack_shard
 from .numbering import ALIGNED, DelegateNumbering, aligned, origins_of
 
 MOST_NUMBERS = 2**32 - 2 * ALIGNED
 
 _SOURCE = "ranks/delegate_rows.cu"
+NUMBERS = np.dtype([("table", "u8"), ("plus", "i8")])
 _OWNER = np.dtype([(name, "u4") for name in ("first", "marked", "before", "ghosts")])
 _OWNERS = np.dtype(
     [("of", "u8"), *((name, "u4") for name in ("partitions", "ranks", "rank", "normals"))],
@@ -167,16 +168,14 @@ class DelegateRowsMaker:
         segment, first_row = self._segments[partition], self._first_row(name)
         row_plus = segment.first - segment.skipped - first_row
         plus = 0 if name == "nn" else segment.first - segment.skipped
-        numbers = np.uint64(self._delegate_numbers.data.ptr)
-        none = np.uint64(0)
+        table = {"d": self._delegate_numbers, "n": None}
+        of_rows = pack(NUMBERS, table=table[_end_of_rows(name)], plus=row_plus)
+        of_targets = pack(NUMBERS, table=table[_end_of_targets(name)], plus=plus)
         with self.device.use() as cupy:
-            shard = cupy.asarray(targets), np.uint64(begin), np.uint64(len(targets))
-            rows = offsets, np.uint32(len(offsets) - 1)
-            of_rows = numbers if _end_of_rows(name) == "d" else none, np.int64(row_plus)
-            of_targets = numbers if _end_of_targets(name) == "d" else none, np.uint32(plus)
-            arguments = (*shard, *rows, *of_rows, making.fill, *of_targets, *making.places)
-            function = f"place_targets<{making.types(offsets)}>"
-            self.device.launch(_SOURCE, function, len(targets), arguments)
+            there = cupy.asarray(targets)
+            kernel = _SOURCE, f"place_targets<{making.types(offsets)}>"
+            shard = pack_shard(there, begin, offsets)
+            making.place(self.device, kernel, shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A subgraph's targets have all been placed."""

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.graph import UNREACHED
-from ..gpu.device import Device
+from ..gpu.device import Device, pack
 from ..gpu.graph import Array, DeviceGraph, derive
-from .merged_rows import MergedRows
+from .merged_rows import MergedRows, pack_shard
 from .numbering import Segment, aligned
+
+TURNS = np.dtype([("firsts", "u8"), ("partitions", "u4")], align=True)
 
 _SOURCE = "ranks/grid_rows.cu"
 
@@ -203,14 +205,14 @@ class GridRowsMaker:
         grid = self.numbering
         in_row = [partition // grid.columns * grid.columns + j for j in range(grid.columns)]
         with self.device.use() as cupy:
-            shard = cupy.asarray(targets), np.uint64(begin), np.uint64(len(targets))
-            rows = offsets, np.uint32(len(offsets) - 1)
+            there = cupy.asarray(targets)
             column_firsts = cupy.asarray(self._firsts(self._column_of(partition)))
             row_firsts = cupy.asarray(self._firsts(in_row))
-            sides = column_firsts, np.uint32(grid.rows), row_firsts, np.uint32(grid.columns)
-            arguments = (*shard, *rows, *sides, making.fill, *making.places)
-            function = f"place_tile<{making.types(offsets)}>"
-            self.device.launch(_SOURCE, function, len(targets), arguments)
+            of_rows = pack(TURNS, firsts=column_firsts, partitions=grid.rows)
+            of_targets = pack(TURNS, firsts=row_firsts, partitions=grid.columns)
+            kernel = _SOURCE, f"place_tile<{making.types(offsets)}>"
+            shard = pack_shard(there, begin, offsets)
+            making.place(self.device, kernel, shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A tile's targets have all been placed."""

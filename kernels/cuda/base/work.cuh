@@ -1,7 +1,7 @@
 // How the threads of a launch share work: whatever the grid, they do all of it.
 #include "base/common.cuh"
 
-#define NONE 0xffffffffu           // no vertex, no rank
+#define NONE 0xffffffffu              // no vertex, no row
 #define NO_KEY 0xffffffffffffffffull  // sorts behind all keys
 
 __device__ inline u64 first_item() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }

@@ -1,5 +1,5 @@
-// Graph500's rules, as kernels/bfs/check.py has them, over a result and the rows of its graph. Edges are
-// shared out evenly, whatever their rows: a warp takes some neighbouring ones and looks for their
+// Graph500's rules, as kernels/bfs/check.py has them, over a result and the rows of its graph. Edges
+// are shared out evenly, whatever their rows: a warp takes some neighbouring ones and looks for their
 // rows between those of the first and the last (Bisson et al., Parallel Distributed BFS on the Kepler
 // Architecture: one thread an edge, by binary search).
 #include "bfs/check.cuh"

@@ -1,4 +1,4 @@
-// Passes of a rank over what it knows, with delegates: before a search, and after its ranks have met.
+// Passes of a rank with delegates over what it knows: before a search, and after ranks have met.
 #include "ranks/frontier.cuh"
 #include "ranks/mail.cuh"
 #include "ranks/delegates.cuh"
@@ -43,8 +43,8 @@ __device__ void begin(const DelegateRank<Offset, Distance> &rank) {
 // Tell the others of the delegates that were found: what is in `now` and not in `kept`. most: at most
 // so many of them.
 template <class Offset, class Distance>
-__device__ __noinline__ void write_delegates(const DelegateRank<Offset, Distance> &rank, const u32 *now,
-                                             const u32 *kept, u32 *entered, Share share,
+__device__ __noinline__ void write_delegates(const DelegateRank<Offset, Distance> &rank,
+                                             const u32 *now, const u32 *kept, u32 *entered, Share share,
                                              u32 parity, u64 most, const Lines &changed) {
   const Stretches told = stretches_of(share, rank.region, rank.delegate_words);
   u32 *bitmap = rank.mail[parity];
@@ -67,8 +67,8 @@ __device__ __noinline__ void write_delegates(const DelegateRank<Offset, Distance
 
 // Tell each owner of the ghosts that were found.
 template <class Offset, class Distance>
-__device__ __noinline__ void write_ghosts(const DelegateRank<Offset, Distance> &rank, const u32 *visited,
-                                          u32 *kept, u32 parity, u64 most, const Lines &changed) {
+__device__ __noinline__ void write_ghosts(const DelegateRank<Offset, Distance> &rank,
+                                          const u32 *visited, u32 *kept, u32 parity, u64 most, const Lines &changed) {
   u32 *mail = rank.mail[parity] + 2 * rank.delegate_words;
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   for (u32 k = sharers.first; k + 1 < rank.ranks; k += sharers.step) {
@@ -85,8 +85,8 @@ __device__ __noinline__ void write_ghosts(const DelegateRank<Offset, Distance> &
 
 // Enter what the others have found. second: round of the superstep.
 template <class Offset, class Distance>
-__device__ __noinline__ void receive(const DelegateRank<Offset, Distance> &rank, u32 *visited, u32 level,
-                                     u32 parity, bool second, const Lines &changed) {
+__device__ __noinline__ void receive(const DelegateRank<Offset, Distance> &rank, u32 *visited,
+                                     u32 level, u32 parity, bool second, const Lines &changed) {
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   const u32 thread = sharers.thread, threads = sharers.threads;
   for (u32 i = sharers.first; i + 1 < rank.ranks; i += sharers.step) {
@@ -144,8 +144,8 @@ struct NotedTally {
 // there is too much of it, queue it.
 template <class Offset, class Distance>
 __device__ __noinline__ NotedTally note_new(const Graph<Offset> &graph,
-                                       const DelegateRank<Offset, Distance> &rank, u32 level,
-                                       bool pushed, bool enqueueing, Enqueue<Offset> queue) {
+                                            const DelegateRank<Offset, Distance> &rank, u32 level,
+                                            bool pushed, bool enqueueing, Enqueue<Offset> queue) {
   const Lines &changed = rank.changed[level % 3], &earlier = rank.changed[(level + 2) % 3];
   const Search<Offset, Distance> &search = rank.search;
   NotedTally tally = {};

@@ -135,7 +135,8 @@ struct Sought : Everyone {
   u32 split, low, high;
 
   template <class Offset, class Distance>
-  __device__ Sought(const Graph<Offset> &graph, const DelegateRank<Offset, Distance> &rank, Share share) {
+  __device__ Sought(const Graph<Offset> &graph, const DelegateRank<Offset, Distance> &rank,
+                    Share share) {
     const u32 begin = rank.region.begin / STRIP_WORDS, end = rank.region.end / STRIP_WORDS;
     const u32 delegates = rank.delegate_words / STRIP_WORDS, all = strips_of(graph.vertices);
     strips = split = all;

@@ -14,7 +14,7 @@
 struct DelegateName {
   GlobalIds ids;
   const u32 *delegates;  // global id of each; null where `ids` says
-  Lines changed;        // in which something is found in this superstep
+  Lines changed;         // in which something is found in this superstep
   u32 normals;           // the first of them; smaller numbers are delegates
 
   __device__ bool noted(u32 vertex) const { return vertex < normals; }  // others find them, too

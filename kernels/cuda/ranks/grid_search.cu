@@ -14,7 +14,6 @@
 #include "bfs/passes.cuh"
 #include "bfs/push.cuh"
 
-
 // Where a rank stands: every block keeps the same, in shared memory.
 struct Standing {
   u64 round;
