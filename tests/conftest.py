@@ -1,10 +1,11 @@
-"""Fixtures: edge lists on disk, the command line in this process, real graphs."""
+"""Fixtures: edge lists on disk, the command line in this process, devices, real graphs."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +13,20 @@ from pathlib import Path
 # no kernel may use it (kernels/base/team.py says why).
 os.environ.setdefault("NUMBA_THREADING_LAYER", "workqueue")
 
-import emulator
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import strategies as st
+from hypothesis import is_hypothesis_test, settings
 
 from delegraph.cli.main import main
+from delegraph.kernels.gpu import device as on_device
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
-from delegraph.partition.store.grid import Grid
-from delegraph.pipeline.build.prepare import BuildOptions
+from support import emulator
 
-collect_ignore = ["emulator"]  # holds no tests
+collect_ignore = ["support"]  # holds no tests
+
+settings.register_profile("few", max_examples=20, deadline=None)
+settings.register_profile("many", max_examples=100, deadline=None)
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
@@ -36,8 +38,23 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    settings.load_profile("many" if config.option.markexpr == "slow" else "few")
     if config.getoption("--emulate"):
         sys.modules["cupy"] = emulator.cupy
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark tests that ask for devices; property tests, too, where the slow ones are run."""
+    for item in items:
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        asked = set(getattr(item, "fixturenames", ())) - set(given)
+        if asked & {"two_devices", "four_devices"}:
+            item.add_marker("multi_gpu")
+        elif "device" in asked:
+            item.add_marker("gpu")
+        elif config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("slow")
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,7 @@ def edge_list(tmp_path):
 def device() -> Device:
     try:
         return open_device()
-    except DeviceError as error:  # as where CI runs: tests marked ``gpu`` are for such machines
+    except DeviceError as error:  # as where CI runs
         pytest.skip(str(error))
 
 
@@ -119,6 +136,17 @@ def four_devices() -> list[Device]:
 
 
 @pytest.fixture
+def emulated(monkeypatch) -> Iterator[list[Device]]:
+    """Devices that this CPU stands for: kernels are run where there is no GPU."""
+    if not emulator.able():
+        pytest.skip("kernels are emulated on x86-64, by g++")
+    monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
+    on_device._compile.cache_clear()
+    yield [open_device(number) for number in range(emulator.DEVICES)]
+    on_device._compile.cache_clear()
+
+
+@pytest.fixture
 def real_graph():
     """Path of a real edge list, or a skip where the data are not at hand."""
 
@@ -129,44 +157,3 @@ def real_graph():
         return path
 
     return find
-
-
-@st.composite
-def store_options(draw) -> BuildOptions:
-    """Any layout, of one partition and of more than a small graph has vertices."""
-    layout = draw(st.sampled_from(["delegate", "2d", "1d"]))
-    grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if layout == "2d" else None
-    return BuildOptions(
-        directed=draw(st.booleans()),
-        partitions=None if grid else draw(st.sampled_from([None, 1, 2, 3, 4, 5])),
-        threshold=draw(st.sampled_from([None, 1, 4, 1000])) if layout == "delegate" else None,
-        order=draw(st.sampled_from(["degree", "none", "random"])),
-        layout=layout,
-        grid=grid,
-    )
-
-
-def read_result(path) -> dict:
-    """Distance and parent by vertex."""
-    table = pq.read_table(path)
-    rows = zip(*(table[name].to_pylist() for name in ("vertex", "distance", "parent")), strict=True)
-    return {vertex: (distance, parent) for vertex, distance, parent in rows}
-
-
-def distances_of(path) -> dict:
-    return {vertex: distance for vertex, (distance, _) in read_result(path).items()}
-
-
-def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cells, numbered row by row, joined to their neighbours."""
-    cell = np.arange(side * side).reshape(side, side)
-    right = cell[:, :-1].ravel(), cell[:, 1:].ravel()
-    down = cell[:-1].ravel(), cell[1:].ravel()
-    return np.concatenate([right[0], down[0]]), np.concatenate([right[1], down[1]])
-
-
-def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:
-    """A skewed random graph: squared uniform numbers make hubs."""
-    rng = np.random.default_rng(seed)
-    src, dst = (rng.random((2, edges)) ** 2 * vertices).astype(np.int64)
-    return src, dst

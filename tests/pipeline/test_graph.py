@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 import delegraph
-from conftest import distances_of, random_edges
 from delegraph.kernels import reference
 from delegraph.partition.errors import DelegraphError, InputError
+from support.graphs import random_edges
+from support.outputs import distances_of
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def test_again_and_again(edge_list, edges, tmp_path, kind, directed):
     path = edge_list(*edges)
     how = {"directed": directed} if kind == "edges" else {}
     if kind != "edges":
-        shape = {"partitions": 3, "threshold": 20} if kind == "partitions" else {}
+        shape: dict[str, Any] = {"partitions": 3, "threshold": 20} if kind == "partitions" else {}
         delegraph.build(path, tmp_path / "graph.dg", directed=directed, **shape)
         path = tmp_path / "graph.dg"
     with delegraph.open(path, threads=2, **how) as graph:

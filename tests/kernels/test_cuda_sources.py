@@ -1,0 +1,234 @@
+"""Every CUDA source compiles, for devices of several ages, where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from delegraph.kernels.gpu import check as gpu_check
+from delegraph.kernels.gpu import device
+from delegraph.kernels.gpu import graph as device_graph
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu import search as gpu_search
+from delegraph.kernels.gpu_ranks import check as rank_check
+from delegraph.kernels.gpu_ranks import (
+    delegate_rows,
+    delegate_structures,
+    grid_mail,
+    grid_rows,
+    grid_structures,
+    merged_rows,
+    structures,
+)
+from delegraph.kernels.gpu_ranks import search as rank_search
+
+OFFSETS = ("u32", "u64")
+DISTANCES = ("u8", "int")
+BOOLS = ("false", "true")
+
+
+def instances(architecture: int) -> dict[str, list[str]]:
+    """Of each source the functions that the package asks for; of large ones, for older devices,
+    each choice once.
+    """
+    blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
+    wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
+    narrow = gpu_search._NARROW_THREADS
+    searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
+    if architecture < 90:
+        searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
+    return {
+        "bfs/wide_search.cu": [
+            f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in searches
+        ],
+        "bfs/narrow_search.cu": [
+            f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
+            for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
+        ],
+        "ranks/delegate_search.cu": [
+            f"delegate_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in searches
+        ],
+        "ranks/grid_search.cu": [
+            f"grid_search<{offset}, {distance}, {tiered}, {wide}>"
+            for offset, distance, tiered in searches
+        ],
+        "ranks/grid_rows.cu": [
+            f"place_tile<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)
+        ],
+        "ranks/delegate_rows.cu": [
+            *(f"place_targets<{to}, {of}>" for to, of in itertools.product(OFFSETS, OFFSETS)),
+            *("mark_ghosts", "number_targets", "list_ghosts"),
+        ],
+        "bfs/derive.cu": [
+            name
+            for offset in OFFSETS
+            for name in (
+                f"first_entries<{offset}>",
+                f"padded_rows<{offset}, 4>",
+                f"padded_rows<{offset}, 8>",
+                f"long_rows<{offset}>",
+            )
+        ],
+        "prepare/generate.cu": ["kronecker", "uniform", "grid"],
+        "prepare/prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
+        "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
+        "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
+    }
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> ctypes.CDLL:
+    spec = find_spec("nvidia")
+    places = spec.submodule_search_locations if spec else None
+    found = [path for place in places or () for path in Path(place).rglob("libnvrtc.so.*")]
+    assert found, "the package nvidia-cuda-nvrtc is among the test requirements"
+    return ctypes.CDLL(str(found[0]))
+
+
+def test_all_sources_are_here():
+    folder = Path(device.__file__).parents[1] / "cuda"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.cu")} == set(instances(90))
+
+
+def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str = "") -> None:
+    program = ctypes.c_void_p()
+    text = (device.source(name) + more).encode()
+    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name.encode(), 0, None, None)
+    assert created == 0
+    for function in functions:
+        assert nvrtc.nvrtcAddNameExpression(program, function.encode()) == 0
+    options = [b"-std=c++17", f"--gpu-architecture={target}".encode()]
+    array = (ctypes.c_char_p * len(options))(*options)
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert not failed, log.value.decode()
+    for function in functions:
+        lowered = ctypes.c_char_p()
+        found = nvrtc.nvrtcGetLoweredName(program, function.encode(), ctypes.byref(lowered))
+        assert found == 0
+        assert lowered.value
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@pytest.mark.parametrize("name", instances(80))
+def test_a_source_compiles(nvrtc, name):
+    """Each choice once, and as far as PTX: most of the time goes into machine code."""
+    compile_with(nvrtc, name, "compute_90", instances(80)[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", instances(90))
+def test_machine_code_of_a_source(nvrtc, name):
+    """For each architecture; side by side, as this takes long."""
+    work = [(f"sm_{age}", [one]) for age in (90, 80, 75) for one in instances(age)[name]]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda some: compile_with(nvrtc, name, *some), work))
+
+
+STRUCTURES = [
+    ("bfs/wide_search.cu", "Graph<u32>", gpu_search.GRAPH),
+    ("bfs/wide_search.cu", "Search<u32, u8>", gpu_search.SEARCH),
+    ("bfs/wide_search.cu", "Counters", gpu_search.COUNTERS),
+    ("bfs/wide_search.cu", "Control", gpu_search.CONTROL),
+    ("bfs/wide_search.cu", "LevelRecord", gpu_search.LEVEL),
+    ("bfs/wide_search.cu", "Targets", device_graph.TARGETS),
+    ("bfs/narrow_search.cu", "Padded", gpu_search.PADDED),
+    ("ranks/delegate_search.cu", "DelegateRank<u64, int>", delegate_structures.RANK),
+    ("ranks/delegate_search.cu", "DelegateName", delegate_structures.NAME),
+    ("ranks/delegate_search.cu", "Peer", delegate_structures.PEER),
+    ("ranks/delegate_search.cu", "Arrival", delegate_structures.ARRIVAL),
+    ("ranks/delegate_search.cu", "Noted", delegate_structures.NOTED),
+    ("ranks/delegate_search.cu", "Region", delegate_structures.REGION),
+    ("ranks/delegate_search.cu", "DelegateControl", delegate_structures.CONTROL),
+    ("ranks/delegate_search.cu", "DelegateLevel", delegate_structures.LEVEL),
+    ("ranks/grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
+    ("ranks/grid_search.cu", "GridName", grid_structures.NAME),
+    ("ranks/grid_search.cu", "Letter", grid_structures.LETTER),
+    ("ranks/grid_search.cu", "Origin", structures.ORIGIN),
+    ("ranks/grid_search.cu", "GlobalIds", structures.GLOBAL_IDS),
+    ("ranks/grid_search.cu", "Segment", grid_structures.SEGMENT),
+    ("ranks/grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
+    ("ranks/grid_search.cu", "Weights", grid_structures.WEIGHTS),
+    ("ranks/grid_search.cu", "GridControl", grid_structures.CONTROL),
+    ("ranks/grid_search.cu", "GridLevel", grid_structures.LEVEL),
+    ("ranks/delegate_rows.cu", "Shard<u64>", merged_rows.SHARD),
+    ("ranks/delegate_rows.cu", "MergedRows<u32>", merged_rows.MERGED_ROWS),
+    ("ranks/delegate_rows.cu", "Numbers", delegate_rows.NUMBERS),
+    ("ranks/grid_rows.cu", "Turns", grid_rows.TURNS),
+    ("ranks/delegate_rows.cu", "Owner", delegate_rows._OWNER),
+    ("ranks/delegate_rows.cu", "Owners", delegate_rows._OWNERS),
+    ("bfs/check.cu", "Claim<int>", gpu_check.CLAIM),
+    ("bfs/check.cu", "Report", gpu_check.REPORT),
+    ("ranks/check.cu", "Claim", rank_check.CLAIM),
+    ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "structure", "kind"), STRUCTURES, ids=lambda value: str(value)[:20]
+)
+def test_structures_are_the_same_on_both_sides(nvrtc, name, structure, kind):
+    facts = [f"sizeof({structure}) == {kind.itemsize}"]
+    for field, (_, offset, *_) in kind.fields.items():
+        facts.append(f"__builtin_offsetof({structure}, {field}) == {offset}")
+    compile_with(nvrtc, name, "sm_90", [], "".join(f'static_assert({fact}, "");' for fact in facts))
+
+
+def test_constants_are_the_same_on_both_sides(nvrtc):
+    wide = {
+        "sizeof(Scratch)": gpu_search._SCRATCH,
+        "STRIP": gpu_search._STRIP,
+        "WARP_ENTRIES": device_graph.WARP_ENTRIES,
+        "NEXT": device_graph.NEXT,
+        "LOOKS": device_graph.LOOKS,
+        "(u32)DONE": gpu_search.DONE,
+        "(u32)WIDE": gpu_search.WIDE,
+        "(u32)NARROW": gpu_search.NARROW,
+        "(u32)WIDEN": gpu_search.WIDEN,
+        "(u32)MORE": gpu_search.MORE,
+    }
+    narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
+    ranks = {
+        "(u32)EXCHANGE": rank_search.EXCHANGE,
+        "(u32)STOPPED": rank_search.STOPPED,
+        "(u32)BEGIN": rank_search.BEGIN,
+        "(u32)GO_ON": rank_search.GO_ON,
+        "(u32)RECEIVE": rank_search.RECEIVE,
+        "(u32)MEET": rank_search.MEET,
+        "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
+    }
+    grids = {
+        "(u32)EXPAND_COLUMNS": grid_mail.EXPAND_COLUMNS,
+        "(u32)EXPAND_ROWS": grid_mail.EXPAND_ROWS,
+        "(u32)FOLD": grid_mail.FOLD,
+        "(u32)PULL": grid_mail.PULL,
+        **{f"(u32){kind.name}": kind for kind in grid_mail.Kind},
+        "(u32)KINDS": grid_structures.KINDS,
+        "PHASES": len(structures.PHASES),
+    }
+    sources = {
+        "bfs/check.cu": {"LONG_STRIP": device.LONG_STRIP},
+        "bfs/wide_search.cu": wide,
+        "bfs/narrow_search.cu": narrow,
+        "ranks/delegate_search.cu": ranks,
+        "ranks/grid_search.cu": grids,
+    }
+    for name, constants in sources.items():
+        facts = "".join(
+            f'static_assert({what} == {int(it)}, "");' for what, it in constants.items()
+        )
+        compile_with(nvrtc, name, "sm_90", [], facts)
+    buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
+    room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"
+    compile_with(nvrtc, "bfs/narrow_search.cu", "sm_90", [], f'static_assert({room}, "");')

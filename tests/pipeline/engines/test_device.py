@@ -1,0 +1,269 @@
+"""Searches on a GPU against the NumPy definition: every shape, path and tier, more than once.
+
+Races need not show at once, so everything runs several times.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.gpu.search import GpuSearch
+from delegraph.partition.disk.outputs import is_store
+from delegraph.pipeline.engines.device import supersteps_of, to_device
+from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
+from support.outputs import distances_of
+from support.searches import PULL, PUSH, violations_of
+
+TIMES = 3
+
+
+def check(search: GpuSearch, edges, directed: bool, source: int, max_level=None) -> None:
+    src, dst = (np.asarray(end, np.uint32) for end in edges)
+    n = search.graph.vertices
+    wanted = reference.distances(src, dst, n, source, directed)
+    if max_level is not None:
+        wanted[wanted > max_level] = -1
+    for _ in range(TIMES):
+        search.run(source, max_level)
+        distance, parent = search.result()
+        assert np.array_equal(distance, wanted)
+        assert not violations_of(src, dst, directed, distance, parent, source, max_level)
+        levels = search.levels()
+        assert 1 + sum(level.found for level in levels) == np.count_nonzero(wanted >= 0)
+        found = np.bincount(wanted[wanted > 0], minlength=1)[1:]
+        assert [level.found for level in levels if level.found] == found.tolist()
+
+
+def graph_of(edges, directed: bool) -> Graph:
+    src, dst = (np.asarray(end, np.uint32) for end in edges)
+    return make_graph(src, dst, int(max(src.max(), dst.max())) + 1, directed)
+
+
+def sources_of(graph: Graph) -> list[int]:
+    n = graph.vertices
+    return [0, n - 1, *np.random.default_rng(1).integers(0, n, 2).tolist()]
+
+
+@pytest.mark.parametrize("way", ["chosen", "push", "pull", "narrow", "not narrow"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_against_the_definition(device, shape, directed, way):
+    graph = graph_of(SHAPES[shape], directed)
+    on_device = to_device(graph, device, near=graph.edges)
+    search = GpuSearch(device, on_device, narrow=way != "not narrow")
+    if way in ("push", "pull"):
+        search = GpuSearch(device, on_device, PUSH if way == "push" else PULL)
+    elif way == "narrow":
+        search._search["narrow_levels"] = 1
+    for source in sources_of(graph):
+        check(search, SHAPES[shape], directed, source)
+
+
+@pytest.mark.parametrize("kind", ["rows", "one block", "bits in memory", "few records"])
+@pytest.mark.parametrize("shape", ["path", "grid", "lollipop", "random", "star"])
+def test_the_narrow_search(device, shape, kind):
+    """Its forms: rows by offsets, a cluster of one block, bits in global memory, full records."""
+    graph = graph_of(SHAPES[shape], False)
+    if kind == "one block":
+        device = replace(device, architecture=80)
+    elif kind == "bits in memory":
+        device = replace(device, shared_bytes=0)
+    on_device = to_device(graph, device, near=graph.edges)
+    if kind == "rows":
+        on_device = replace(on_device, padded=None)
+    search = GpuSearch(device, on_device)
+    search._search["narrow_levels"] = 1
+    if kind == "few records":
+        search._search["level_capacity"] = 5
+    for source in sources_of(graph):
+        check(search, SHAPES[shape], False, source)
+
+
+@pytest.mark.parametrize("side", [300, 600, 900, 1200, 1500, 2000, 3600])
+def test_bits_of_any_size_in_shared_memory(device, side):
+    """From a corner of a grid, the distance is the sum of the coordinates."""
+    graph = graph_of(grid(side), False)
+    search = GpuSearch(device, to_device(graph, device, near=graph.edges))
+    along = np.arange(side, dtype=np.int32)
+    for _ in range(TIMES):
+        search.run(0)
+        assert np.array_equal(search.result()[0], np.add.outer(along, along).ravel())
+
+
+def test_vertices_without_edges(device):
+    """Searches from them leave nothing for the next one."""
+    src, dst = random_edges(5, 500, 3000)
+    edges = np.r_[src, 700, 900], np.r_[dst, 700, 900]
+    graph = graph_of(edges, False)
+    search = GpuSearch(device, to_device(graph, device, near=graph.edges))
+    for source in (900, 3, 700, 650, 3):
+        check(search, edges, False, source)
+        assert search.seconds() >= 0
+
+
+@pytest.mark.parametrize("near", [0, 1000])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", ["lollipop", "grid", "random", "hubs"])
+def test_targets_in_host_memory(device, shape, directed, near):
+    graph = graph_of(SHAPES[shape], directed)
+    search = GpuSearch(device, to_device(graph, device, near))
+    assert search.graph.tiered
+    for source in sources_of(graph):
+        check(search, SHAPES[shape], directed, source)
+
+
+@pytest.mark.parametrize("shape", ["path", "random"])
+def test_offsets_of_64_bits(device, shape):
+    """What a graph of 2^32 entries and more has."""
+    graph = graph_of(SHAPES[shape], False)
+    wide = Graph.undirected(graph.offsets.astype(np.uint64), graph.targets)
+    search = GpuSearch(device, to_device(wide, device, near=graph.edges))
+    for source in sources_of(graph):
+        check(search, SHAPES[shape], False, source)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, 300])
+@pytest.mark.parametrize("shape", ["path", "lollipop", "random"])
+def test_a_depth_limit(device, shape, depth):
+    graph = graph_of(SHAPES[shape], False)
+    search = GpuSearch(device, to_device(graph, device, near=graph.edges))
+    for source in sources_of(graph):
+        check(search, SHAPES[shape], False, source, depth)
+
+
+@given(graphs(), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_graph(device, graph, data):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    made = make_graph(*graph)
+    near = data.draw(st.sampled_from([made.edges, made.edges // 2]))
+    search = GpuSearch(device, to_device(made, device, near))
+    search._search["push_cost"] = data.draw(st.sampled_from([2.0, PUSH, PULL]))
+    search._search["narrow_levels"] = data.draw(st.sampled_from([0, 1, 4]))
+    check(search, (src, dst), directed, source)
+
+
+def test_examined_edges_and_times(device):
+    """A push looks at what leaves its frontier; times add up to the search's."""
+    graph = graph_of(SHAPES["grid"], False)
+    for narrow in (False, True):
+        search = GpuSearch(device, to_device(graph, device, graph.edges), PUSH, narrow)
+        search.run(0)
+        distance, _ = search.result()
+        wanted = np.bincount(distance, weights=np.diff(graph.offsets.astype(np.int64)))
+        steps = supersteps_of(search)
+        assert [step["edges_examined"] for step in steps] == wanted[: len(steps)].tolist()
+        assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
+
+
+@pytest.mark.parametrize(("way", "directed"), [("chosen", True), ("pull", False)])
+@pytest.mark.parametrize("shape", SMALL)
+def test_an_emulated_search(emulated, shape, directed, way):
+    test_against_the_definition(emulated[0], shape, directed, way)
+
+
+# By the command line
+
+
+STORES = [
+    (),
+    ("--directed",),
+    ("--partitions", 3),
+    ("--partitions", 2, "--directed"),
+    ("--layout", "2d", "--grid", "2x2"),
+]
+
+
+@pytest.fixture
+def same_search(ok, tmp_path):
+    """Searches on the CPU and on the GPU; gives the latter's record."""
+
+    def run(graph, source, *options) -> dict:
+        for name, device in (("cpu", ("cpu",)), ("gpu", ("cuda", *options))):
+            args = ("--source", source, "-o", tmp_path / name, "--overwrite", "--device", *device)
+            ran = ok("bfs", graph, *args)
+            assert ("on cpu," if name == "cpu" else "on cuda:0 (") in ran.err
+        assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
+        store = graph
+        if not is_store(graph):
+            store = tmp_path / "store.dg"
+            ok("build", graph, "-o", store, "--overwrite")
+        ok("validate", store, tmp_path / "gpu")
+        return json.loads((tmp_path / "gpu.run.json").read_bytes())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "options", STORES, ids=lambda options: " ".join(map(str, options)) or "plain"
+)
+def test_a_store(device, ok, same_search, edge_list, tmp_path, options):
+    src, dst = random_edges(11, 4000, 30_000)
+    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg", *map(str, options))
+    record = same_search(tmp_path / "graph.dg", int(src[0]))
+    assert record["device"] == str(device)
+    assert {"cupy", "cuda", "driver"} <= set(record["versions"])
+    assert record["search"]["method"] == "push-pull"
+
+
+def test_an_edge_list(device, same_search, edge_list):
+    src, dst = random_edges(12, 4000, 30_000)
+    assert same_search(edge_list(src * 1_000_003 - 5, dst * 1_000_003 - 5), -5)["device"] != "cpu"
+
+
+def test_real_graphs(device, same_search, real_graph):
+    assert same_search(real_graph("cnr-2000"), 129317)["search"]["depth"] == 28
+    assert same_search(real_graph("luxembourg-osm"), 89828)["search"]["depth"] == 1077
+
+
+def test_a_limit_moves_targets_to_host_memory(device, ok, same_search, edge_list, tmp_path):
+    from delegraph.kernels.gpu.search import bytes_needed
+
+    src, dst = random_edges(13, 20_000, 2_000_000)
+    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
+    limit = bytes_needed(20_000, 4_000_000, False) + 2_000_000
+    record = same_search(tmp_path / "graph.dg", 0, "--device-memory-limit", f"{limit}B")
+    assert record["search"]["method"] == "push-pull, tiered"
+
+
+def test_a_limit_too_small_is_the_cpus_turn(device, ok, edge_list, tmp_path):
+    ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
+    limit = ("--device", "cuda", "--device-memory-limit", "1MB")
+    ran = ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out", *limit)
+    assert "searched on the CPU: 1 MB may be held on cuda:0" in ran.err
+    assert "on cpu," in ran.err
+
+
+def test_profile(device, ok, edge_list, tmp_path):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    ran = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
+    assert [line.split()[0] for line in ran.err.splitlines()[:4]] == ["level", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("graph", ["kronecker:14", "uniform:12", "grid:60x70"])
+def test_bench_of_a_generated_graph(device, ok, tmp_path, graph):
+    report = ok("bench", graph, "--device", "cuda", "--sources", 5, "--json").json
+    assert report["device"] == str(device)
+    kind, _, size = graph.partition(":")
+    sizes = ("--height", 60, "--width", 70) if kind == "grid" else ("--scale", size)
+    ok("generate", kind, *sizes, "-o", tmp_path / "edges")
+    assert report["graph"]["rows"] == pq.read_table(tmp_path / "edges").num_rows
+    ok("build", tmp_path / "edges", "-o", tmp_path / "graph.dg")
+    for on in ("cuda", "cpu"):
+        other = ok(
+            "bench", tmp_path / "graph.dg", "--device", on, "--sources", 5, "--json", "--quiet"
+        ).json
+        for key in ("vertices", "rows", "edges"):
+            assert other["graph"][key] == report["graph"][key]
+        assert other["sources"] == report["sources"]
+        assert other["depth"] == report["depth"]

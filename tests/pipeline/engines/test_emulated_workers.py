@@ -1,0 +1,78 @@
+"""Commands whose workers have emulated devices: they build, search, die, go on without."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import delegraph
+from support import emulator
+from support.graphs import random_edges
+from support.marks import slow
+from support.outputs import digest, distances_of
+from support.processes import Background, cluster, pids, wait_for_supersteps
+
+pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
+
+
+def there(*args, **more) -> subprocess.CompletedProcess:
+    """The command line, where every process has emulated devices."""
+    environment = {**os.environ, "PYTHONPATH": str(emulator.SITE), **more}
+    line = [sys.executable, "-m", "delegraph", *map(str, args)]
+    return subprocess.run(line, capture_output=True, text=True, env=environment)
+
+
+FEW = ("--device-memory-limit", "1MB")
+
+
+@pytest.mark.parametrize(
+    ("built", "searched", "options", "more"),
+    [
+        ("on 2 x emulated", "on 2 x emulated", (), {}),
+        slow("on the CPU: 1 MB may be held", "on CPUs: 1 MB may be held", FEW, {}),
+        slow("on the CPU: rank", "on CPUs: rank", (), {emulator.FULL: "yes"}),
+    ],
+    ids=["devices", "little memory", "full"],
+)
+def test_workers(edge_list, tmp_path, built, searched, options, more):
+    """Two workers build on their devices, search on them, and go on without them."""
+    path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
+    delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
+    delegraph.bfs(tmp_path / "cpu.dg", 5, tmp_path / "cpu")
+    on = ("--workers", 2, "--device", "cuda", *options)
+    ran = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
+    assert ran.returncode == 0, ran.stderr
+    assert f"built {built}" in ran.stderr
+    assert digest(tmp_path / "gpu.dg") == digest(tmp_path / "cpu.dg")
+    ran = there("bfs", tmp_path / "gpu.dg", "--source", 5, "-o", tmp_path / "gpu", *on, **more)
+    assert ran.returncode == 0, ran.stderr
+    assert f"searched {searched}" in ran.stderr
+    assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
+    """The search is done again on the devices that are left."""
+    vertices = 600  # some seconds
+    store, out = tmp_path / "graph.dg", tmp_path / "out"
+    path = edge_list(range(vertices - 1), range(1, vertices))
+    delegraph.build(path, store, partitions=4, threshold=6)
+    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
+    with cluster(3) as (local, client):
+        there = {"scheduler": local.scheduler_address, "device": "cuda"}
+        running = Background(lambda: delegraph.bfs(store, 0, out, timeout=5, threads=1, **there))
+        wait_for_supersteps(client)
+        workers = pids(client)
+        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
+        running.join(120)
+    assert running.error is None
+    record, _, notes = running.result
+    assert record["device"] == "2 x emulated"
+    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    assert distances_of(out) == {i: i for i in range(vertices)}

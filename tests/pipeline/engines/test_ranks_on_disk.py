@@ -1,0 +1,328 @@
+"""Searches by several ranks with edges on disk: against the definition, and what they read."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph as package
+from delegraph.kernels import reference
+from delegraph.kernels.base.numbering import by_rule
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces.mark_pages import mark_pages_of
+from delegraph.kernels.pieces.rows import row_of
+from delegraph.kernels.pieces.visit import pull_away, pull_rows, push_away, push_rows
+from delegraph.partition.disk import files
+from delegraph.partition.disk.memory import parse_bytes
+from delegraph.partition.store.edge_stream import EdgeStream
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store, open_store, targets_file
+from delegraph.pipeline.engines.direction import choose
+from delegraph.pipeline.engines.ranks.edges import Piece, Rows
+from delegraph.pipeline.engines.ranks.grid_graph import GridGraph
+from delegraph.pipeline.engines.ranks.result import gather, result_of, save
+from delegraph.pipeline.engines.ranks.search import (
+    AnyRankGraph,
+    load_rank,
+    rank_stream_bytes,
+    search_rank,
+)
+from delegraph.pipeline.engines.ranks.superstep import Choose
+from delegraph.pipeline.ranks.communicator import (
+    Failure,
+    RankError,
+    SingleCommunicator,
+    ThreadGroup,
+)
+from support.graphs import edges_of, random_edges
+from support.marks import slow
+from support.outputs import distances_of
+from support.ranks import search_by_threads
+from support.searches import violations_of
+
+BLOCK = 256  # bytes: the header's 128, then 32 edges; pages of 2
+LAYOUTS = {
+    "auto": {"partitions": 3},
+    "few delegates": {"partitions": 4, "threshold": 60},
+    "2d": {"layout": "2d", "grid": Grid(3, 2)},
+    "1d": {"layout": "1d", "partitions": 3},
+}
+CHOICES: dict[str, Choose] = {
+    "auto": choose,
+    "push": lambda *_: "push",
+    "pull": lambda *_: "pull",
+}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """So small that they cut rows, and pages of a few edges."""
+    monkeypatch.setattr(files, "BLOCK_BYTES", BLOCK)
+
+
+def built(folder: Path, src, dst, **options) -> Store:
+    pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
+    package.build(folder / "edges.parquet", folder / "graph.dg", **options, threads=1)
+    return open_store(folder / "graph.dg")
+
+
+def twice(
+    store: Store, source: int, ranks: int, folder: Path, threads: int, choose: Choose
+) -> list[tuple[np.ndarray, np.ndarray, list]]:
+    """Distances, parents, supersteps of one search after the other, with the same graphs."""
+
+    def one(communicator) -> list[list]:
+        graph = load_rank(store, communicator.rank, ranks, Team(1), on_disk=True)
+        done = []
+        for place in places:
+            found = search_rank(graph, source, communicator, Team(threads), choose=choose)
+            save(result_of(graph), place)
+            done.append(found.supersteps)
+            graph.clear()
+        return done
+
+    places = [folder / f"{i}" for i in range(2)]
+    for place in places:
+        place.mkdir(parents=True)
+    with ThreadPoolExecutor(ranks) as pool:
+        steps, *_ = pool.map(one, ThreadGroup(ranks).communicators)
+    return [(*gather(store, place), some) for place, some in zip(places, steps, strict=True)]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_against_the_definition(tmp_path, layout, directed, ranks):
+    """All blocks are read and verified the first time, single pages after."""
+    store = built(tmp_path, *random_edges(1, 700, 4000), **LAYOUTS[layout], directed=directed)
+    src, dst = edges_of(store)
+    n = store.info.vertices
+    for source, (name, rule) in zip((0, n // 2, n - 1), CHOICES.items(), strict=True):
+        wanted = reference.distances(src, dst, n, source, True)
+        levels = np.bincount(wanted[wanted > 0], minlength=1)[1:].tolist()
+        read = []
+        out = tmp_path / name
+        for distance, parent, steps in twice(store, source, ranks, out, 1 + ranks, rule):
+            assert np.array_equal(distance, wanted)
+            assert not violations_of(src, dst, True, distance, parent, source)
+            assert [step["found"] for step in steps if step["found"]] == levels
+            read.append(sum(step["bytes_read"] for step in steps))
+        assert min(1, len(levels)) <= read[1] <= read[0]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("way", CHOICES)
+@pytest.mark.parametrize("layout", ["auto", "2d", "1d"])
+def test_a_row_of_many_runs(tmp_path, layout, way):
+    """A star: what its centre finds, or is found by, is cut into runs that threads share."""
+    store = built(tmp_path, np.zeros(3000, int), np.arange(1, 3001), **LAYOUTS[layout])
+    src, dst = edges_of(store)
+    for source in (0, 1500):
+        wanted = reference.distances(src, dst, 3001, source, True)
+        distance, parent, _ = search_by_threads(
+            *(store, source, 3, tmp_path / "out"), threads=4, choose=CHOICES[way], on_disk=True
+        )
+        assert np.array_equal(distance, wanted)
+        assert not violations_of(src, dst, True, distance, parent, source)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", ["auto", "2d"])
+def test_edges_that_a_push_examines_and_bytes_that_it_reads(tmp_path, layout):
+    """As many as with edges in memory; of a path few, and few blocks."""
+    store = built(tmp_path, np.arange(1000), np.arange(1, 1001), **LAYOUTS[layout])
+    blocks = sum(len(r.xxh3) for name, r in store.files.items() if ".targets-" in name)
+    place = store, 5, 2, tmp_path / "out"
+    held = search_by_threads(*place, choose=CHOICES["push"])[2][0].supersteps
+    found = search_by_threads(*place, choose=CHOICES["push"], on_disk=True)[2][0].supersteps
+    for one, other in zip(held, found, strict=True):
+        assert one["edges_examined"] == other["edges_examined"]
+        assert (one["bytes_read"], one["blocks_skipped"]) == (0, 0)
+        assert other["bytes_read"] <= 2 * BLOCK * other["edges_examined"]
+        assert 0 < other["blocks_skipped"] < blocks
+    assert sum(step["bytes_read"] for step in found) > 0
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", ["2d", "1d"])
+def test_late_pulls_skip_what_is_visited(tmp_path, layout):
+    store = built(tmp_path, *random_edges(7, 2000, 20_000), **LAYOUTS[layout])
+    place = store, 0, 3, tmp_path / "out"
+    steps = search_by_threads(*place, choose=CHOICES["pull"], on_disk=True)[2][0].supersteps
+    skipped = [step["blocks_skipped"] for step in steps]
+    assert skipped == sorted(skipped)
+    assert skipped[-1] > skipped[0]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_marked_pages_are_those_of_the_rows(tmp_path):
+    store = built(tmp_path, *random_edges(2, 300, 3000), partitions=2, layout="1d")
+    offsets = store.offsets(0, "nn", Team(1))
+    stream = EdgeStream(store, 0, "nn")
+    rng = np.random.default_rng(1)
+    for size in (0, 1, 5, 150):
+        queue = np.sort(rng.choice(len(offsets) - 1, size, replace=False))
+        active = np.zeros(stream.pages, np.uint8)
+        mark_pages_of(offsets, queue.astype(np.uint32), stream.page_starts, active)
+        edges = {e for u in queue.tolist() for e in range(offsets[u], offsets[u + 1])}
+        holding = np.searchsorted(stream.page_starts, sorted(edges), side="right") - 1
+        with_edges = np.diff(stream.page_starts) > 0
+        assert np.array_equal(np.flatnonzero(active & with_edges), np.unique(holding))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_damaged_block_is_named(tmp_path, layout):
+    store = built(tmp_path, *random_edges(1, 5000, 40_000), **LAYOUTS[layout])
+    name = "nn" if store.info.subgraph_edges["nn"] else "nd"
+    path = store.path / targets_file(1, name, 0)
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RankError, match=rf"rank 1 .*{path.name}: damaged: block 0 .* in superstep"):
+        search_by_threads(store, 3, 3, tmp_path / "out", on_disk=True)
+
+
+def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
+    """Not when the superstep would end, which may take minutes."""
+    monkeypatch.setattr(files, "BLOCK_BYTES", BLOCK)
+    store = built(tmp_path, *random_edges(1, 700, 4000), partitions=2, layout="1d")
+    group = ThreadGroup(2)
+    graph = load_rank(store, 0, 2, Team(1), group.communicators[0].check, on_disk=True)
+    assert isinstance(graph, GridGraph)
+    read = []
+
+    def visit(*piece_and_rows) -> None:
+        read.append(1)
+        group.fail(Failure(1, "failed"))
+
+    queue = np.arange(graph.columns[0].count, dtype=np.uint32)
+    with pytest.raises(RankError, match="rank 1 failed"):
+        graph.tiles[0].forward.push(Team(1), queue, visit)
+    assert len(read) == 1
+
+
+def test_wide_offsets():
+    """Of more than 2^32 edges, of which some in the middle are at hand: no other is touched."""
+    far = 1 << 33
+    offsets = np.array([0, far, far + 3, far + 3, far + 10, 2 * far], np.uint64)
+    targets = np.arange(8, dtype=np.uint32)
+    piece = Piece(offsets, targets, far - 2, far + 6)
+    assert row_of(offsets, piece.begin) == 0
+    assert row_of(offsets, piece.end - 1) == 3
+    queue = np.arange(4, dtype=np.uint32)
+    nothing, found = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
+    parent = np.full(64, 99, np.uint32)
+    assert push_rows(*piece, queue, by_rule(), nothing, found, parent) == (8, 8)
+    assert parent[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
+    away, parents, sent = np.empty(8, np.uint32), np.empty(8, np.uint32), np.zeros(1, np.uint64)
+    assert push_away(*piece, queue, by_rule(), sent, away, parents) == (8, 8)
+    assert parents.tolist() == [0, 0, 1, 1, 1, 3, 3, 3]
+    reached, found = np.array([0b10010], np.uint64), np.zeros(1, np.uint64)
+    assert pull_rows(*piece, 0, 4, by_rule(), reached, nothing, found, parent) == (2, 2 + 3 + 3)
+    assert parent[:4].tolist() == [1, 4, 1, 1]
+    sent = np.zeros(1, np.uint64)
+    assert pull_away(*piece, 0, 4, by_rule(), reached, sent, away, parents) == (2, 2 + 3 + 3)
+    assert (away[:2].tolist(), parents[:2].tolist()) == ([0, 1], [1, 4])
+
+
+COMPILED = """
+import sys
+import numpy as np
+from delegraph.kernels.pieces import mark_pages, rows, visit
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from delegraph.pipeline.engines.ranks.search import load_rank, search_rank, warm_up
+
+def variants():
+    places = vars(visit) | vars(mark_pages) | vars(rows)
+    return {name: len(k.signatures) for name, k in places.items() if hasattr(k, "signatures")}
+
+warm_up([np.uint32])
+before = variants()
+for on_disk in (False, True):
+    graph = load_rank(open_store(sys.argv[1]), 0, 1, Team(1), on_disk=on_disk)
+    for way in ("push", "pull"):
+        search_rank(graph, 0, SingleCommunicator(), Team(1), choose=lambda *_: way)
+        graph.clear()
+assert variants() == before, (variants(), before)
+"""
+
+
+@pytest.mark.parametrize("layout", ["auto", "2d"])
+def test_compiling_beforehand_compiles_all(tmp_path, layout):
+    """In a process that has compiled nothing else."""
+    store = built(tmp_path, *random_edges(3, 300, 2000), **LAYOUTS[layout], directed=True)
+    subprocess.run([sys.executable, "-c", COMPILED, store.path], check=True)
+
+
+def arrays_of(graph: AnyRankGraph) -> Sequence[np.ndarray]:
+    """All that a rank holds with edges on disk, buffers included."""
+    if isinstance(graph, GridGraph):
+        flows = graph.tiles
+        state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
+    else:
+        flows, state = graph.flows, [graph.sent]
+    for rows in (rows for flow in flows for rows in (flow.forward, flow.backward)):
+        assert not isinstance(rows, Rows)
+        if rows is not None:
+            state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
+    for kind in (graph.delegates, *graph.normals.values()):
+        state += [kind.visited, kind.found, kind.distance, kind.parent, kind._queue]
+    return state
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_projected_bytes_hold_what_is_loaded(tmp_path, layout, threads):
+    store = built(tmp_path, *random_edges(1, 3000, 60_000), **LAYOUTS[layout])
+    graph = load_rank(store, 0, 1, Team(1), on_disk=True)
+    search_rank(graph, 0, SingleCommunicator(), Team(2 * threads))
+    arrays = {id(array): array.nbytes for array in arrays_of(graph)}
+    assert sum(arrays.values()) <= rank_stream_bytes(store, 0, 1, threads)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """A store whose edges are far larger than the buffers that they are read into."""
+    rng = np.random.default_rng(1)
+    ends = (rng.random((2, 8_000_000)) ** 2 * 30_000).astype(np.int64)
+    return built(tmp_path_factory.mktemp("large"), *ends, partitions=2).path
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("workers", [slow(1), 2])
+def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
+    """The least limit that a refusal names is that of edges on disk; plan and bfs keep to it."""
+    on = ("--workers", workers, "--threads", 2, "--memory-limit")
+    args = ("bfs", large, "--source", 5, "-o")
+    ran = delegraph(*args, tmp_path / "out", *on, "1MB")
+    assert ran.code == 2
+    assert f"each of {workers} ranks holds up to" in ran.err
+    least = re.search(r"give --memory-limit ([\d.]+[MG]B) or more", ran.err)
+    assert least, ran.err
+    some = parse_bytes(least[1]) + 15 * 10**6  # what workers hold varies
+    for name, limit in (("streamed", some), ("held", 10 * some)):
+        planned = ok("plan", large, *on, limit, "--json").json
+        assert planned["in_memory"] == (name == "held")
+        ok(*args, tmp_path / name, *on, limit)
+        record = json.loads((tmp_path / f"{name}.run.json").read_text())
+        assert record["ranks"] == workers
+        read = sum(step["bytes_read"] for step in record["supersteps"])
+        assert (read > 0) == (name == "streamed")
+        method = record["search"]["method"]
+        assert method == ("push-pull, streamed" if name == "streamed" else "push-pull")
+    assert distances_of(tmp_path / "streamed") == distances_of(tmp_path / "held")

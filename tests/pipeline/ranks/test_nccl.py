@@ -1,0 +1,303 @@
+"""Arrays from device to device, and what goes wrong meanwhile: nobody waits for ever.
+
+NCCL emulated, which waits as the real one does; the same on two GPUs. What every communicator has
+to do is in test_communicators.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu_ranks import peer_memory
+from delegraph.kernels.gpu_ranks.peer_memory import PeerMemory, all_to_all
+from delegraph.partition.errors import DelegraphError
+from delegraph.pipeline.ranks import nccl
+from delegraph.pipeline.ranks import on_workers as ranks
+from delegraph.pipeline.ranks.communicator import Communicator, Failure, RankError, barrier
+from delegraph.pipeline.ranks.jobs import Way
+from delegraph.pipeline.ranks.nccl import NcclCommunicator, StuckError, device_arrays
+from delegraph.pipeline.ranks.tcp import TcpCommunicator
+from support import emulator
+from support.processes import cluster, pids, wait_until
+from support.ranks import BY_NCCL, at_host, communicators, devices_for, placed, run
+
+SOON = 30.0  # on a machine that is busy, with NCCL to be loaded
+
+
+def send(communicator: NcclCommunicator, length: int = 1000) -> list[Any]:
+    """An array of the device to all; what comes."""
+    array = placed(communicator, [np.arange(0), np.full(length, communicator.rank)])[1]
+    return [message[0] for message in communicator.exchange([[array]] * communicator.size)]
+
+
+def faulty(
+    kind: str, fault: Callable[[NcclCommunicator], Any], timeout: float = 10.0, patience: float = 60
+) -> list[Any]:
+    """How two ranks end, of which the second does something else than use NCCL, while the first
+    is waiting there for it.
+    """
+
+    def work(communicator: NcclCommunicator) -> None:
+        send(communicator)
+        communicator._patience = patience
+        if communicator.rank == 1:
+            communicator._carry = lambda sent, received: fault(communicator)
+        for _ in range(2):
+            send(communicator)
+
+    with communicators(kind, 2, timeout) as both:
+        began = time.monotonic()
+        ended = run(both, work)
+        assert time.monotonic() - began < SOON
+        assert not any(some._made for some in both if isinstance(some, NcclCommunicator))
+    return ended
+
+
+def cut(communicator: NcclCommunicator) -> None:
+    """As if the rank's process were gone."""
+    below = communicator._communicator
+    assert isinstance(below, TcpCommunicator)
+    for comm in below._outgoing.values():
+        below._loop.call_soon_threadsafe(comm.abort)
+
+
+@pytest.mark.parametrize("kind", BY_NCCL)
+def test_a_rank_that_fails(kind):
+    def fail(communicator: NcclCommunicator) -> None:
+        time.sleep(0.3)
+        raise ValueError("had enough")
+
+    for error in faulty(kind, fail):
+        assert type(error) is RankError
+        assert error.failure == Failure(1, "failed: ValueError: had enough")
+
+
+@pytest.mark.parametrize("kind", BY_NCCL)
+def test_a_rank_that_is_gone(kind):
+    first, _ = faulty(kind, cut)
+    assert type(first) is RankError
+    assert first.failure == Failure(1, "is gone", lost=True)
+
+
+@pytest.mark.parametrize("kind", BY_NCCL)
+def test_nothing_comes(kind):
+    """Though all are alive."""
+    for error in faulty(kind, lambda _: None, patience=1.0):
+        assert type(error) is RankError
+        assert "rank 0 has waited for NCCL for 1 s" in str(error)
+
+
+def test_nccl_knows_first(monkeypatch):
+    """The rank that is gone is named, not what NCCL says of it."""
+
+    def work(communicator: NcclCommunicator) -> None:
+        send(communicator)
+        if communicator.rank == 1:
+            communicator.exchange([[], []])
+            time.sleep(0.3)
+            cut(communicator)
+            return
+
+        def fail(*_) -> None:
+            raise communicator._nccl.NcclError("remote error")
+
+        communicator.exchange([[], []])
+        communicator._watch(fail, 10.0)
+
+    with communicators("nccl", 2) as both:
+        first, _ = run(both, work)
+    assert first.failure == Failure(1, "is gone", lost=True)
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_rank_that_is_stuck(monkeypatch, returns):
+    """What makes a communicator cannot be aborted, but may return."""
+    monkeypatch.setattr(nccl, "_GRACE_SECONDS", 10.0 if returns else 1.0)
+
+    def work(communicator: NcclCommunicator) -> None:
+        make = communicator._make
+
+        def fail(cupy: Any, unique_id: bytes) -> None:
+            if communicator.rank == 1:
+                raise ValueError("had enough")
+            if not returns:
+                make(cupy, unique_id)
+            time.sleep(0.5)
+
+        communicator._make = fail
+        send(communicator)
+
+    with communicators("nccl", 2) as both:
+        began = time.monotonic()
+        first, second = run(both, work)
+        assert time.monotonic() - began < SOON
+    assert first.failure == second.failure == Failure(1, "failed: ValueError: had enough")
+    assert type(first) is (RankError if returns else StuckError)
+    assert type(second) is RankError
+
+
+def test_one_without_nccl(monkeypatch):
+    """All of them go on through the host."""
+    some = property(lambda device: None if device.number == 1 else emulator.nccl)
+    monkeypatch.setattr(Device, "nccl", some)
+
+    def work(communicator: NcclCommunicator) -> list[int]:
+        assert [array.get().tolist() for array in send(communicator, 3)] == [[0] * 3, [1] * 3]
+        return [len(array) for array in send(communicator)]
+
+    with communicators("nccl", 2) as both:
+        assert run(both, work) == [[1000, 1000]] * 2
+        assert not any(some.by_nccl for some in both if isinstance(some, NcclCommunicator))
+
+
+@pytest.mark.parametrize("kind", BY_NCCL)
+def test_arrays_of_some_ranks(kind):
+    """Rank 0 alone has some on its device, of which one is empty and one is no row in memory."""
+
+    def work(communicator: NcclCommunicator) -> None:
+        sent = [np.arange(5), np.arange(0), np.arange(100_000)]
+        if communicator.rank == 0:
+            sent = placed(communicator, sent)
+            sent[2] = sent[2][::3]
+        came = communicator.exchange([sent, sent])[0]
+        host, empty, every_third = map(at_host, came)
+        assert len(host) == 5
+        assert len(empty) == 0
+        assert np.array_equal(every_third, np.arange(0, 100_000, 3))
+
+    with communicators(kind, 2) as both:
+        assert run(both, work) == [None, None]
+
+
+@pytest.mark.parametrize("kind", BY_NCCL)
+def test_what_was_just_made_is_sent(kind):
+    """NCCL has a stream of its own, which has to wait for what makes an array."""
+
+    def work(communicator: NcclCommunicator) -> None:
+        peer = 1 - communicator.rank
+        with communicator._device.use() as cupy:
+            for step in range(20):
+                array = cupy.zeros(1 << 20, np.int64)
+                for _ in range(10):
+                    array += communicator.rank + step
+                came = communicator.exchange([[array], [array]])[peer][0]
+                array[:] = -1  # what was sent may be changed
+                assert bool((came == 10 * (peer + step)).all())
+
+    with communicators(kind, 2) as both:
+        assert run(both, work) == [None, None]
+
+
+@pytest.mark.parametrize("kind", [*BY_NCCL, "nccl on one device"])
+def test_all_to_all(kind, monkeypatch):
+    """Where nobody can read the others' memory."""
+    monkeypatch.setattr(PeerMemory, "open", lambda *_: None)
+    monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)
+    size = 2 if kind == "nccl on GPUs" else 3
+    starts = [0, 5, 30_000, 30_000][: size + 1]
+
+    def work(communicator: NcclCommunicator) -> None:
+        rank, device = communicator.rank, communicator._device
+        with device_arrays(communicator._communicator, device) as ours, device.use() as cupy:
+            memory = PeerMemory(device, 8 * starts[-1])
+            values = np.arange(starts[-1], dtype=np.uint64) + (rank << 20)
+            memory.array(0, starts[-1], np.uint64)[:] = cupy.asarray(values)
+            came = all_to_all(device, memory, starts, np.uint64, ours.exchange, rank).get()
+            assert ours.by_nccl == (kind != "nccl on one device")
+        share = np.arange(starts[rank], starts[rank + 1], dtype=np.uint64)
+        wanted = [share + np.uint64(peer << 20) for peer in range(size)]
+        assert np.array_equal(came, np.concatenate(wanted))
+
+    with communicators(kind, size) as every:
+        assert run(every, work) == [None] * size
+
+
+@dataclass(frozen=True)
+class StuckJob:
+    """Where there are two ranks, the second is."""
+
+    device: str = "cpu"
+    device_limit: int | None = None
+    timeout: float = 5.0
+    paths: tuple = ()
+
+    def on(self, device: str, why: str = "") -> StuckJob:
+        return self
+
+    def again(self) -> StuckJob:
+        return self
+
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        return [Way(0, self)]
+
+    def run(self, communicator: Communicator, team: Team) -> str:
+        if communicator.rank == 1:
+            raise StuckError(Failure(1, "is gone", lost=True))
+        barrier(communicator)
+        return "done"
+
+
+@dataclass(frozen=True)
+class SendingJob(StuckJob):
+    """Two ranks, of which the second may be killed while the first is in NCCL."""
+
+    killed: str = ""
+
+    def run(self, communicator: Communicator, team: Team) -> str:
+        if communicator.size == 1:
+            return "alone"
+        with device_arrays(communicator, open_device(communicator.rank)) as ours:
+            if self.killed == "setting up" and communicator.rank == 1:
+                ours._make = lambda cupy, unique_id: os.kill(os.getpid(), signal.SIGKILL)
+            assert [array.get().sum() for array in send(ours, 1 << 20)] == [0, 1 << 20]
+            assert ours.by_nccl
+            if self.killed == "sending" and communicator.rank == 1:
+                ours._carry = lambda sent, received: os.kill(os.getpid(), signal.SIGKILL)
+            send(ours)
+        return "done"
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("killed", ["", "setting up", "sending"])
+def test_processes(killed):
+    devices_for("nccl on GPUs", 2)
+    with cluster(2) as (_, client):
+        job: Any = SendingJob(killed=killed)
+        began = time.monotonic()
+        try:
+            done = ranks.run_on_workers(client, ranks.workers_of(client), job, lambda *_: 0)
+        except DelegraphError:
+            # The rank that was left may have been stuck, so that nobody could begin again.
+            assert killed == "setting up"
+        else:
+            assert done.results == (["alone"] if killed else ["done"] * 2)
+            assert bool(done.notes) == bool(killed)
+        assert time.monotonic() - began < 2 * SOON
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_with_a_rank_that_is_stuck():
+    """Its process ends, and the others begin again without it."""
+    with cluster(2) as (_, client):
+        workers = ranks.workers_of(client)
+        before = pids(client)
+        job: Any = StuckJob()
+        done = ranks.run_on_workers(client, workers, job, lambda *_: 0)
+        assert done.results == ["done"]
+        assert "rank 1 is gone" in done.notes[0]
+        assert client.run(os.getpid, workers=workers[:1]) == {workers[0]: before[workers[0]]}
+        wait_until(lambda: not psutil.pid_exists(before[workers[1]]))

@@ -1,0 +1,233 @@
+"""Checkpoints: a search goes on from any level, and no damage does harm."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.bfs.cpu import CpuBackend
+from delegraph.kernels.bfs.edges import EdgeSearch
+from delegraph.partition.input.edges import open_edges
+from delegraph.pipeline.build.build import build_store
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines import edges as search_edges
+from delegraph.pipeline.engines.disk import stream_search
+from delegraph.pipeline.engines.memory import resume, search
+from delegraph.pipeline.engines.streamed_graph import StreamedGraph
+from delegraph.pipeline.results import checkpoint
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.results.found import Found
+from delegraph.pipeline.run.execute import Executor
+from delegraph.pipeline.run.resources import Resources
+from support.graphs import graphs, make_graph, random_edges
+from support.searches import violations_of
+
+VERTICES = 400
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return lambda: tmp_path_factory.mktemp("checkpoint")
+
+
+def in_memory(graph, source, max_depth, saved):
+    backend = CpuBackend(2)
+    made = make_graph(*graph)
+    return search(made, source, backend, max_depth, checkpoint=saved)
+
+
+def by_scans(graph, source, max_depth, saved):
+    """As bfs._search_edges: scans, then rows when the budget is spent."""
+    src, dst, vertices, directed = graph
+    state = EdgeSearch([(src.copy(), dst.copy())], vertices, source, directed)
+    steps = []
+    done = search_edges.scan(state, Team(2), max_depth, saved, steps)
+    if done:
+        return Found(state.distance, state.parent, steps)
+    begun = state.by_rows(Team(2))
+    backend = CpuBackend(2)
+    return resume(begun, backend, max_depth, checkpoint=saved, supersteps=steps)
+
+
+@pytest.mark.parametrize("way", [in_memory, by_scans])
+@given(graphs(), st.data())
+def test_goes_on_from_every_level(way, folders, graph, data):
+    src, dst, vertices, directed = graph
+    source = data.draw(st.integers(0, vertices - 1))
+    expected = reference.distances(src, dst, vertices, source, directed)
+    for level in range(expected.max() + 2):
+        folder = folders()
+        begun = way(graph, source, level, Checkpoint(folder, 0))
+        found = way(graph, source, None, Checkpoint(folder, 0))
+        assert found.distance.tolist() == expected.tolist()
+        assert not violations_of(src, dst, directed, found.distance, found.parent, source)
+        assert found.supersteps[: len(begun.supersteps)] == begun.supersteps
+        assert found.reached == np.count_nonzero(expected >= 0)
+
+
+@pytest.mark.parametrize("budget", [0, 3])
+def test_goes_on_in_rows(folders, budget, monkeypatch):
+    """A search that had left off scanning when it was saved."""
+    monkeypatch.setattr(search_edges, "SCAN_BUDGET", budget)
+    path = np.arange(50, dtype=np.uint32)
+    graph = path[:-1].copy(), path[1:].copy(), 50, False
+    folder = folders()
+    by_scans(graph, 0, 20, Checkpoint(folder, 0))
+    found = by_scans(graph, 0, None, Checkpoint(folder, 0))
+    assert found.distance.tolist() == list(range(50))
+    directions = [step["direction"]["all"] for step in found.supersteps]
+    assert "scan" not in directions[20:]
+    assert [step["level"] for step in found.supersteps] == list(range(1, 51))[: len(directions)]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path):
+    path = np.arange(VERTICES)
+    src, dst = random_edges(3, VERTICES, 700)
+    src, dst = np.concatenate([src, path[:30]]), np.concatenate([dst, path[1:31]])
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    options = BuildOptions(directed=directed, partitions=partitions, threshold=8)
+    edges = open_edges(tmp_path / "edges.parquet")
+    store = build_store(edges, tmp_path / "graph.dg", options, Executor(2), Resources())
+    graph = StreamedGraph.of(store, Team(1))
+    whole = stream_search(graph, 0, Team(2))
+    assert whole.depth > 3
+    for level in range(whole.depth + 2):
+        folder = tmp_path / f"level-{level}"
+        begun = stream_search(graph, 0, Team(2), level, checkpoint=Checkpoint(folder, 0))
+        found = stream_search(graph, 0, Team(2), checkpoint=Checkpoint(folder, 0))
+        assert np.array_equal(found.distance, whole.distance)
+        assert found.supersteps[: len(begun.supersteps)] == begun.supersteps
+        ways = [
+            [(step["level"], step["direction"], step["found"]) for step in one.supersteps]
+            for one in (found, whole)
+        ]
+        assert ways[0] == ways[1]
+
+
+def saved(folder, level=3, search="this"):
+    one = Checkpoint(folder, 0, search)
+    distance = np.arange(10, dtype=np.int32)
+    step = search_edges.superstep_record(1, "push", 1, search_edges.LevelWork(1, 2, 3, 4), 0.5)
+    one.save(distance, distance.astype(np.uint32) + 7, level, [step] * level)
+    return one
+
+
+def test_gives_back_what_was_saved(tmp_path):
+    found = saved(tmp_path).load(10)
+    assert found is not None
+    assert found.distance.tolist() == list(range(10))
+    assert found.parent.tolist() == list(range(7, 17))
+    assert (found.distance.dtype, found.parent.dtype) == (np.int32, np.uint32)
+    assert found.level == len(found.supersteps) == 3
+    found.distance[0] = 5  # a search writes to it
+
+
+def test_holds_only_the_last(tmp_path):
+    saved(tmp_path, 3)
+    (tmp_path / ".search.json.partial-1").write_bytes(b"of a killed save")
+    one = saved(tmp_path, 12)
+    names = {"search.json", "distance-00012.npy", "parent-00012.npy"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    one.clear()
+    assert not list(tmp_path.iterdir())
+
+
+def test_is_due_after_its_time(tmp_path, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now)
+    one = Checkpoint(tmp_path, 60)
+    now = 159.0
+    assert not one.due()
+    now = 160.0
+    assert one.due()
+    one.save(np.zeros(1, np.int32), np.zeros(1, np.uint32), 0, [])
+    assert not one.due()
+
+
+def test_nothing_saved(tmp_path):
+    assert Checkpoint(tmp_path, 60).load(10) is None
+    assert Checkpoint(tmp_path / "missing", 60).load(10) is None
+
+
+def test_of_another_search_is_ignored(tmp_path):
+    saved(tmp_path)
+    assert Checkpoint(tmp_path, 0, "this").load(10) is not None
+    assert Checkpoint(tmp_path, 0, "this").load(11) is None
+    assert Checkpoint(tmp_path, 0, "that").load(10) is None
+
+
+@pytest.mark.parametrize("name", ["search.json", "distance-00003.npy", "parent-00003.npy"])
+def test_any_damage_is_ignored(name, tmp_path):
+    one = saved(tmp_path)
+    path = tmp_path / name
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert one.load(10) is None, at
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        assert one.load(10) is None, length
+    path.unlink()
+    assert one.load(10) is None
+    path.mkdir()
+    assert one.load(10) is None
+
+
+@pytest.mark.parametrize("document", ["[]", "{}", "null", '{"xxh3": 3}', '"text"'])
+def test_other_json_is_ignored(document, tmp_path):
+    (tmp_path / "search.json").write_text(document)
+    assert Checkpoint(tmp_path, 0).load(10) is None
+
+
+@pytest.mark.parametrize("change", [{"level": "3"}, {"supersteps": {}}, {"arrays": []}])
+def test_documents_of_another_shape_are_ignored(change, tmp_path):
+    one = saved(tmp_path)
+    path = tmp_path / "search.json"
+    document = {**json.loads(path.read_text()), **change}
+    del document["xxh3"]
+    document["xxh3"] = checkpoint._digest(document)
+    path.write_text(json.dumps(document))
+    assert one.load(10) is None
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("where", range(1, 12))
+def test_a_kill_while_saving_leaves_a_whole_one(where, tmp_path, monkeypatch):
+    """Stops the save at its ``where``-th step that changes the disk."""
+    saved(tmp_path, 3)
+    calls = 0
+
+    def stopping(function):
+        def stop(*args, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls == where:
+                raise Killed
+            return function(*args, **kwargs)
+
+        return stop
+
+    for name in ("replace", "fsync"):
+        monkeypatch.setattr(checkpoint.os, name, stopping(getattr(checkpoint.os, name)))
+    monkeypatch.setattr(checkpoint.Path, "unlink", stopping(checkpoint.Path.unlink))
+    with pytest.raises(Killed):
+        saved(tmp_path, 4)
+    monkeypatch.undo()
+    found = Checkpoint(tmp_path, 0, "this").load(10)
+    assert found is not None
+    assert found.level in (3, 4)
+    saved(tmp_path, 5)
+    assert len(list(tmp_path.glob("*.npy*"))) == 2

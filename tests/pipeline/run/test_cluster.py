@@ -1,0 +1,117 @@
+"""Builds on worker processes: the same bytes, and clear words where a cluster is of no use."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from distributed import LocalCluster
+
+from delegraph.pipeline.run import cluster
+from support.marks import slow
+from support.outputs import digest
+
+# Sockets that the cluster itself leaves to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def local():
+    """A cluster that was there before, of two processes, on loopback."""
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+    ) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture
+def edges(ok, graph):
+    path = graph / "edges"
+    if not path.exists():
+        ok("generate", "kronecker", "--scale", 14, "-o", path)
+        ok("build", path, "-o", graph / "wanted.dg")
+        ok("build", path, "-o", graph / "random.dg", "--order", "random", "--partitions", 3)
+    return path
+
+
+@pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
+def test_same_bytes_for_any_workers(ok, edges, graph, tmp_path, workers):
+    out = tmp_path / "graph.dg"
+    ran = ok("build", edges, "-o", out, "--workers", workers)
+    assert ran.err == f"{out}: written\n"  # and nothing that a cluster has to say
+    assert digest(out) == digest(graph / "wanted.dg")
+    plan = json.loads((tmp_path / "graph.dg.run.json").read_text())["plan"]
+    assert "read" not in [step["name"] for step in plan["steps"]]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_workers_without_devices(ok, edges, graph, tmp_path):
+    out = tmp_path / "graph.dg"
+    ran = ok("build", edges, "-o", out, "--workers", 2, "--device", "auto")
+    assert ran.err == f"built on the CPU: not every worker has a GPU\n{out}: written\n"
+    assert digest(out) == digest(graph / "wanted.dg")
+    assert json.loads((tmp_path / "graph.dg.run.json").read_text())["device"] == "cpu"
+
+
+def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
+    """By address and by file, from dense ids in another order."""
+    (tmp_path / "scheduler.json").write_text(json.dumps(local.scheduler.identity()))
+    for where in (
+        ("--scheduler", local.scheduler_address),
+        ("--scheduler-file", tmp_path / "scheduler.json"),
+    ):
+        args = ("--order", "random", "--partitions", 3, "--overwrite")
+        ok("build", edges, "-o", tmp_path / "graph.dg", *where, *args)
+        assert digest(tmp_path / "graph.dg") == digest(graph / "random.dg")
+    ran = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
+    assert ran.json["workers"] == 2
+
+
+def test_a_limit_for_all_workers(delegraph, edges, tmp_path):
+    ran = delegraph(
+        "build", edges, "-o", tmp_path / "graph.dg", "--workers", 2, "--memory-limit", 1
+    )
+    assert ran.code == 2
+    assert "is too small" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_workers_that_do_not_see_our_files(delegraph, edges, tmp_path, local, monkeypatch):
+    monkeypatch.setattr(cluster.Cluster, "check_sees", elsewhere(cluster.Cluster.check_sees))
+    ran = delegraph("build", edges, "-o", tmp_path / "g.dg", "--scheduler", local.scheduler_address)
+    assert ran.code == 1
+    assert "does not see /nowhere/edges.parquet: workers must share the file system" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def elsewhere(check):
+    return lambda self, folder, inputs: check(self, folder, ["/nowhere/edges.parquet"])
+
+
+def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    out = tmp_path / "graph.dg"
+    for where, told in (
+        (("--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
+        (("--scheduler-file", tmp_path / "none.json"), "none.json"),
+        (("--scheduler", "no address"), "no address"),
+        (("--scheduler", "tcp://127.0.0.1:9", "--workers", 2), "give one of"),
+    ):
+        ran = delegraph("build", edges, "-o", out, *where)
+        assert ran.code == 2, ran.err
+        assert told in ran.err
+        assert len(ran.err.splitlines()) == 1
+        assert not list(tmp_path.iterdir())

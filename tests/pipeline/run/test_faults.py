@@ -1,0 +1,427 @@
+"""Whatever ends a run, the same command again ends as if undisturbed, and leaves nothing over."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.partition.disk import outputs, work
+from delegraph.partition.disk.memory import process_tree
+from delegraph.partition.disk.work import begin_work
+from delegraph.pipeline.build import build, prepare
+from delegraph.pipeline.run.execute import Executor
+from support.graphs import random_edges
+from support.marks import slow
+from support.outputs import digest, distances_of
+from support.processes import command
+
+KILLS = [3, slow(30)]
+
+
+def killed_at(line: list[str], seconds: float) -> bool:
+    """Start a command and kill it after some seconds; whether it was still alive then."""
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    process.kill()
+    return process.wait() == -signal.SIGKILL
+
+
+def kill_again_and_again(line: list[str], check, kills: int) -> int:
+    """Kill the command at random moments, each time running it to its end afterwards.
+
+    check: called then; leaves all as it was before. Returns how often steps were reused.
+    """
+    rng = random.Random(kills)
+    started = time.monotonic()
+    subprocess.run(line, check=True, capture_output=True)
+    whole = time.monotonic() - started
+    check()
+    hits = reused = 0
+    while hits < kills:
+        # Importing takes a good part of the time, and nothing can be lost then.
+        if not killed_at(line, rng.uniform(0.3, 1.0) * whole):
+            subprocess.run(line, check=True, capture_output=True)
+            check()
+            continue
+        hits += 1
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        reused += "reusing" in done.stderr
+        check()
+    return reused
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("faults")
+    src, dst = random_edges(5, 30_000, 400_000)
+    pq.write_table(pa.table({"src": src, "dst": dst}), folder / "edges.parquet")
+    return folder / "edges.parquet"
+
+
+@pytest.mark.parametrize("kills", KILLS)
+def test_a_build_killed_at_any_moment(edges, tmp_path, ok, kills):
+    (tmp_path / "scratch").mkdir()
+    out = tmp_path / "graph.dg"
+    line = command("build", edges, "-o", out, "--scratch", tmp_path / "scratch")
+    ok("build", edges, "-o", tmp_path / "wanted.dg")
+    wanted = digest(tmp_path / "wanted.dg")
+
+    def check():
+        assert digest(out) == wanted
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names == {"graph.dg", "graph.dg.run.json", "wanted.dg", "wanted.dg.run.json"} | {
+            "scratch"
+        }
+        assert not list((tmp_path / "scratch").iterdir())
+        for path in (*out.iterdir(), out, tmp_path / "graph.dg.run.json"):
+            remove(path)
+
+    assert kill_again_and_again(line, check, kills) > 0 or kills < 30  # few may come too early
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        for entry in path.iterdir():
+            remove(entry)
+        path.rmdir()
+    else:
+        path.unlink()
+
+
+STREAMED = (
+    "from delegraph.pipeline.engines import store as search_store; "
+    "search_store.graph_bytes = lambda store: 1 << 60; "  # no limit allows that
+    "from delegraph.cli.main import run; run()"
+)
+
+
+@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("way", ["in memory", slow("streamed")])
+def test_a_search_killed_at_any_moment(tmp_path, ok, way, kills):
+    ok("generate", "grid", "--width", 150, "--height", 150, "-o", tmp_path / "edges")
+    ok("build", tmp_path / "edges", "-o", tmp_path / "graph.dg")
+    ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "wanted")
+    wanted = distances_of(tmp_path / "wanted")
+    before = {path.name for path in tmp_path.iterdir()}
+    out = tmp_path / "out"
+    line = command("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--checkpoint", 0)
+    if way == "streamed":
+        line[1:3] = ["-c", STREAMED]
+
+    def check():
+        assert distances_of(out) == wanted
+        ok("validate", tmp_path / "graph.dg", out)
+        assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
+        remove(out)
+        remove(tmp_path / "out.run.json")
+
+    assert kill_again_and_again(line, check, kills // 2) > 0 or kills < 30
+
+
+STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
+
+
+CUTS = [("delegate", last) for last in range(len(STEPS) + 1)]
+
+
+@pytest.mark.parametrize(("layout", "last"), [*CUTS, ("2d", 4), ("2d", 6)])
+def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, layout, last):
+    """Cut off in the step after ``last`` steps; it and what follows is all that runs again."""
+    steps = [name for name in STEPS if layout == "delegate" or name != "threshold"]
+    src, dst = random_edges(2, 500, 5000)
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": src * -(10**12), "dst": dst * -(10**12)}), path)
+    (tmp_path / "scratch").mkdir()
+    args = (path, "-o", tmp_path / "graph.dg", "--layout", layout)
+    args = (*args, "--scratch", tmp_path / "scratch")
+    step = Executor._run
+
+    def cut_off(self, pool, name, *rest):
+        if name == [*steps, "vertices"][last]:
+            raise KeyboardInterrupt
+        return step(self, pool, name, *rest)
+
+    monkeypatch.setattr(Executor, "_run", cut_off)
+    assert delegraph("build", *args, "--partitions", 3).code == 1
+    monkeypatch.undo()
+    for folder in tmp_path.glob(".graph.dg.work/output"):  # a file in the making, when killed
+        (folder / ".nn.targets-0007.npy.partial-1-2").touch()
+    if last:
+        refused = ("--memory-limit", "1MB"), ("--scheduler", "nowhere"), ("--scratch", tmp_path)
+        for other in refused:
+            assert delegraph("build", *args, "--partitions", 3, *other).code == 2
+        ran = delegraph("build", *args, "--partitions", 4)
+        assert ran.code == 2
+        assert "--partitions was 3, now 4" in ran.err
+    ran = ok("build", *args, "--partitions", 3)
+    told = f"reusing: {', '.join(steps[:last])}\n"
+    assert (told in ran.err) == (last > 0)
+    ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
+    assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_restart_starts_over(ok, delegraph, edges, tmp_path, monkeypatch):
+    args = (edges, "-o", tmp_path / "graph.dg")
+    monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
+    monkeypatch.setattr(build, "write_store", interrupt)
+    assert delegraph("build", *args).code == 1
+    monkeypatch.undo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.dg.work"]
+    ran = ok("build", *args, "--restart", "--order", "none")
+    assert "reusing" not in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
+
+
+def interrupt(*args):
+    raise KeyboardInterrupt
+
+
+def test_input_that_changes_between_attempts(ok, delegraph, tmp_path, monkeypatch):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": [1, 2], "dst": [2, 3]}), path)
+    args = (path, "-o", tmp_path / "graph.dg")
+    monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
+    monkeypatch.setattr(build, "write_store", interrupt)
+    assert delegraph("build", *args).code == 1
+    monkeypatch.undo()
+    pq.write_table(pa.table({"src": [1, 2], "dst": [2, 4]}), path)
+    ran = delegraph("build", *args)
+    assert ran.code == 2
+    assert f"{path} was" in ran.err
+    assert "--restart" in ran.err
+    ok("build", *args, "--restart")
+    assert "already built" in ok("build", *args).err
+    os.utime(path)
+    ran = delegraph("build", *args)
+    assert ran.code == 2
+    assert "--overwrite" in ran.err
+    ok("build", *args, "--overwrite")
+
+
+def test_input_that_changes_while_it_is_read(delegraph, tmp_path, monkeypatch):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": [1, 2], "dst": [2, 3]}), path)
+    monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
+    count = build.count
+
+    def count_and_write(run):
+        counted = count(run)
+        pq.write_table(pa.table({"src": [1, 2], "dst": [2, 7]}), path)
+        return counted
+
+    monkeypatch.setattr(build, "count", count_and_write)
+    ran = delegraph("build", path, "-o", tmp_path / "graph.dg")
+    assert ran.code == 2
+    assert f"{path}: changed while it was read" in ran.err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["edges.parquet"]
+
+
+def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path, monkeypatch):
+    """The output has appeared; its leftovers make no second one."""
+    args = ("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", "--order", "none")
+    ok(*args)
+    before = digest(tmp_path / "graph.dg")
+    monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
+    monkeypatch.setattr(work, "publish", published_and_killed)
+    assert delegraph(*args).code == 1
+    monkeypatch.undo()
+    assert (tmp_path / ".graph.dg.work").is_dir()
+    ran = ok(*args)
+    assert "reusing" not in ran.err
+    assert digest(tmp_path / "graph.dg") == before
+    monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
+    monkeypatch.setattr(work, "publish", published_and_killed)
+    assert delegraph(*args).code == 1
+    monkeypatch.undo()
+    assert "already built" in ok(*args[:4], "--order", "none").err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
+
+
+def published_and_killed(*args):
+    outputs.publish(*args)
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("command_name", ["build", "bfs"])
+def test_killed_before_the_record(ok, edges, tmp_path, command_name):
+    """The output has appeared and its record has not: the same command again puts it there."""
+    source = ("--source", 0) if command_name == "bfs" else ()
+    args = (command_name, edges, *source, "-o", tmp_path / "out")
+    line = command(*args)
+    killing = (
+        "import os, signal; from delegraph.partition.disk import outputs, work; "
+        "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
+        "from delegraph.cli.main import run; run()"
+    )
+    killed = subprocess.run([line[0], "-c", killing, *line[3:]], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "out").is_dir()
+    assert not (tmp_path / "out.run.json").exists()
+    assert "already" in ok(*args).err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.run.json"]
+
+
+def test_what_is_not_ours_is_left_alone(ok, delegraph, edges, tmp_path):
+    for name in (".graph.dg.old", ".graph.dg.work"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.tex").touch()
+    assert delegraph("build", edges, "-o", tmp_path / "graph.dg").code == 2
+    (tmp_path / ".graph.dg.work" / "thesis.tex").unlink()
+    ok("build", edges, "-o", tmp_path / "graph.dg")
+    assert (tmp_path / ".graph.dg.old" / "thesis.tex").exists()
+
+
+def test_scratch_of_a_killed_run_is_found(ok, delegraph, edges, tmp_path, monkeypatch):
+    """Even where the next attempt has its scratch elsewhere."""
+    (tmp_path / "scratch").mkdir()
+    args = ("build", edges, "-o", tmp_path / "graph.dg")
+    monkeypatch.setattr(build, "write_store", interrupt)
+    assert delegraph(*args, "--scratch", tmp_path / "scratch").code == 1
+    monkeypatch.undo()
+    assert list((tmp_path / "scratch").iterdir())
+    ran = delegraph(*args)
+    assert ran.code == 2
+    assert f"--scratch was {tmp_path}/scratch, now not given" in ran.err
+    ok(*args, "--restart")
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_built_already(ok, delegraph, edges, tmp_path):
+    args = (edges, "-o", tmp_path / "graph.dg")
+    ok("build", *args)
+    before = digest(tmp_path)
+    ran = ok("build", *args, "--memory-limit", "4GB")
+    assert "already built" in ran.err
+    assert digest(tmp_path) == before
+    for choice, told in (
+        (("--directed",), "--directed was not given, now given"),
+        (("--partitions", 2), "--partitions was 1, now 2"),
+        (("--order", "none"), "--order was degree, now none"),
+    ):
+        ran = delegraph("build", *args, *choice)
+        assert ran.code == 2
+        assert told in ran.err
+        assert digest(tmp_path) == before
+    args = (edges, "-o", tmp_path / "grid.dg", "--layout", "2d")
+    ok("build", *args, "--grid", "2x2")
+    assert "already built" in ok("build", *args, "--partitions", 4).err
+    ran = delegraph("build", *args, "--grid", "1x4")
+    assert (ran.code, "--grid was 2x2, now 1x4" in ran.err) == (2, True)
+
+
+def test_searched_already(ok, delegraph, edges, tmp_path):
+    args = ("bfs", edges, "-o", tmp_path / "out")
+    first = ok(*args, "--source", 0, "--json")
+    before = digest(tmp_path)
+    again = ok(*args, "--source", 0, "--json")
+    assert again.json == first.json
+    ran = delegraph(*args, "--source", 1)
+    assert ran.code == 2
+    assert "--source was 0, now 1" in ran.err
+    assert digest(tmp_path) == before
+
+
+def test_two_runs_to_one_output(delegraph, edges, tmp_path):
+    out = tmp_path / "graph.dg"
+    with begin_work(out, {}) as mine:
+        (mine.scratch / "mine").touch()
+        ran = delegraph("build", edges, "-o", out)
+        assert ran.code == 1
+        assert "another run is writing" in ran.err
+        assert (mine.scratch / "mine").exists()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("scratch", [slow(False), True])
+def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
+    """A limit on the size of files stands for the disk."""
+    ok("build", edges, "-o", tmp_path / "graph.dg", "--order", "none")
+    before = digest(tmp_path)
+    place = tmp_path.parent / f"{tmp_path.name}-scratch"
+    place.mkdir()
+    where = ("--scratch", place) if scratch else ()
+    line = command("build", edges, "-o", tmp_path / "graph.dg", "--overwrite", *where)
+    for size in (50_000, 500_000, 3_000_000):
+        done = subprocess.run(
+            line,
+            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert "no space left" in done.stderr
+        assert "bytes are needed" in done.stderr
+        assert "bytes are free" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        left = {p for p in tmp_path.iterdir() if not p.name.endswith(".work")}
+        assert {path.name for path in left} == {"graph.dg", "graph.dg.run.json"}
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ("reusing" in done.stderr) == scratch
+    assert digest(tmp_path) != before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
+    assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+def test_a_row_group_in_the_middle_that_cannot_be_read(delegraph, tmp_path, scratch):
+    folder = tmp_path / "edges"
+    folder.mkdir()
+    rng = np.random.default_rng(1)
+    for i in range(5):
+        table = pa.table({name: rng.integers(0, 9000, 30_000) for name in ("src", "dst")})
+        path = folder / f"part-{i}.parquet"
+        pq.write_table(table, path, row_group_size=10_000, use_dictionary=False)
+    path = folder / "part-2.parquet"
+    column = pq.read_metadata(path).row_group(1).column(0)
+    content = bytearray(path.read_bytes())
+    at = column.data_page_offset
+    content[at : at + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    path.write_bytes(content)
+    where = ("--scratch", tmp_path) if scratch else ()
+    ran = delegraph("build", folder, "-o", tmp_path / "graph.dg", *where)
+    assert ran.code == 2
+    assert f"{path}: row group 1 cannot be read" in ran.err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["edges"]
+
+
+@pytest.mark.parametrize("moment", [0.3, slow(0.6)])
+def test_a_worker_that_dies(ok, tmp_path, moment):
+    """Killed while it scatters or builds: its tasks run again on the workers that are left."""
+    ok("generate", "kronecker", "--scale", 16, "-o", tmp_path / "edges")
+    ok("build", tmp_path / "edges", "-o", tmp_path / "wanted.dg")
+    line = command("build", tmp_path / "edges", "-o", tmp_path / "graph.dg", "--workers", 2)
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    workers: list[int] = []
+    while len(workers) < 2 and process.poll() is None:
+        workers = [pid for pid in process_tree(process.pid) if b"spawn_main" in _line_of(pid)]
+        time.sleep(0.02)
+    scratch = tmp_path / ".graph.dg.work" / "scratch"
+    wanted = "rank-0.npy" if moment < 0.5 else "index-00000.npy"
+    while process.poll() is None and not (scratch / wanted).exists():
+        time.sleep(0.001)
+    assert process.poll() is None
+    os.kill(random.choice(workers), signal.SIGKILL)
+    _, told = process.communicate()
+    assert process.returncode == 0, told
+    assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
+    assert not list(tmp_path.glob(".*"))
+
+
+def _line_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,242 @@
+"""The memory limit: planned, kept, refused with the least that would do."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.partition.disk import memory
+from delegraph.partition.errors import InputError
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.layout import default_partitions
+from delegraph.pipeline.build import plan
+from support.graphs import random_edges
+from support.marks import mostly_slow, slow
+from support.outputs import distances_of
+
+MB = 10**6
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory) -> dict[str, Path]:
+    """Edge lists large enough for their arrays to show beside the libraries."""
+    return EdgeLists(tmp_path_factory.mktemp("plan"))
+
+
+class EdgeLists(dict):
+    """Written when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Path:
+        ends = random_edges(3, 1_500_000, 3_000_000)
+        if name == "sparse":
+            ends = [end * -987_654_321_012 for end in ends]
+        elif name == "strings":
+            ends = [np.char.add("vertex ", end.astype(str)) for end in ends]
+        elif name == "heavy":
+            ends = random_edges(4, 200_000, 8_000_000)
+        path = self[name] = self.folder / f"{name}.parquet"
+        table = pa.table(dict(zip(("src", "dst"), map(pa.array, ends), strict=True)))
+        pq.write_table(table, path, row_group_size=500_000)
+        return path
+
+
+def run(*args) -> subprocess.CompletedProcess:
+    line = [sys.executable, "-m", "delegraph", *map(str, args)]
+    return subprocess.run(line, capture_output=True, text=True)
+
+
+def least_limit(*args) -> int:
+    """What the refusal of a limit that is too small asks for."""
+    ran = run(*args, "--memory-limit", "1MB")
+    assert ran.returncode == 2, ran.stderr
+    found = re.search(r"step '(\w+)' needs .* --memory-limit (\d+MB) or more", ran.stderr)
+    assert found, ran.stderr
+    return memory.parse_bytes(found[2])
+
+
+OPTIONS = {
+    "plain": (),
+    "partitions": ("--partitions", 3),
+    "directed": ("--directed", "--order", "random", "--partitions", 2),
+    "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
+}
+
+
+IDS = ("dense", "sparse", "strings")
+BUILDS = [slow(options, name) for options in OPTIONS for name in IDS if options != "grid"]
+
+
+@pytest.mark.parametrize(("options", "name"), [*BUILDS, ("grid", "sparse")])
+def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
+    # Through files, too, so that all is compiled: a process that compiles holds more.
+    unlimited = ("build", graphs[name], "-o", tmp_path / "wanted.dg", "--scratch", tmp_path)
+    assert run(*unlimited, *OPTIONS[options]).returncode == 0
+    args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *OPTIONS[options])
+    limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
+    ran = run(*args, "--memory-limit", limit)
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads((tmp_path / "graph.dg.run.json").read_text())["plan"]
+    assert record["memory_limit_bytes"] == limit
+    assert record["measured_peak_bytes"] <= limit
+    assert record["projected_peak_bytes"] <= limit
+    assert record["measured_peak_bytes"] >= record["projected_peak_bytes"] / 2
+    manifests = [
+        (tmp_path / f"{which}.dg/manifest.json").read_bytes() for which in ("graph", "wanted")
+    ]
+    assert manifests[0] == manifests[1]
+
+
+@pytest.mark.parametrize("options", mostly_slow(OPTIONS, "partitions"))
+def test_a_search_keeps_its_limit(graphs, tmp_path, options):
+    store = tmp_path / "graph.dg"
+    assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
+    args = ("bfs", store, "--source", 0, "-o")
+    limit = least_limit(*args, tmp_path / "out") + 2 * MB
+    run(*args, tmp_path / "compiled", "--memory-limit", limit)  # a process that does holds more
+    records = {}
+    for name, some in (("streamed", limit), ("loaded", 10_000 * MB)):
+        ran = run(*args, tmp_path / name, "--memory-limit", some)
+        assert ran.returncode == 0, ran.stderr
+        records[name] = json.loads((tmp_path / f"{name}.run.json").read_text())
+        planned = run("plan", store, "--memory-limit", some, "--json")
+        assert json.loads(planned.stdout)["in_memory"] == (name == "loaded"), planned.stderr
+    assert records["streamed"]["search"]["method"] == "push-pull, streamed"
+    assert records["loaded"]["search"]["method"] == "push-pull"
+    assert sum(step["bytes_read"] for step in records["streamed"]["supersteps"]) > 0
+    assert distances_of(tmp_path / "streamed") == distances_of(tmp_path / "loaded")
+    peak = records["streamed"]["plan"]["measured_peak_bytes"]
+    assert records["streamed"]["plan"]["projected_peak_bytes"] / 2 <= peak <= limit
+
+
+def test_an_edge_list_that_does_not_fit_goes_through_a_store(graphs, tmp_path):
+    args = ("bfs", graphs["dense"], "--source", 0, "-o")
+    limit = least_limit(*args, tmp_path / "out")  # that of the build, which leaves code behind
+    ran = run(*args, tmp_path / "out", "--memory-limit", limit)
+    if ran.returncode == 2:  # the search asks for more: what was built is not built again
+        found = re.search(r"step '(?:search|write)' needs .* --memory-limit (\d+MB)", ran.stderr)
+        assert found, ran.stderr
+        limit = memory.parse_bytes(found[1]) + 10 * MB
+        ran = run(*args, tmp_path / "out", "--memory-limit", limit)
+        assert "reusing: the whole store" in ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert record["layout"] == "csr"
+    assert record["plan"]["measured_peak_bytes"] <= limit
+    assert run(*args, tmp_path / "wanted").returncode == 0
+    assert distances_of(tmp_path / "out") == distances_of(tmp_path / "wanted")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_plan_writes_nothing_and_tells_all(graphs, tmp_path):
+    before = sorted(graphs["sparse"].parent.iterdir())
+    for exact in ((), ("--exact",)):
+        args = ("plan", graphs["sparse"], "--memory-limit", "900MB", "--scratch", tmp_path, *exact)
+        document = json.loads(run(*args, "--json").stdout)
+        assert document["exact"] == bool(exact)
+        assert document["memory_limit_bytes"] == 900 * MB
+        assert not document["in_memory"]
+        assert document["projected_peak_bytes"] <= 900 * MB
+        names = [step["name"] for step in document["steps"]]
+        assert names == ["encode", "ids", "degrees", "order", "scatter", "build", "vertices"]
+        assert document["worst_step"] in names
+        for step in document["steps"]:
+            assert step["tasks"] > 0
+            assert step["at_once"] > 0
+            assert step["projected_bytes"] == document["baseline_bytes"] + (
+                step["shared_bytes"] + step["at_once"] * step["task_bytes"]
+            )
+        assert document["worst_step"] in run(*args).stdout
+        assert not list(tmp_path.iterdir())
+    assert sorted(graphs["sparse"].parent.iterdir()) == before
+
+
+def test_the_exact_plan_is_what_runs(graphs, tmp_path):
+    args = (graphs["dense"], "--memory-limit", "500MB", "--scratch", tmp_path)
+    planned = json.loads(run("plan", *args, "--exact", "--json").stdout)
+    assert run("build", *args, "-o", tmp_path / "graph.dg").returncode == 0
+    record = json.loads((tmp_path / "graph.dg.run.json").read_text())
+    ran = {step["name"]: step["tasks"] for step in record["plan"]["steps"]}
+    for step in planned["steps"]:
+        if step["name"] in ("scatter", "build", "vertices"):
+            assert ran[step["name"]] == step["tasks"]
+    written = sum(p.stat().st_size for p in (tmp_path / "graph.dg").rglob("*") if p.is_file())
+    assert written <= planned["store_bytes"] <= 3 * written
+
+
+def test_the_disk_is_checked_beforehand(delegraph, graphs, tmp_path, monkeypatch):
+    from shutil import _ntuple_diskusage
+
+    monkeypatch.setattr("shutil.disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
+    ran = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
+    assert ran.code == 2
+    assert "12,345 are free" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def facts(**changes) -> plan.Facts:
+    values = {
+        "rows": 10**9,
+        "domain": 10**8,
+        "vertices": 10**8,
+        "id_bytes": 8,
+        "encoded": False,
+        "directed": False,
+        "ordered_by_degree": True,
+        "partitions": default_partitions(10**9),
+        "grid": Grid(1, 1),
+    }
+    return plan.Facts(**{**values, **changes})
+
+
+@given(
+    st.integers(250, 8000),
+    st.integers(1, 64),
+    st.integers(0, 8),
+    st.booleans(),
+    st.integers(10**3, 2**32 - 2),
+)
+def test_plans_keep_their_budget_or_say_which_would_do(limit, threads, workers, encoded, domain):
+    graph = facts(encoded=encoded, domain=domain, vertices=domain, rows=10 * domain)
+    budget = plan.Budget(limit * MB, 200 * MB, threads, workers)
+    try:
+        found = plan.make_plan(graph, budget, 1000)
+    except InputError as error:
+        least = re.search(r"--memory-limit ([\d.]+[A-Z]+)", str(error))
+        assert least
+        enough = memory.parse_bytes(least[1])
+        assert enough > limit * MB
+        found = plan.make_plan(graph, plan.Budget(enough, 200 * MB, threads, workers), 1000)
+        assert found.peak_bytes <= enough
+    else:
+        assert found.peak_bytes <= limit * MB
+    for step in found.steps:
+        assert 1 <= step.at_once <= max(1, min(threads * max(1, workers), step.tasks))
+
+
+@pytest.mark.parametrize("text", ["", "12XB", "-5MB", "MB", "1.5.2GB", "1iB"])
+def test_sizes_that_are_none(delegraph, text):
+    with pytest.raises(InputError, match="no size"):
+        memory.parse_bytes(text)
+    assert delegraph("plan", "x", "--memory-limit", text).code == 2
+
+
+def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "memory.max").write_text("max\n")
+    (tmp_path / "memory.max").write_text("1000000000\n")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_groups", lambda: ["0::/job"])
+    assert memory.default_limit() == 600_000_000

@@ -1,0 +1,99 @@
+"""Graphs to search: of a kind, random, or drawn by Hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import Graph
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.build.prepare import BuildOptions
+from support.marks import mostly_slow
+
+
+def random_edges(seed: int, vertices: int, edges: int) -> tuple[np.ndarray, np.ndarray]:
+    """A skewed random graph: squared uniform numbers make hubs."""
+    rng = np.random.default_rng(seed)
+    src, dst = (rng.random((2, edges)) ** 2 * vertices).astype(np.int64)
+    return src, dst
+
+
+def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cells, numbered row by row, joined to their neighbours."""
+    cell = np.arange(side * side).reshape(side, side)
+    right = cell[:, :-1].ravel(), cell[:, 1:].ravel()
+    down = cell[:-1].ravel(), cell[1:].ravel()
+    return np.concatenate([right[0], down[0]]), np.concatenate([right[1], down[1]])
+
+
+def lollipop() -> tuple[np.ndarray, np.ndarray]:
+    """A path to a hub of 20,000 leaves, on to a path again: small levels, a large one, small."""
+    leaves = 2001 + np.arange(20_000)
+    src = [np.arange(2000), np.full(20_000, 2000), leaves, [2001], 30_000 + np.arange(500)]
+    dst = [np.arange(1, 2001), leaves, leaves + 40_000, [30_000], 30_001 + np.arange(500)]
+    return np.concatenate(src), np.concatenate(dst)
+
+
+SHAPES = {
+    "two vertices": ([0], [1]),
+    "self-loop": ([0, 0], [0, 1]),
+    "star": (np.zeros(30_000, int), np.arange(1, 30_001)),
+    "path": (np.arange(3000), np.arange(1, 3001)),
+    "clique": np.triu_indices(70, 1),
+    "two components": (np.r_[0:50, 100:150], np.r_[1:51, 101:151]),
+    "empty rows": ([5, 700], [700, 90_000]),
+    "lollipop": lollipop(),
+    "grid": grid(120),
+    "random": random_edges(3, 50_000, 400_000),
+    "hubs": random_edges(4, 3000, 400_000),
+}
+"""For devices: of every kind that a kernel treats otherwise."""
+
+SMALL = mostly_slow(
+    ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"], "hubs"
+)
+"""Of these, what an emulated device gets through in seconds."""
+
+
+@st.composite
+def graphs(draw):
+    """(src, dst, vertices, directed): any shape, with loops, duplicates and empty rows."""
+    vertices = draw(st.integers(1, 200))
+    edges = draw(st.integers(0, 600))
+    seed = draw(st.integers(0, 2**32))
+    rng = np.random.default_rng(seed)
+    skew = draw(st.sampled_from([1, 3]))
+    src, dst = (rng.random((2, edges)) ** skew * vertices).astype(np.uint32)
+    return src, dst, vertices, draw(st.booleans())
+
+
+def make_graph(src, dst, vertices, directed) -> Graph:
+    if directed:
+        forward = reference.compressed_rows(src, dst, vertices)
+        return Graph(*forward, *reference.compressed_rows(dst, src, vertices))
+    both = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return Graph.undirected(*reference.compressed_rows(*both, vertices))
+
+
+@st.composite
+def store_options(draw) -> BuildOptions:
+    """Any layout, of one partition and of more than a small graph has vertices."""
+    layout = draw(st.sampled_from(["delegate", "2d", "1d"]))
+    grid = draw(st.sampled_from([None, Grid(2, 1), Grid(3, 2)])) if layout == "2d" else None
+    return BuildOptions(
+        directed=draw(st.booleans()),
+        partitions=None if grid else draw(st.sampled_from([None, 1, 2, 3, 4, 5])),
+        threshold=draw(st.sampled_from([None, 1, 4, 1000])) if layout == "delegate" else None,
+        order=draw(st.sampled_from(["degree", "none", "random"])),
+        layout=layout,
+        grid=grid,
+    )
+
+
+def edges_of(store: Store) -> tuple[np.ndarray, np.ndarray]:
+    """In global ids; undirected edges both ways."""
+    batches = list(store.edge_batches(Team(1)))
+    return np.concatenate([u for u, _ in batches]), np.concatenate([v for _, v in batches])

@@ -1,0 +1,80 @@
+"""The command line in a process of its own, workers on this machine, and what happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, LocalCluster
+
+
+def command(*args) -> list[str]:
+    return [sys.executable, "-m", "delegraph", *map(str, args)]
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[tuple[Any, Any]]:
+    """One that was there before, on loopback; a worker that dies is not started again."""
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as local,
+        Client(local) as client,
+    ):
+        yield local, client
+
+
+class Background:
+    """A search that runs while something happens to it."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.ended = 0.0
+        self._thread = threading.Thread(target=self._run, args=[work])
+        self._thread.start()
+
+    def _run(self, work: Callable[[], object]) -> None:
+        try:
+            self.result = work()
+        except BaseException as error:
+            self.error = error
+        self.ended = time.monotonic()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), "the search goes on and on"
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
+
+
+def wait_for_supersteps(client: Any) -> None:
+    """Until every worker has its rank running for a while."""
+
+    def all_run() -> bool:
+        running = client.processing()
+        return bool(running) and all(
+            any("_run" in key for key in keys) for keys in running.values()
+        )
+
+    wait_until(all_run)
+    time.sleep(0.5)
+
+
+def pids(client: Any) -> dict[str, int]:
+    return client.run(os.getpid)
