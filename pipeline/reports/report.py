@@ -30,7 +30,7 @@ def describe(
 ) -> Document:
     """What there is to know about an edge list, a store or a result, without searching it.
 
-    ranks: of a store also what so many would hold and send (rank_projection.py).
+    ranks: of a store also what so many would hold and send (projection.py).
     """
     if is_store(path):
         store = open_store(path)

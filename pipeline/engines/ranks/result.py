@@ -1,6 +1,6 @@
 """What ranks found: each has its partitions' part, rank 0 the delegates', too.
 
-Of a search it goes through files; in a bench, to all ranks (rank_check.py).
+Of a search it goes through files; in a bench, to all ranks (bench/check.py).
 """
 
 from __future__ import annotations
