@@ -14,7 +14,7 @@ from ...kernels.gpu.search import PUSH_COST
 from ...kernels.gpu_ranks.delegate_rows import RankRows
 from ...kernels.gpu_ranks.delegate_search import GpuRankSearch
 from ...kernels.gpu_ranks.grid_search import GpuGridSearch
-from ...partition.errors import DelegraphError, InputError
+from ...partition.errors import InputError
 from ...partition.store.grid import Grid, LayoutName, grid_of
 from ...partition.store.layout import table_1_bytes
 from ..build.generate import Recipe
@@ -76,7 +76,7 @@ class BenchJob:
 
     def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
-            raise DelegraphError(f"a graph is generated on GPUs only: {why}")
+            raise InputError(f"a graph is generated on GPUs only: {why}")
         return replace(self, device=device)
 
     def again(self) -> BenchJob:

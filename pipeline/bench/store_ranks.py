@@ -16,7 +16,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, open_device
 from ...kernels.gpu.graph import Array
-from ...partition.errors import DelegraphError
+from ...partition.errors import LimitError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
 from ..engines.device import Room
@@ -73,7 +73,7 @@ class StoreBenchJob:
 
     def on(self, device: str, why: str = "") -> StoreBenchJob:
         if device == "cpu" and self.must_fit:
-            raise DelegraphError(why)
+            raise LimitError(why)
         return replace(self, device=device)
 
     def again(self) -> StoreBenchJob:
