@@ -207,7 +207,11 @@ def _search_store(store: Store, device: Device | None, run: Run) -> tuple[Ran, F
         engine = WorkersEngine(
             store, subject, run.resources, threads, timeout, run.work.scratch, run.notes
         )
-        return _search_by([engine], "", run)
+        try:  # which way they take they choose themselves
+            found = _search_once(engine, engine.need().host, "", run)
+            return Ran.of(engine), found
+        finally:
+            engine.close()
     kept = f"{info.fingerprint}, {info.order} order, {info.partitions} partitions"
     return _search_by(engines_of_store(store, subject, device, threads), kept, run)
 

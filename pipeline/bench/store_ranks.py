@@ -24,7 +24,6 @@ from ..engines.device_ranks import layouts as rank_on_device
 from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
-from ..engines.streamed_graph import subgraphs_of
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
@@ -91,7 +90,7 @@ class StoreBenchJob:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
             if device is None:
-                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
+                warm_up_search(store.offsets_types())
             else:
                 room = _room_of_rank(store, rank, size, device)
                 rank_on_device.compile_search(store, device, room)

@@ -16,8 +16,7 @@ from ....kernels.base.team import Team
 from ....partition.disk.outputs import naming_full_disk
 from ....partition.disk.scratch import FileScratch
 from ....partition.store.store import GraphInfo, Store
-from .delegate_graph import RankGraph
-from .grid_graph import GridGraph
+from .graph import RankGraph
 
 _DELEGATES = "delegates"
 _ALL = "all"
@@ -40,10 +39,19 @@ class RankResult(NamedTuple):
     delegates: Part | None
 
 
-def result_of(graph: RankGraph | GridGraph) -> RankResult:
-    parts = {number: Part(some.distance, some.parent) for number, some in graph.normals.items()}
-    some = graph.delegates
-    return RankResult(parts, None if graph.rank else Part(some.distance, some.parent))
+def result_of(graph: RankGraph) -> RankResult:
+    """Without a copy, but of delegates that are among a rank's own vertices."""
+    own, held = graph.own, graph.held
+    parts = {
+        p: Part(own.distance[i :: len(held)], own.parent[i :: len(held)])
+        for i, p in enumerate(held)
+    }
+    if graph.rank:
+        return RankResult(parts, None)
+    if graph.shared is None:
+        some = graph.delegates
+        return RankResult(parts, Part(own.distance[some], own.parent[some]))
+    return RankResult(parts, Part(graph.shared.distance, graph.shared.parent))
 
 
 def saved_bytes(info: GraphInfo) -> int:
