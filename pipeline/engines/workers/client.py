@@ -78,8 +78,8 @@ class WorkersEngine:
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """Raises LimitError where a rank's share does not fit, InputError where the disk has no room
-        for what ranks find, DelegraphError naming the rank where one fails.
+        """Raises LimitError where a share does not fit, InputError where the disk has no room for
+        what ranks find, DelegraphError naming the rank where one fails.
 
         checkpoint: not used; what a search needs is in the store.
         """
