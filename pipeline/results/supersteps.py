@@ -52,32 +52,36 @@ def shortened(steps: Sequence[SuperstepRecord]) -> Shortened:
         first_level=left_out[0]["level"],
         last_level=left_out[-1]["level"],
         directions={
-            name: dict(Counter(step["direction"][name] for step in left_out))
-            for name in left_out[0]["direction"]
+            name: dict(Counter(way for step in left_out if (way := step["direction"].get(name))))
+            for name in _keys(left_out, "direction")
         },
         found=sum(step["found"] for step in left_out),
         edges_examined=sum(step["edges_examined"] for step in left_out),
         bytes_read=sum(step["bytes_read"] for step in left_out),
         blocks_skipped=sum(step["blocks_skipped"] for step in left_out),
         bytes_sent={
-            kind: sum(step["bytes_sent"][kind] for step in left_out)
-            for kind in left_out[0]["bytes_sent"]
+            kind: sum(step["bytes_sent"].get(kind, 0) for step in left_out)
+            for kind in _keys(left_out, "bytes_sent")
         },
         seconds=sum(step["seconds"] for step in left_out),
     )
     return Shortened(listed, between)
 
 
+def _keys(steps: Sequence[SuperstepRecord], name: str) -> list[str]:
+    """Of all of them: a search may have been begun by one engine, and gone on with by another."""
+    return list({key: None for step in steps for key in step[name]})
+
+
 def write_supersteps(path: Path, steps: Sequence[SuperstepRecord]) -> None:
     """Write a row for each superstep; the file is whole, and on the disk, or not there."""
-    first = steps[0] if steps else None
     columns: dict[str, pa.Array] = {
         name: pa.array([step[name] for step in steps], pa.int64()) for name in _NUMBERS
     }
     columns["seconds"] = pa.array([step["seconds"] for step in steps], pa.float64())
     for name, kind in zip(_NESTED, (pa.string(), pa.int64()), strict=True):
-        for key in first[name] if first else ():
-            columns[f"{name}.{key}"] = pa.array([step[name][key] for step in steps], kind)
+        for key in _keys(steps, name):
+            columns[f"{name}.{key}"] = pa.array([step[name].get(key) for step in steps], kind)
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns).replace_schema_metadata(mark("supersteps")), sink)
     write_file(path, sink.getvalue())
@@ -98,7 +102,11 @@ def read_supersteps(data: bytes | memoryview) -> list[SuperstepRecord]:
             {
                 **{name: columns[name][i] for name in (*_NUMBERS, "seconds")},
                 **{
-                    name: {key: values[i] for key, values in nested[name].items()}
+                    name: {
+                        key: values[i]
+                        for key, values in nested[name].items()
+                        if values[i] is not None
+                    }
                     for name in _NESTED
                 },
             },
