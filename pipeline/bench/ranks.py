@@ -16,7 +16,7 @@ from ...kernels.gpu_ranks.delegate_layout import DelegateLayout
 from ...kernels.gpu_ranks.delegate_rows import DelegateRows
 from ...kernels.gpu_ranks.grid_layout import GridLayout
 from ...kernels.gpu_ranks.search import Search
-from ...partition.errors import DelegraphError, InputError
+from ...partition.errors import InputError
 from ...partition.store.grid import Grid, LayoutName, grid_of
 from ...partition.store.layout import table_1_bytes
 from ..build.generate import Recipe
@@ -77,7 +77,7 @@ class BenchJob:
 
     def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
-            raise DelegraphError(f"a graph is generated on GPUs only: {why}")
+            raise InputError(f"a graph is generated on GPUs only: {why}")
         return replace(self, device=device)
 
     def again(self) -> BenchJob:

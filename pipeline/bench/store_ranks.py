@@ -17,7 +17,7 @@ from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, open_device
 from ...kernels.gpu.graph import Array
 from ...kernels.gpu_ranks.search import Search
-from ...partition.errors import DelegraphError
+from ...partition.errors import LimitError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
 from ..engines.device_ranks.layouts import RankOnDevice
@@ -71,7 +71,7 @@ class StoreBenchJob:
 
     def on(self, device: str, why: str = "") -> StoreBenchJob:
         if device == "cpu" and self.must_fit:
-            raise DelegraphError(why)
+            raise LimitError(why)
         return replace(self, device=device)
 
     def again(self) -> StoreBenchJob:
