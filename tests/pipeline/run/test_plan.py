@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from delegraph.pipeline.build import plan
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
 from support.outputs import distances_of
+from support.processes import command
 
 MB = 10**6
 
@@ -54,8 +54,7 @@ class EdgeLists(dict):
 
 
 def run(*args) -> subprocess.CompletedProcess:
-    line = [sys.executable, "-m", "delegraph", *map(str, args)]
-    return subprocess.run(line, capture_output=True, text=True)
+    return subprocess.run(command(*args), capture_output=True, text=True)
 
 
 def least_limit(*args) -> int:
