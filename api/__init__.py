@@ -10,13 +10,14 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .partition.errors import DelegraphError, InputError
     from .partition.store.store import open_store
-    from .pipeline.api import bench, bfs, build, generate, plan, validate
+    from .pipeline.api import bench, bfs, build, generate, open, plan, validate
 
 _HOME = {
     "bench": ".pipeline.api",
     "bfs": ".pipeline.api",
     "build": ".pipeline.api",
     "generate": ".pipeline.api",
+    "open": ".pipeline.api",
     "plan": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
@@ -32,6 +33,7 @@ __all__ = [
     "bfs",
     "build",
     "generate",
+    "open",
     "open_store",
     "plan",
     "validate",

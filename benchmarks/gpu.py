@@ -27,12 +27,13 @@ from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import Rows, derive
+from delegraph.kernels.gpu.search import GpuSearch
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.bench.device import draw_positions, make_edges
-from delegraph.pipeline.bench.protocol import run_all
+from delegraph.pipeline.bench.protocol import BenchOptions, DeviceSearcher, run_all
 from delegraph.pipeline.build.generate import Recipe
 from delegraph.pipeline.build.read import read_edges, with_bounds
-from delegraph.pipeline.engines.device import DeviceSearcher, supersteps_of, to_device
+from delegraph.pipeline.engines.device import supersteps_of, to_device
 from delegraph.pipeline.reports.report import supersteps_table
 from delegraph.pipeline.run.execute import Executor
 
@@ -129,11 +130,10 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
             graph = derive(device, Rows(prepared.offsets, prepared.targets), reverse)
         cupy.cuda.Device().synchronize()
         ready = time.perf_counter()
-        searcher = DeviceSearcher(device, graph, prepared.rows_from)
+        searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
         searcher.warm_up()
-    drawn, _ = draw_positions(
-        prepared.id_of_position, graph.used, (1 + directed) * options.sources, 1, device
-    )
+    most = BenchOptions(sources=(1 + directed) * options.sources)
+    drawn, _ = draw_positions(prepared.id_of_position, graph.used, most, device)
     with device.use():
         leading = (prepared.rows_from[np.array(drawn)] > 0).get().tolist()  # somewhere
     chosen = [source for source, leads in zip(drawn, leading, strict=True) if leads]

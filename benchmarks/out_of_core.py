@@ -27,9 +27,8 @@ from direction import GRAPHS
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import Store, open_store
-from delegraph.pipeline.engines.bytes import graph_bytes, stream_bytes
-from delegraph.pipeline.engines.disk import stream_search, stream_team, warm_up
-from delegraph.pipeline.engines.memory import search
+from delegraph.pipeline.engines.disk import stream_bytes, stream_search, stream_team, warm_up
+from delegraph.pipeline.engines.memory import graph_bytes, search
 from delegraph.pipeline.engines.streamed_graph import StreamedGraph
 
 COLUMNS = ("memory", "warm", "cold", "disk", "read", "held", "held in memory")

@@ -18,11 +18,13 @@ from typing import Any
 
 from delegraph.partition.store.grid import Grid, squarest
 from delegraph.pipeline.api import bench_across
+from delegraph.pipeline.bench.across import bench_generated
 from delegraph.pipeline.bench.device import parse_recipe
-from delegraph.pipeline.bench.ranks import Placing, bench_on_workers
+from delegraph.pipeline.bench.protocol import BenchOptions
+from delegraph.pipeline.bench.ranks import Placing
 from delegraph.pipeline.reports.bench import exchanged_line, scaling_table
-from delegraph.pipeline.run.cluster import ClusterOptions
 from delegraph.pipeline.run.execute import available_threads
+from delegraph.pipeline.run.resources import resources_of
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -42,10 +44,10 @@ def main() -> None:
         for name in names:
             rows = bench_across(
                 name,
-                ClusterOptions(workers=given.workers),
+                workers=given.workers,
                 scaling=scaling,
-                threshold=given.threshold,
                 sources=given.sources,
+                threshold=given.threshold or "auto",
             )
             print(f"{scaling}, {rows[-1].report['device']}")
             print(scaling_table(rows), flush=True)
@@ -56,11 +58,9 @@ def main() -> None:
         for placing in placings(given.workers, given.threshold):
             recipe = parse_recipe(name)
             assert recipe is not None
-            (row,) = bench_on_workers(
-                *([(given.workers, recipe)], given.sources, 1, available_threads()),
-                ClusterOptions(workers=given.workers),
-                placing,
-            )
+            options = BenchOptions(given.sources, threads=available_threads())
+            workers = resources_of(workers=given.workers)
+            (row,) = bench_generated([(given.workers, recipe)], placing, workers, options)
             graph = row.report["graph"]
             about = f"{graph['layout']} {graph.get('grid', '')} {graph.get('direction', '')}"
             print(f"{about}, {row.report['device']}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("graph", type=click.Path())
-@options.device("auto")
+@options.device
 @options.device_memory_limit
 @options.memory_limit
 @click.option(
@@ -90,26 +90,25 @@ def bench(
     from ..partition.errors import InputError
     from ..pipeline.api import bench, bench_across
     from ..pipeline.reports.bench import exchanged_line, scaling_table
-    from ..pipeline.run.cluster import ClusterOptions
 
-    cluster = ClusterOptions(workers, scheduler, scheduler_file)
-    if cluster.any:
+    if workers or scheduler or scheduler_file:
+        shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with options.ProgressLine(quiet) as progress:
             rows = bench_across(
                 graph,
-                cluster,
                 scaling=scaling,
-                layout=layout,
-                grid=grid,
-                threshold=threshold,
                 sources=sources,
                 seed=seed,
-                timeout_seconds=timeout,
-                device=device,
-                memory_limit=memory_limit,
-                device_memory_limit=device_memory_limit,
+                timeout=timeout,
                 threads=threads,
                 progress=progress,
+                memory_limit=memory_limit,
+                device=device,
+                device_memory_limit=device_memory_limit,
+                workers=workers,
+                scheduler=scheduler,
+                scheduler_file=scheduler_file,
+                **options.given(shape),
             )
         for note in (note for row in rows for note in row.notes):
             options.talk(quiet, note)

@@ -14,7 +14,7 @@ from . import options
 @click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
 @options.output
 @options.max_depth
-@options.device("auto")
+@options.device
 @options.device_memory_limit
 @options.memory_limit
 @options.threads
@@ -84,8 +84,6 @@ def bfs(
     """
     from ..pipeline.api import bfs
     from ..pipeline.reports.report import supersteps_table
-    from ..pipeline.run.cluster import ClusterOptions
-    from ..pipeline.run.resources import Resources
 
     with options.ProgressLine(quiet) as progress:
         record, searched_already, notes = bfs(
@@ -93,19 +91,19 @@ def bfs(
             source,
             output,
             max_depth=max_depth,
-            checkpoint_seconds=checkpoint,
-            timeout_seconds=timeout,
+            checkpoint=checkpoint,
+            timeout=timeout,
             threads=threads,
             overwrite=overwrite,
             progress=progress,
-            resources=Resources(
-                memory_limit,
-                scratch,
-                restart,
-                ClusterOptions(workers, scheduler, scheduler_file),
-                device=device,
-                device_memory_limit=device_memory_limit,
-            ),
+            memory_limit=memory_limit,
+            device=device,
+            device_memory_limit=device_memory_limit,
+            workers=workers,
+            scheduler=scheduler,
+            scheduler_file=scheduler_file,
+            scratch=scratch,
+            restart=restart,
             **options.given(build_values),
         )
     reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]

@@ -15,7 +15,7 @@ from . import options
 @options.build_options
 @options.memory_limit
 @options.cluster_options
-@options.device("cpu")
+@options.device
 @options.device_memory_limit
 @options.threads
 @options.scratch
@@ -61,10 +61,7 @@ def build(
     """
     from ..pipeline.api import build
     from ..pipeline.reports.report import lines, store_document
-    from ..pipeline.run.cluster import ClusterOptions
-    from ..pipeline.run.resources import Resources
 
-    cluster = ClusterOptions(workers, scheduler, scheduler_file)
     with options.ProgressLine(quiet) as progress:
         built = build(
             edges,
@@ -72,9 +69,14 @@ def build(
             threads=threads,
             overwrite=overwrite,
             progress=progress,
-            resources=Resources(
-                memory_limit, scratch, restart, cluster, device, device_memory_limit
-            ),
+            memory_limit=memory_limit,
+            device=device,
+            device_memory_limit=device_memory_limit,
+            workers=workers,
+            scheduler=scheduler,
+            scheduler_file=scheduler_file,
+            scratch=scratch,
+            restart=restart,
             **build_values,
         )
     for note in built.notes:

@@ -36,14 +36,13 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    from ..partition.store.grid import Grid
+    from ..partition.errors import InputError
+    from ..partition.store.grid import parse_grid
 
-    if value is None:
-        return None
-    rows, _, columns = value.lower().partition("x")
-    if not (rows.isdecimal() and columns.isdecimal()):
-        raise click.BadParameter(f"{value!r} is no grid: rows x columns, as 2x4")
-    return Grid(int(rows), int(columns))
+    try:
+        return None if value is None else parse_grid(value)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 grid = click.option(
@@ -149,18 +148,6 @@ device_memory_limit = click.option(
 )
 
 
-def device(default: str) -> Callable[[_Command], _Command]:
-    """--device, where a command runs unless told otherwise: auto or cpu."""
-    return click.option(
-        "--device",
-        metavar="DEVICE",
-        default=default,
-        show_default=True,
-        callback=_device,
-        help="cpu, a GPU as cuda or cuda:1, or auto: a GPU where one is usable.",
-    )
-
-
 def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
     from ..partition.errors import InputError
     from ..pipeline.run.devices import check_choice
@@ -172,6 +159,14 @@ def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
+device = click.option(
+    "--device",
+    metavar="DEVICE",
+    default="auto",
+    show_default=True,
+    callback=_device,
+    help="cpu, a GPU as cuda or cuda:1, or auto: a GPU where one is usable.",
+)
 scratch = click.option(
     "--scratch",
     type=click.Path(),

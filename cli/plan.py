@@ -11,7 +11,7 @@ from . import options
 
 @click.command()
 @click.argument("edges", type=click.Path())
-@options.device("cpu")
+@options.device
 @options.device_memory_limit
 @options.memory_limit
 @click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
@@ -54,24 +54,21 @@ def plan(
     """
     from ..pipeline.api import plan
     from ..pipeline.reports.report import lines, plan_document
-    from ..pipeline.run.cluster import ClusterOptions
-    from ..pipeline.run.resources import Resources
 
-    cluster = ClusterOptions(workers, scheduler, scheduler_file)
     with options.ProgressLine(quiet) as progress:
         found = plan(
             edges,
             exact=exact,
             threads=threads,
             progress=progress,
-            resources=Resources(
-                memory_limit,
-                scratch,
-                cluster=cluster,
-                device=device,
-                device_memory_limit=device_memory_limit,
-            ),
-            **build_values,
+            memory_limit=memory_limit,
+            device=device,
+            device_memory_limit=device_memory_limit,
+            workers=workers,
+            scheduler=scheduler,
+            scheduler_file=scheduler_file,
+            scratch=scratch,
+            **options.given(build_values),
         )
     for note in found.notes:
         options.talk(quiet, note)

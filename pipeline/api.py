@@ -1,34 +1,49 @@
-"""The public functions: what each command does, for Python.
+"""The public functions: what each command does, for Python, with its options by their names.
 
-Common parameters: ``threads``, cores to use, None for all this process may use;
-``overwrite``, whether an output that exists is replaced once the new one is whole;
-``progress``, called with a step's name, its tasks done and its tasks in all, from any thread.
-All raise InputError for bad input, before anything is written, and DelegraphError for what
-fails while running.
+Options that several take:
+
+    memory_limit, device_memory_limit   bytes, or as "4GB"
+    device                              "auto", "cpu", "cuda" or "cuda:1"
+    workers, scheduler, scheduler_file  where tasks run, and ranks search
+    scratch, restart                    a folder for files between steps; whether to start over
+    directed, src, dst                  how an edge list is read
+    partitions, layout, grid, threshold, order   the shape of a store; a grid as "3x2"
+    threads                             cores to use, None for all this process may use
+    overwrite                           whether an output that exists is replaced once the new one
+                                        is whole
+    progress                            called with a step's name, its tasks done and its tasks in
+                                        all, from any thread
+
+All raise InputError for bad input, before anything is written, and DelegraphError for what fails
+while running.
 """
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .run.execute import Executor, Progress, available_threads
+from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from ..partition.store.grid import Grid, LayoutName
     from .algorithms.bfs import SearchOutcome
+    from .bench.across import ScalingRow
     from .bench.protocol import BenchReport
-    from .bench.ranks import ScalingRow
     from .build.build import Built
     from .build.generate import Kind
+    from .graph import Graph
     from .results.validate import Verdict
-    from .run.cluster import ClusterOptions
     from .run.plan import Plan
-    from .run.resources import Resources
 
 AnyPath = str | PathLike[str]
+
+
+class AllOptions(ResourceOptions, StoreOptions, total=False):
+    """What a run may use, and how edges are read and stored."""
 
 
 def generate(
@@ -54,22 +69,14 @@ def build(
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    resources: Resources | None = None,
-    **options: Any,
+    **options: Unpack[AllOptions],
 ) -> Built:
-    """Prepare a Parquet edge list as a store; ``options``: the fields of BuildOptions."""
+    """Prepare a Parquet edge list as a store."""
     from .build.build import build_graph
-    from .build.prepare import BuildOptions
-    from .run.resources import Resources
 
+    resources, chosen = _sorted(options)
     return build_graph(
-        str(edges),
-        Path(output),
-        BuildOptions(**options),
-        _threads(threads),
-        resources or Resources(),
-        overwrite,
-        progress,
+        str(edges), Path(output), chosen, _threads(threads), resources, overwrite, progress
     )
 
 
@@ -79,31 +86,23 @@ def plan(
     exact: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
-    resources: Resources | None = None,
-    **options: Any,
+    **options: Unpack[AllOptions],
 ) -> Plan:
-    """What ``build`` would hold and write, step by step; ``options``: as there.
+    """What ``build`` would hold and write, step by step; of a store, what ``bfs`` would hold.
 
-    exact: by passes that count, instead of upper bounds by the metadata. Of a store instead of
-    edges: what ``bfs`` would hold.
+    exact: by passes that count, instead of upper bounds by the metadata.
     """
     from ..partition.disk.outputs import is_store
+    from ..partition.errors import InputError
     from .build.build import plan_graph
-    from .build.prepare import BuildOptions
     from .engines.store import plan_search
-    from .run.resources import Resources
 
-    resources = resources or Resources()
+    resources, chosen = _sorted(options)
     if is_store(edges):
+        if exact or options.keys() & StoreOptions.__annotations__.keys():
+            raise InputError(f"{edges} is a store: how to read and build it was decided with it")
         return plan_search(str(edges), _threads(threads), resources)
-    return plan_graph(
-        str(edges),
-        BuildOptions(**options),
-        _threads(threads),
-        resources,
-        exact,
-        progress,
-    )
+    return plan_graph(str(edges), chosen, _threads(threads), resources, exact, progress)
 
 
 def bfs(
@@ -112,34 +111,60 @@ def bfs(
     output: AnyPath,
     *,
     max_depth: int | None = None,
-    checkpoint_seconds: float = 60.0,
-    timeout_seconds: float = 60.0,
+    checkpoint: float = 60.0,
+    timeout: float = 60.0,
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    resources: Resources | None = None,
-    **options: Any,
+    **options: Unpack[AllOptions],
 ) -> SearchOutcome:
-    """Search a store or an edge list from ``source``; ``options``: those of BuildOptions.
+    """Search a store or an edge list from ``source``.
 
-    Writes the result folder and the run's record beside it.
+    Writes the result folder and the run's record beside it. checkpoint: seconds between two saves
+    of a long search. timeout: how long ranks wait for one that shows no sign of life.
     """
-    from .algorithms.bfs import search_to_result
-    from .build.prepare import BuildOptions
-    from .engines.search_run import SearchOptions
-    from .run.resources import Resources
+    from .algorithms.bfs import SearchOptions, search_to_result
 
     threads = _threads(threads)
+    resources, chosen = _sorted(options)
+    shaped = options.keys() & StoreOptions.__annotations__
     return search_to_result(
         str(graph),
         str(source),
         Path(output),
-        SearchOptions(max_depth, threads, checkpoint_seconds, timeout_seconds),
-        BuildOptions(**options) if options else None,
+        SearchOptions(max_depth, threads, checkpoint, timeout),
+        chosen if shaped else None,
         Executor(threads, progress),
-        resources or Resources(),
+        resources,
         overwrite,
     )
+
+
+def open(
+    graph: AnyPath,
+    *,
+    device: str = "auto",
+    memory_limit: int | str | None = None,
+    device_memory_limit: int | str | None = None,
+    threads: int | None = None,
+    directed: bool | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Load a store, or an edge list, to be searched many times; see Graph.
+
+    directed, src, dst: of an edge list; a store has its own.
+    """
+    from .graph import open_graph
+
+    given = {"directed": directed, "src": src, "dst": dst}
+    given = {name: value for name, value in given.items() if value is not None}
+    resources = resources_of(
+        device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
+    )
+    chosen = build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
+    return open_graph(str(graph), chosen, Executor(_threads(threads), progress), resources)
 
 
 def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> Verdict:
@@ -155,7 +180,7 @@ def bench(
     sources: int = 64,
     seed: int = 1,
     device: str = "auto",
-    device_memory_limit: int | None = None,
+    device_memory_limit: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BenchReport:
@@ -165,98 +190,53 @@ def bench(
     By several workers: ``bench_across``.
     """
     from .bench.device import bench_generated, parse_recipe
-    from .bench.protocol import bench_store
-    from .run.devices import choose_device, device_errors
+    from .bench.protocol import BenchOptions, bench_store
+    from .run.devices import device_errors
 
     recipe = parse_recipe(str(graph))
+    asked = "cuda" if recipe is not None and device == "auto" else device
+    chosen = resources_of(device=asked, device_memory_limit=device_memory_limit).chosen_device()
+    options = BenchOptions(sources, seed, _threads(threads), progress=progress)
     with device_errors():
         if recipe is not None:
-            chosen = choose_device("cuda" if device == "auto" else device, device_memory_limit)
-            return bench_generated(recipe, sources, seed, chosen, _threads(threads), progress)
-        chosen = choose_device(device, device_memory_limit)
-        must_fit = device != "auto"
-        return bench_store(str(graph), sources, seed, _threads(threads), progress, chosen, must_fit)
+            return bench_generated(recipe, options, chosen)
+        return bench_store(str(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
 
 
 def bench_across(
     graph: AnyPath,
-    cluster: ClusterOptions,
     *,
     scaling: str | None = None,
-    layout: LayoutName | None = None,
-    grid: Grid | None = None,
-    threshold: int | None = None,
     sources: int = 64,
     seed: int = 1,
-    timeout_seconds: float = 60.0,
-    device: str = "auto",
-    memory_limit: int | None = None,
-    device_memory_limit: int | None = None,
+    timeout: float = 60.0,
     threads: int | None = None,
     progress: Progress | None = None,
+    **options: Unpack[AllOptions],
 ) -> list[ScalingRow]:
     """``bench`` across workers: of a store, or of a generated graph, which takes a GPU each.
 
     scaling: by 1, 2, 4, ... of the workers: "strong", of the same graph; "weak", of generated ones
-    with as large a share for each; None: by all of them. layout ("delegate" if None), grid,
-    threshold: of a generated graph, as BuildOptions has them.
-    memory_limit: of a store, as Resources has it.
+    with as large a share for each; None: by all of them. layout, grid, threshold: of a generated
+    graph. memory_limit: of a store.
     """
-    from ..partition.errors import InputError
-    from .bench.device import parse_recipe
-    from .bench.ranks import Placing, bench_on_workers, ranks_up_to, scaling_runs
-    from .bench.store_ranks import bench_store_on_workers
-    from .run.resources import Resources
+    from .bench.across import bench_by_workers
+    from .bench.protocol import BenchOptions
 
-    recipe = parse_recipe(str(graph))
-    if scaling is not None and not cluster.workers:
-        raise InputError("--scaling needs --workers, to know how far to go")
-    workers = cluster.workers or 0
-    if recipe is None:
-        for name, value in (("layout", layout), ("grid", grid), ("threshold", threshold)):
-            if value is not None:
-                raise InputError(f"--{name} was decided when the store was built: leave it out")
-        if scaling == "weak":
-            raise InputError(
-                "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
-                "--scaling strong"
-            )
-        resources = Resources(
-            memory_limit,
-            cluster=cluster,
-            device=device,
-            device_memory_limit=device_memory_limit,
-        )
-        return bench_store_on_workers(
-            *(
-                str(graph),
-                ranks_up_to(workers) if scaling else [0],
-                sources,
-                seed,
-                _threads(threads),
-            ),
-            *(resources, timeout_seconds, progress),
-        )
-    if scaling is not None and grid is not None:
-        raise InputError(
-            "--grid is for one number of workers, --scaling for several: leave one out"
-        )
-    if device not in ("auto", "cuda"):
-        raise InputError(
-            f"workers generate and search a graph on a GPU each: leave out --device {device}"
-        )
-    if memory_limit is not None:
-        raise InputError(
-            "--memory-limit is for stores: a graph that is generated stands on the GPUs"
-        )
-    runs = scaling_runs(recipe, workers, scaling) if scaling else [(0, recipe)]
-    return bench_on_workers(
-        *(runs, sources, seed, _threads(threads), cluster),
-        placing=Placing(layout or "delegate", grid, threshold),
-        timeout=timeout_seconds,
-        device_limit=device_memory_limit,
-        progress=progress,
-    )
+    resources, shape = _sorted(options)
+    shaped = options.keys() & StoreOptions.__annotations__.keys()
+    bench_options = BenchOptions(sources, seed, _threads(threads), timeout, progress)
+    return bench_by_workers(str(graph), scaling, resources, shape, shaped, bench_options)
+
+
+def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
+    """TypeError for one that is neither's."""
+    shape = {name: value for name, value in options.items() if name in StoreOptions.__annotations__}
+    rest = {name: value for name, value in options.items() if name not in shape}
+    unknown = rest.keys() - ResourceOptions.__annotations__
+    if unknown:
+        raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
+    return resources_of(**rest), build_options_of(**shape)
 
 
 def _threads(threads: int | None) -> int:

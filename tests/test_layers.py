@@ -25,6 +25,7 @@ HOUSE = {
         "algorithms",
         "bench",
         "reports",
+        "graph",
         "api",
     ],
     "cli": [],

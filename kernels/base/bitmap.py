@@ -21,10 +21,16 @@ def empty(vertices: int) -> NDArray[np.uint64]:
     >>> [hex(int(word)) for word in empty(65)]
     ['0x0', '0xfffffffffffffffe']
     """
-    words = np.zeros(-(-vertices // WORD), np.uint64)
+    words = np.empty(-(-vertices // WORD), np.uint64)
+    clear(words, vertices)
+    return words
+
+
+def clear(words: NDArray[np.uint64], vertices: int) -> None:
+    """Make it the empty set."""
+    words[:] = 0
     if vertices % WORD:
         words[-1] = np.uint64((-1 << vertices % WORD) & 0xFFFFFFFFFFFFFFFF)
-    return words
 
 
 @njit(nogil=True, cache=True)

@@ -17,6 +17,9 @@ from . import scan as scan_kernels
 from .scan import scan, settle
 from .state import SearchState
 
+Edges = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""Sources and targets, of one length."""
+
 
 class EdgeSearch:
     """What ``SearchState`` is to a graph, to batches of edges.
@@ -29,7 +32,7 @@ class EdgeSearch:
 
     def __init__(
         self,
-        batches: Sequence[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
+        batches: Sequence[Edges],
         vertices: int,
         source: int,
         directed: bool,
@@ -68,35 +71,48 @@ class EdgeSearch:
 
     def by_rows(self, team: Team) -> SearchState:
         """Go on in rows: the same search over the edges that are left, from its frontier."""
-        if self.directed:
-            forward = self._rows(team, 0, 1, both=False)
-            graph = Graph(*forward, *self._rows(team, 1, 0, both=False))
-        else:
-            graph = Graph.undirected(*self._rows(team, 0, 1, both=True))
+        n = len(self.distance)
+        graph = plain_rows(self.batches, self.lengths, n, self.directed, team)
         return SearchState.saved(graph, self.distance, self.parent, self.level)
 
-    def _rows(
-        self, team: Team, row: int, target: int, both: bool
-    ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
-        """Offsets and targets of rows by one end of the edges, or by both."""
-        n = len(self.distance)
-        entries = sum(self.lengths) * (2 if both else 1)
-        offsets = np.zeros(n + 1, np.uint32 if entries < 2**32 else np.uint64)
-        targets = np.empty(entries, np.uint32)
-        cuts = np.linspace(0, n, team.threads + 1).astype(np.int64)
 
-        def each_range(kernel, *arrays) -> None:
-            def over_batches(part: int) -> None:
-                for batch, length in zip(self.batches, self.lengths, strict=True):
-                    ends = batch[row], batch[target], length, both
-                    kernel(*ends, cuts[part], cuts[part + 1], *arrays)
+def plain_rows(
+    batches: Sequence[Edges], lengths: Sequence[int], vertices: int, directed: bool, team: Team
+) -> Graph:
+    """The first ``lengths[i]`` edges of batch i in rows: unsorted, duplicates and loops kept."""
+    if directed:
+        forward = _rows(batches, lengths, vertices, team, 0, 1, both=False)
+        return Graph(*forward, *_rows(batches, lengths, vertices, team, 1, 0, both=False))
+    return Graph.undirected(*_rows(batches, lengths, vertices, team, 0, 1, both=True))
 
-            team.map(over_batches, range(team.threads))
 
-        each_range(count_ends, offsets[1:])
-        np.cumsum(offsets, out=offsets)
-        each_range(fill_rows, offsets[:-1].copy(), targets)
-        return offsets, targets
+def _rows(
+    batches: Sequence[Edges],
+    lengths: Sequence[int],
+    vertices: int,
+    team: Team,
+    row: int,
+    target: int,
+    both: bool,
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint32]]:
+    """Offsets and targets of rows by one end of the edges, or by both."""
+    entries = sum(lengths) * (2 if both else 1)
+    offsets = np.zeros(vertices + 1, np.uint32 if entries < 2**32 else np.uint64)
+    targets = np.empty(entries, np.uint32)
+    cuts = np.linspace(0, vertices, team.threads + 1).astype(np.int64)
+
+    def each_range(fill, *arrays) -> None:
+        def over_batches(part: int) -> None:
+            for batch, length in zip(batches, lengths, strict=True):
+                ends = batch[row], batch[target], length, both
+                fill(*ends, cuts[part], cuts[part + 1], *arrays)
+
+        team.map(over_batches, range(team.threads))
+
+    each_range(count_ends, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    each_range(fill_rows, offsets[:-1].copy(), targets)
+    return offsets, targets
 
 
 def compile_edge_search(rows: int) -> None:

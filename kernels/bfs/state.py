@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import bitmap
+from ..base.arrays import Array, allocate
 from ..base.graph import UNREACHED, Graph
 
 
@@ -23,6 +24,26 @@ class LevelWork(NamedTuple):
     forward: int
     backward: int
     examined: int
+
+
+def state_arrays(vertices: int) -> list[Array]:
+    """What a search in memory holds of its vertices, beside the lists of a level."""
+    words = -(-vertices // bitmap.WORD)
+    return [
+        Array("distance", np.int32, vertices, fill=-1, saved=True),
+        Array("parent", np.uint32, vertices, fill=UNREACHED, saved=True),
+        Array("visited", np.uint64, words),
+        Array("before", np.uint64, words),
+    ]
+
+
+def level_arrays(vertices: int) -> list[Array]:
+    """What a level holds at most: the frontier, what it finds, and the frontier's degree sums."""
+    return [
+        Array("frontier", np.uint32, vertices),
+        Array("found", np.uint32, vertices),
+        Array("sums", np.int64, vertices + 1),
+    ]
 
 
 @dataclass
@@ -44,17 +65,11 @@ class SearchState:
 
     @classmethod
     def at(cls, graph: Graph, source: int) -> SearchState:
-        n = graph.vertices
-        visited = bitmap.empty(n)
-        visited[source // bitmap.WORD] |= np.uint64(1 << source % bitmap.WORD)
         state = cls(
-            graph,
-            distance=np.full(n, -1, np.int32),
-            parent=np.full(n, UNREACHED, np.uint32),
-            visited=visited,
-            before=np.empty_like(visited),
-            queue=np.array([source], np.uint32),
+            graph, **allocate(state_arrays(graph.vertices)), queue=np.array([source], np.uint32)
         )
+        bitmap.clear(state.visited, graph.vertices)
+        state.visited[source // bitmap.WORD] |= np.uint64(1 << source % bitmap.WORD)
         state.distance[source] = 0
         return state
 

@@ -43,6 +43,11 @@ def parse_bytes(text: str) -> int:
     return int(float(number) * (_BINARY[unit] if binary else _UNITS[unit]))
 
 
+def as_bytes(size: int | str | None) -> int | None:
+    """A number of bytes, or a size as people write it."""
+    return parse_bytes(size) if isinstance(size, str) else size
+
+
 def format_bytes(size: float) -> str:
     """A size for people, rounded up in its last digit.
 

@@ -25,6 +25,7 @@ from math import isqrt
 from typing import Any, Literal, NamedTuple
 
 from ...kernels.base.numbering import Numbering, by_rule
+from ..errors import InputError
 
 LayoutName = Literal["delegate", "2d", "1d"]
 
@@ -104,6 +105,18 @@ class Grid(NamedTuple):
         """
         whole, left = divmod(vertices, self.partitions)
         return whole * self.columns + min(max(left - row * self.columns, 0), self.columns)
+
+
+def parse_grid(text: str) -> Grid:
+    """A grid as people write it.
+
+    >>> parse_grid("2x4")
+    Grid(rows=2, columns=4)
+    """
+    rows, _, columns = text.lower().partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise InputError(f"{text!r} is no grid: rows x columns, as 2x4")
+    return Grid(int(rows), int(columns))
 
 
 ONE = Grid(1, 1)

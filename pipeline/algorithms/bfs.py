@@ -1,22 +1,28 @@
 """Breadth-first search, from a store or an edge list to a result on disk.
 
-A store is loaded, or streamed where it does not fit the memory limit. An edge list is searched as
-it comes where it fits, else through a temporary store.
+The engines of the input are asked in turn: a store is loaded, or streamed where it does not fit the
+memory limit; an edge list is searched as it comes where it fits, else through a temporary store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import pyarrow as pa
 
 from ..._version import __version__
+from ...kernels.base.team import Team
+from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.outputs import check_output, is_result, is_store, record_path
-from ...partition.disk.work import begin_work, clean_up, difference
-from ...partition.errors import DelegraphError, InputError
+from ...partition.disk.work import Work, begin_work, clean_up, difference
+from ...partition.errors import DelegraphError, InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store, open_store
@@ -24,15 +30,46 @@ from ..build.build import build_store, choices_of, inputs_of
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions
 from ..build.read import graph_fingerprint
-from ..engines.edges import edge_search_bytes, search_edges, search_edges_on_device, warm_up
-from ..engines.search_run import Searched, SearchOptions, SearchRun
-from ..engines.store import search_store
+from ..engines.edges import engines_of_edges
+from ..engines.engine import Engine, Ran, Subject, choose
+from ..engines.store import engines_of_store, subject_of
+from ..ranks.communicator import TIMEOUT_SECONDS
+from ..results.checkpoint import Checkpoint
+from ..results.found import Found
+from ..results.names import Names
 from ..results.result import ResultInfo, open_result, write_result
+from ..results.store_names import StoreNames
 from ..run.devices import device_errors
 from ..run.execute import Executor
-from ..run.plan import check_space
-from ..run.records import RunRecord, SearchRecord, command_record, encode_record
+from ..run.plan import check_space, fits, held_now
+from ..run.records import Clock, RunRecord, SearchRecord, command_record, encode_record
 from ..run.resources import Resources
+
+CHECKPOINT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """max_depth: levels to search at most, None for all. threads: cores to use.
+
+    checkpoint_seconds: how often a search saves its state. timeout_seconds: how long the ranks of a
+    search wait for one that shows no sign of life.
+    """
+
+    max_depth: int | None = None
+    threads: int = 1
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    timeout_seconds: float = TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.max_depth is not None and self.max_depth < 0:
+            raise InputError(f"the depth limit must not be negative, not {self.max_depth}")
+        if self.threads < 1:
+            raise InputError(f"threads must be positive, not {self.threads}")
+        if self.checkpoint_seconds < 0:
+            raise InputError("the time between checkpoints must not be negative")
+        if self.timeout_seconds <= 0:
+            raise InputError("the timeout must be positive")
 
 
 class SearchOutcome(NamedTuple):
@@ -44,6 +81,19 @@ class SearchOutcome(NamedTuple):
     record: RunRecord
     already: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of ``bfs``. notes: lines for the user."""
+
+    source: str
+    options: SearchOptions
+    executor: Executor
+    resources: Resources
+    work: Work
+    clock: Clock = field(default_factory=Clock)
+    notes: list[str] = field(default_factory=list)
 
 
 def search_to_result(
@@ -64,15 +114,12 @@ def search_to_result(
     limit that is too small, before anything but scratch is written.
     """
     output = Path(output)
-    graph: Store | EdgeList
     choices = build_options or BuildOptions()
     there = is_result(output)
-    if is_store(path) and build_options is not None:
-        raise InputError(f"{path} is a store: how to read and build it was decided with it")
     if not there:
         check_output(output, "result", overwrite, path)
-    if is_store(path):
-        graph = open_store(path)
+    graph = open_graph(path, build_options)
+    if isinstance(graph, Store):
         value = parse_id(source, pa.type_for_alias(graph.info.id_type))
         wanted = _wanted(graph.info.fingerprint, value, graph.info.directed, options)
     elif resources.cluster.any:
@@ -81,7 +128,6 @@ def search_to_result(
             "--partitions N' makes, with a partition for each of them at least"
         )
     else:
-        graph = open_edges(path, choices.src, choices.dst)
         fingerprint = graph_fingerprint(graph, choices.directed)
         value = parse_id(source, graph.id_type)  # a wrong type is told before anything is read
         wanted = _wanted(fingerprint, value, choices.directed, options)
@@ -93,83 +139,170 @@ def search_to_result(
         return SearchOutcome(_searched_already(output, wanted), already=True)
     if there:
         check_output(output, "result", overwrite, path)
-    with begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work:
-        with device_errors():
-            device = None if resources.cluster.any else resources.chosen_device()
-        run = SearchRun(source, options, executor, resources, work, device)
-        with device_errors():
-            if isinstance(graph, Store):
-                searched = search_store(graph, run)
-            else:
-                searched = _search_edge_list(graph, choices, run, resources)
-        _write(searched, run)
-        record = _record(searched, run)
+    with (
+        begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
+        device_errors(),
+    ):
+        run = Run(source, options, executor, resources, work)
+        ran, found = _search(graph, choices, run)
+        info = result_info(ran.subject, value, options.max_depth)
+        write(ran.subject, found, info, run)
+        record = record_of(ran, found, info, run)
         work.publish("result", overwrite, encode_record(record))
     return SearchOutcome(record, already=False, notes=tuple(run.notes))
 
 
-def _search_edge_list(
-    edges: EdgeList, choices: BuildOptions, run: SearchRun, resources: Resources
-) -> Searched:
-    if not choices.shapes_store and resources.scratch is None:
-        if run.device is not None:
-            searched = search_edges_on_device(edges, choices, run, run.device)
-            if searched is not None:
-                return searched
-        warm_up(edges, run)
-        need = edge_search_bytes(edges, choices.directed, run.options.threads)
-        if run.fits(need):
-            return search_edges(edges, choices, run, need)
+def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:
+    """A store, which refuses build_options, or an edge list."""
+    if is_store(path):
+        if build_options is not None:
+            raise InputError(f"{path} is a store: how to read and build it was decided with it")
+        return open_store(path)
+    choices = build_options or BuildOptions()
+    return open_edges(path, choices.src, choices.dst)
+
+
+def _search(graph: Store | EdgeList, choices: BuildOptions, run: Run) -> tuple[Ran, Found]:
+    device = run.resources.chosen_device()
+    if isinstance(graph, Store):
+        return _search_store(graph, device, run)
+    if not choices.shapes_store and run.resources.scratch is None:
+        engines = engines_of_edges(graph, choices.directed, device, run.executor, once=True)
+        kept = f"{graph_fingerprint(graph, choices.directed)}, edges as they came"
+        with contextlib.suppress(LimitError):  # through a store, then
+            return _search_by(engines, kept, run)
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
     with run.clock.phase("load"):
-        store = build_store(edges, place, choices, run.executor, resources, run.device)
+        store = build_store(graph, place, choices, run.executor, run.resources, device)
     return_freed_memory()
-    return search_store(store, run)
+    return _search_store(store, device, run)
 
 
-def _write(searched: Searched, run: SearchRun) -> None:
-    found = searched.found
-    info = ResultInfo(
-        graph=searched.graph["fingerprint"],
-        source=parse_id(run.source, searched.names.id_type),
-        directed=searched.graph["directed"],
-        max_depth=run.options.max_depth,
+def _search_store(store: Store, device: Device | None, run: Run) -> tuple[Ran, Found]:
+    info, threads = store.info, run.options.threads
+    with run.clock.phase("load"):
+        subject = subject_of(store, StoreNames(store, Team(threads)))
+        find(subject.names, run.source)  # before anything large is read
+    if run.resources.cluster.any:
+        from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
+
+        timeout = run.options.timeout_seconds
+        engine = WorkersEngine(
+            store, subject, run.resources, threads, timeout, run.work.scratch, run.notes
+        )
+        return _search_by([engine], "", run)
+    kept = f"{info.fingerprint}, {info.order} order, {info.partitions} partitions"
+    return _search_by(engines_of_store(store, subject, device, threads), kept, run)
+
+
+def _search_by(engines: Sequence[Engine], kept: str, run: Run) -> tuple[Ran, Found]:
+    """By the first engine that fits; by the next one where a device turns out to be too small.
+
+    kept: says which search a checkpoint is of. Raises LimitError where none fits.
+    """
+    left = list(engines)
+    while True:
+        with run.clock.phase("compile"):
+            choosing = partial(choose, left, run.resources.limit, run.notes)
+            engine, need = run.executor.once("compile", choosing)
+        try:
+            found = _search_once(engine, need.host, kept, run)
+            return Ran.of(engine), found
+        except DeviceMemoryError as error:
+            run.notes.append(f"searched on the CPU: {error}")
+            left = [other for other in left if other is not engine]
+            if not left:
+                raise
+        finally:
+            engine.close()
+
+
+def _search_once(engine: Engine, need: int, kept: str, run: Run) -> Found:
+    held = held_now() + need
+    with run.clock.phase("load"):
+        if engine.subject is None:
+            engine.load()  # in steps of its own
+        else:
+            run.executor.once("load", engine.load, held)
+        assert engine.subject is not None
+        source = find(engine.subject.names, run.source)
+    with run.clock.phase("compile"):
+        run.executor.once("compile", engine.compile)
+    checkpoint = Checkpoint(
+        run.work.scratch / "checkpoint",
+        run.options.checkpoint_seconds,
+        f"{kept} from {run.source}",
+        saving=lambda: run.work.keep("checkpoint"),
+        loaded=lambda level: run.executor.reused(f"search up to level {level}"),
+    )
+    with run.clock.phase("search"):
+        depth = run.options.max_depth
+        return run.executor.once("search", lambda: engine.search(source, depth, checkpoint), held)
+
+
+def find(names: Names, source: str) -> int:
+    """The place of a vertex as it was typed. InputError if there is none."""
+    value = parse_id(source, names.id_type)
+    place = names.find(value)
+    if place is None:
+        raise InputError(f"source {value!r} is not a vertex of the graph")
+    return place
+
+
+def result_info(subject: Subject, source: int | str, max_depth: int | None) -> ResultInfo:
+    return ResultInfo(
+        graph=subject.record["fingerprint"],
+        source=source,
+        directed=subject.record["directed"],
+        max_depth=max_depth,
         version=__version__,
     )
-    width = 4 + 2 * id_width(searched.names.id_type)
-    run.work.disk_bytes = width * sum(searched.names.pieces)
+
+
+def write(subject: Subject, found: Found, info: ResultInfo, run: Run) -> None:
+    """Write the result into the folder of the run's work."""
+    names, limit = subject.names, run.resources.limit
+    width = 4 + 2 * id_width(names.id_type)
+    run.work.disk_bytes = width * sum(names.pieces)
     try:
         check_space([(run.work.output, run.work.disk_bytes)])
     except InputError as error:
         raise DelegraphError(str(error)) from error  # what was found is kept
     with run.clock.phase("write"):
         at_once = run.options.threads
-        while at_once > 1 and not run.fits(searched.writing_bytes(at_once)):
+        while at_once > 1 and not fits(subject.writing_bytes(at_once), limit):
             at_once -= 1
-        need = run.held() + searched.writing_bytes(at_once)
+        need = held_now() + subject.writing_bytes(at_once)
         write_result(
-            *(run.work.output, searched.names, found.distance, found.parent, info),
-            *(run.executor, at_once, need),
+            run.work.output,
+            names,
+            found.distance,
+            found.parent,
+            info,
+            run.executor,
+            at_once,
+            need,
         )
         run.work.sync()
 
 
-def _record(searched: Searched, run: SearchRun) -> RunRecord:
+def record_of(ran: Ran, found: Found, info: ResultInfo, run: Run) -> RunRecord:
+    limit = run.resources.limit
     return RunRecord(
-        **command_record(run.executor.steps, run.options.threads, run.limit, searched.device),
-        ranks=searched.ranks,
-        layout=searched.layout,
-        graph=searched.graph,
+        **command_record(run.executor.steps, run.options.threads, limit, ran.device),
+        ranks=ran.ranks,
+        layout=ran.subject.layout,
+        graph=ran.subject.record,
         search=SearchRecord(
-            source=parse_id(run.source, searched.names.id_type),
-            max_depth=run.options.max_depth,
-            method=searched.method,
-            reached=searched.found.reached,
-            depth=searched.found.depth,
+            source=info.source,
+            max_depth=info.max_depth,
+            method=ran.method,
+            reached=found.reached,
+            depth=found.depth,
         ),
         seconds=run.clock.seconds,
-        supersteps=searched.found.supersteps,
+        supersteps=found.supersteps,
     )
 
 

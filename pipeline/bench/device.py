@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array, Rows, derive
 from ...kernels.gpu.prepare import Columns
+from ...kernels.gpu.search import GpuSearch
 from ...partition.errors import InputError
 from ..build.generate import Kind, Recipe
-from ..engines.device import DeviceSearcher
-from ..run.execute import Progress
-from .protocol import BenchReport, Timings, draw, report, run_all
+from .protocol import (
+    Benched,
+    BenchOptions,
+    BenchReport,
+    DeviceSearcher,
+    Measured,
+    draw,
+    report,
+    run_all,
+)
 
 _PIECE = 1 << 28  # rows generated at once
 
@@ -34,25 +42,8 @@ def parse_recipe(name: str) -> Recipe | None:
     return None
 
 
-class Measured(NamedTuple):
-    """Searches of a generated graph. facts: of the graph, for the report. ids: of the sources."""
-
-    runs: Timings
-    ids: list[int | str]
-    facts: dict[str, Any]
-    preparation_seconds: float
-    compile_seconds: float
-
-
-def bench_generated(
-    recipe: Recipe,
-    sources: int,
-    seed: int,
-    device: Device | None,
-    threads: int,
-    progress: Progress | None = None,
-) -> BenchReport:
-    """Generate a graph, prepare it, search it ``sources`` times, check every result.
+def bench_generated(recipe: Recipe, options: BenchOptions, device: Device | None) -> BenchReport:
+    """Generate a graph, prepare it, search it time and again, check every result.
 
     Raises InputError without a device, DelegraphError if a result breaks a rule.
     """
@@ -61,12 +52,11 @@ def bench_generated(
             "a graph is generated and searched at once on a GPU only: on the CPU, 'delegraph "
             "generate' and 'delegraph build' make a store to bench"
         )
-    return report_of(measure(recipe, sources, seed, device, progress), device, threads, seed)
+    measured, benched = measure(recipe, options, device)
+    return report(measured, benched, options.seed, device)
 
 
-def measure(
-    recipe: Recipe, sources: int, seed: int, device: Device, progress: Progress | None = None
-) -> Measured:
+def measure(recipe: Recipe, options: BenchOptions, device: Device) -> tuple[Measured, Benched]:
     gpu_prepare.warm_up(device, recipe.candidates, False)
     with device.use() as cupy:
         batches = make_edges(recipe, device)
@@ -78,34 +68,19 @@ def measure(
         graph = derive(device, Rows(prepared.offsets, prepared.targets))
         cupy.cuda.Device().synchronize()
         done = time.perf_counter()
-        searcher = DeviceSearcher(device, graph, prepared.rows_from)
+        searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
         searcher.warm_up()
         compiled = time.perf_counter()
-    chosen, ids = draw_positions(prepared.id_of_position, graph.used, sources, seed, device)
-    runs = run_all(searcher, chosen, ids, progress)
+    chosen, ids = draw_positions(prepared.id_of_position, graph.used, options, device)
+    timings = run_all(searcher, chosen, ids, options.progress)
     facts = facts_of(recipe, prepared.vertices, rows, graph.edges // 2)
-    return Measured(runs, ids, facts, done - began, compiled - done)
+    benched = Benched(facts, False, ids, options.threads, done - began)
+    return Measured(timings, 0.0, compiled - done), benched
 
 
 def facts_of(recipe: Recipe, vertices: int, rows: int, edges: int) -> dict[str, Any]:
     facts = {"vertices": vertices, "rows": rows, "edges": edges, "directed": False}
     return {**recipe.facts, **facts}
-
-
-def report_of(measured: Measured, device: Device | str, threads: int, seed: int) -> BenchReport:
-    """device: of several ranks, theirs in words."""
-    return report(
-        measured.runs,
-        graph=measured.facts,
-        device=device,
-        threads=threads,
-        seed=seed,
-        sources=measured.ids,
-        directed=False,
-        preparation_seconds=measured.preparation_seconds,
-        load_seconds=0.0,
-        compile_seconds=measured.compile_seconds,
-    )
 
 
 def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) -> list[Columns]:
@@ -116,7 +91,7 @@ def make_edges(recipe: Recipe, device: Device, rank: int = 0, ranks: int = 1) ->
 
 
 def draw_positions(
-    id_of_position: Array, used: int, sources: int, seed: int, device: Device
+    id_of_position: Array, used: int, options: BenchOptions, device: Device
 ) -> tuple[list[int], list[int | str]]:
     """Vertices to search from, by position and by id: by rising id, as of a store, the same ones.
 
@@ -124,7 +99,7 @@ def draw_positions(
     """
     with device.use() as cupy:
         by_id = cupy.argsort(id_of_position[:used])
-        drawn = by_id[cupy.asarray(draw(used, sources, seed))]
+        drawn = by_id[cupy.asarray(draw(used, options))]
         ids: list[int | str] = id_of_position[drawn].get().tolist()
         positions = drawn.get().tolist()
         del by_id, drawn

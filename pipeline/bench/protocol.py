@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import harmonic_mean
 from typing import Any, NamedTuple, Protocol, TypedDict
@@ -17,17 +18,20 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import TREE_BYTES, Violations, check_edges, check_joined, check_tree
-from ...kernels.bfs.cpu import CpuBackend, compile_search
-from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.gpu import check as gpu_check
+from ...kernels.gpu.device import Device
+from ...kernels.gpu.search import GpuSearch
+from ...partition.disk.memory import machine_bytes
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, expand_rows, open_store
-from ..engines.device import DeviceSearcher, Room, load, room_for, searcher_bytes
-from ..engines.memory import search
+from ..engines.device import DeviceEngine
+from ..engines.engine import Engine, choose
+from ..engines.memory import MemoryEngine
+from ..ranks.communicator import TIMEOUT_SECONDS
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store
 from ..run.execute import Progress
@@ -59,6 +63,19 @@ class BenchReport(TypedDict):
     depth: Quartiles
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use. timeout:
+    seconds that ranks wait for one that shows no sign of life.
+    """
+
+    sources: int = 64
+    seed: int = 1
+    threads: int = 1
+    timeout: float = TIMEOUT_SECONDS
+    progress: Progress | None = None
+
+
 class Timings(NamedTuple):
     """What was measured, a value a search. rows: input rows in the searched component."""
 
@@ -67,66 +84,71 @@ class Timings(NamedTuple):
     depths: list[int]
 
 
+class Measured(NamedTuple):
+    """Searches of a graph that was loaded for them."""
+
+    timings: Timings
+    load_seconds: float
+    compile_seconds: float
+
+
+class Benched(NamedTuple):
+    """What was benched. graph: facts for the report. sources: in the user's ids."""
+
+    graph: dict[str, Any]
+    directed: bool
+    sources: list[int | str]
+    threads: int
+    preparation_seconds: float | None
+
+
 def bench_store(
-    path: str | Path,
-    sources: int,
-    seed: int,
-    threads: int,
-    progress: Progress | None = None,
-    device: Device | None = None,
-    must_fit: bool = True,
+    path: str | Path, options: BenchOptions, device: Device | None = None, must_fit: bool = True
 ) -> BenchReport:
-    """Search a store from ``sources`` random vertices that have an edge to follow.
+    """Search a store from random vertices that have an edge to follow.
 
     device: to search on; None for the CPU, which also takes what does not fit the device unless it
-    ``must_fit``. Raises DelegraphError if a search's result breaks a
-    rule.
+    ``must_fit``. Raises DelegraphError if a search's result breaks a rule.
     """
     store = open_store(path)
-    info = store.info
-    team = Team(threads)
-    names = names_of_store(store, team)
+    team = Team(options.threads)
     rows_from = rows_from_vertex(store, team)
-    drawn = draw_sources(names, rows_from, sources, seed)
-    started = time.perf_counter()
-    room = None
-    if device is not None:
-        try:
-            room = room_for(store, device, beside=searcher_bytes(info.vertices))
-        except DeviceMemoryError:
-            if must_fit:
-                raise
-            device = None
-    searcher = searcher_of(store, team, device, room, rows_from)
+    drawn = draw_sources(names_of_store(store, team), rows_from, options)
+    engines = timed_engines(store, device, options.threads)
+    engine, _ = choose(engines[:1] if must_fit else engines, machine_bytes(), [])
+    measured = measure(engine, rows_from, drawn, options.progress)
+    facts, built = facts_of_store(path, store.info), preparation_seconds(store)
+    benched = Benched(facts, store.info.directed, drawn.ids, options.threads, built)
+    return report(measured, benched, options.seed, engine.device)
+
+
+def timed_engines(store: Store, device: Device | None, threads: int) -> list[Engine]:
+    """Of a store in one process, the best first: those that hold all of it."""
+    in_memory = MemoryEngine(store, None, threads)
+    if device is None:
+        return [in_memory]
+    beside = searcher_bytes(store.info.vertices)
+    return [DeviceEngine(store, None, device, threads, beside), in_memory]
+
+
+def measure(
+    engine: Engine, rows_from: NDArray[np.int64], drawn: Sources, progress: Progress | None = None
+) -> Measured:
+    """Load, and search from all sources. rows_from: input rows that leave each vertex."""
+    began = time.perf_counter()
+    engine.load()
+    searcher: CpuSearcher | DeviceSearcher
+    if isinstance(engine, DeviceEngine):
+        assert engine.gpu is not None
+        searcher = DeviceSearcher(engine.gpu, rows_from)
+    else:
+        assert isinstance(engine, MemoryEngine)
+        searcher = CpuSearcher(engine, rows_from)
     loaded = time.perf_counter()
     searcher.warm_up()
     compiled = time.perf_counter()
-    runs = run_all(searcher, drawn.places, drawn.ids, progress)
-    return report(
-        runs,
-        graph=facts_of_store(path, info),
-        device=device,
-        threads=threads,
-        seed=seed,
-        sources=drawn.ids,
-        directed=info.directed,
-        preparation_seconds=preparation_seconds(store),
-        load_seconds=loaded - started,
-        compile_seconds=compiled - loaded,
-    )
-
-
-def searcher_of(
-    store: Store,
-    team: Team,
-    device: Device | None,
-    room: Room | None,
-    rows_from: NDArray[np.int64],
-) -> CpuSearcher | DeviceSearcher:
-    """Load a store, to be searched on a device that has room for it, or by the CPU (None)."""
-    if device is None or room is None:
-        return CpuSearcher(store.graph(team), rows_from, team.threads)
-    return DeviceSearcher(device, load(store, device, room, team), rows_from)
+    timings = run_all(searcher, drawn.places, drawn.ids, progress)
+    return Measured(timings, loaded - began, compiled - loaded)
 
 
 def facts_of_store(path: str | Path, info: GraphInfo) -> dict[str, Any]:
@@ -142,28 +164,31 @@ def facts_of_store(path: str | Path, info: GraphInfo) -> dict[str, Any]:
     }
 
 
+_BUSY = 1 << 24  # words that keep a device busy for some microseconds
+
+
 class CpuSearcher:
     """Searches of a graph in host memory. rows_from: input rows that leave each vertex."""
 
-    def __init__(self, graph: Graph, rows_from: NDArray[np.integer], threads: int) -> None:
-        self.graph = graph
+    def __init__(self, engine: MemoryEngine, rows_from: NDArray[np.integer]) -> None:
+        self.engine = engine
         self.rows_from = rows_from
-        self.backend = CpuBackend(threads)
         self.found: Found | None = None
 
     def warm_up(self) -> None:
-        compile_search(self.graph.offsets.dtype)
+        self.engine.compile()
 
     def search(self, source: int) -> float:
         """Search from a vertex; gives its seconds."""
         began = time.perf_counter()
-        self.found = search(self.graph, source, self.backend)
+        self.found = self.engine.search(source)
         return time.perf_counter() - began
 
     def check(self, source: int) -> tuple[Violations, int, int]:
         """Rules that the last search broke, rows (by their ends) that it reached, its depth."""
-        found, graph = self.found, self.graph
+        found, graph = self.found, self.engine.graph
         assert found is not None
+        assert graph is not None
         violations = Violations()
         check_tree(found.distance, found.parent, source, None, violations)
         joined = np.zeros(graph.vertices, np.uint8)
@@ -171,6 +196,43 @@ class CpuSearcher:
             check_edges(*batch, found.distance, found.parent, None, joined, violations)
         check_joined(found.parent, joined, violations)
         return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
+
+
+def searcher_bytes(vertices: int) -> int:
+    """What a DeviceSearcher holds beside the graph and its search."""
+    return 4 * _BUSY + (8 + 1) * vertices
+
+
+class DeviceSearcher:
+    """Searches of a graph on a device, timed and checked there (see bench.CpuSearcher).
+
+    rows_from: by vertex, in host memory or on the device.
+    """
+
+    def __init__(self, gpu: GpuSearch, rows_from: Any) -> None:
+        self.gpu = gpu
+        self.device = gpu.device
+        with gpu.device.use() as cupy:
+            self._rows_from = cupy.asarray(rows_from).astype(np.uint64)
+            self._busy = cupy.zeros(_BUSY, np.uint32)
+
+    def warm_up(self) -> None:
+        self.gpu.warm_up()
+        self.gpu.run(0)  # what is loaded at the first launch is not the first search's time
+
+    def search(self, source: int) -> float:
+        with self.device.use():
+            # Work that goes before it: the launch is there when the device gets to it, and the
+            # time is the search's, not this process's.
+            self._busy += np.uint32(1)
+            self.gpu.run(source)
+        return self.gpu.seconds()
+
+    def check(self, source: int) -> tuple[Violations, int, int]:
+        forward, gpu = self.gpu.graph.forward, self.gpu
+        violations = gpu_check.check(self.device, forward, gpu.distance, gpu.parent, source)
+        _, rows = gpu_check.reached(self.device, gpu.distance, self._rows_from)
+        return violations, rows, gpu.depth()
 
 
 class Sources(NamedTuple):
@@ -181,7 +243,7 @@ class Sources(NamedTuple):
 
 
 def draw_sources(
-    names: VertexNames, rows_from: NDArray[np.int64], sources: int, seed: int
+    names: VertexNames, rows_from: NDArray[np.int64], options: BenchOptions
 ) -> Sources:
     """Vertices to search from, each of which has an edge to follow.
 
@@ -190,7 +252,7 @@ def draw_sources(
     able = names.index[rows_from[names.index] > 0]
     if not len(able):
         raise InputError("no vertex has an edge to follow")
-    places = able[draw(len(able), sources, seed)]
+    places = able[draw(len(able), options)]
     return Sources(places.tolist(), names.decode(as_arrow(places)).to_pylist())
 
 
@@ -206,9 +268,10 @@ def rows_bytes(store: Store) -> int:
     return store.files["vertices.parquet"].bytes + 32 * store.info.vertices
 
 
-def draw(able: int, sources: int, seed: int) -> NDArray[np.int64]:
+def draw(able: int, options: BenchOptions) -> NDArray[np.int64]:
     """Which of so many vertices, by rising user id, to search from."""
-    return np.random.default_rng(seed).choice(able, min(sources, able), replace=False)
+    drawn = min(options.sources, able)
+    return np.random.default_rng(options.seed).choice(able, drawn, replace=False)
 
 
 class Searcher(Protocol):
@@ -232,52 +295,47 @@ def run_all(
 
     names: of the sources, for the message.
     """
-    runs = Timings([], [], [])
+    timings = Timings([], [], [])
     for i, source in enumerate(sources):
-        runs.seconds.append(searcher.search(source))
+        timings.seconds.append(searcher.search(source))
         violations, rows, depth = searcher.check(source)
         if violations:
             broken = {rule: count for rule, count in violations.count.items() if count}
             raise DelegraphError(f"the search from vertex {names[i]} breaks rules {broken}")
-        runs.rows.append(rows)
-        runs.depths.append(depth)
+        timings.rows.append(rows)
+        timings.depths.append(depth)
         if progress:
             progress("searches", i + 1, len(sources))
-    return runs
+    return timings
 
 
 def report(
-    runs: Timings,
-    *,
-    graph: dict[str, Any],
-    device: Device | str | None,
-    threads: int,
-    seed: int,
-    sources: list[int | str],
-    directed: bool,
-    preparation_seconds: float | None,
-    load_seconds: float,
-    compile_seconds: float,
+    measured: Measured, benched: Benched, seed: int, device: Device | str | None
 ) -> BenchReport:
-    ends = 1 if directed else 2  # an undirected row leaves both of its ends
+    """seed: of the choice of sources. device: where searches ran, of several ranks in words; None
+    for the CPU.
+    """
+    timings = measured.timings
+    ends = 1 if benched.directed else 2  # an undirected row leaves both of its ends
     rates = [
-        rows / ends / seconds / 1e9 for rows, seconds in zip(runs.rows, runs.seconds, strict=True)
+        rows / ends / seconds / 1e9
+        for rows, seconds in zip(timings.rows, timings.seconds, strict=True)
     ]
     return BenchReport(
-        graph=graph,
+        graph=benched.graph,
         versions=versions() | (device.versions() if isinstance(device, Device) else {}),
         hardware=hardware(),
         device=str(device) if device else "cpu",
-        threads=threads,
+        threads=benched.threads,
         seed=seed,
-        sources=sources,
-        preparation_seconds=preparation_seconds,
-        load_seconds=load_seconds,
-        compile_seconds=compile_seconds,
-        search_seconds=_quartiles(runs.seconds),
+        sources=benched.sources,
+        preparation_seconds=benched.preparation_seconds,
+        load_seconds=measured.load_seconds,
+        compile_seconds=measured.compile_seconds,
+        search_seconds=_quartiles(timings.seconds),
         gteps=_quartiles(rates),
         gteps_harmonic_mean=harmonic_mean(rates),
-        depth=_quartiles(runs.depths),
+        depth=_quartiles(timings.depths),
     )
 
 

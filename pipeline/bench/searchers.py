@@ -53,7 +53,7 @@ class Exchanged(NamedTuple):
 class RankSearcher(Protocol):
     """What all ranks call together; ``check`` gives the rows that were reached on rank 0 at least.
 
-    exchanged: of all searches that were checked; runs: their times.
+    exchanged: of all searches that were checked; timings: of these.
     """
 
     def warm_up(self, source: int) -> None: ...
@@ -62,7 +62,7 @@ class RankSearcher(Protocol):
 
     def check(self, source: int) -> Checked: ...
 
-    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged: ...
+    def exchanged(self, timings: Timings, table_bytes: int | None) -> Exchanged: ...
 
 
 class CpuRankSearcher:
@@ -93,7 +93,7 @@ class CpuRankSearcher:
     def check(self, source: int) -> Checked:
         return self._check(source, result_of(self._graph))
 
-    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged:
+    def exchanged(self, timings: Timings, table_bytes: int | None) -> Exchanged:
         every = self.supersteps
         steps = [step["bytes_sent"] for some in every for step in some]
         kinds = steps[0] if steps else {}
@@ -108,7 +108,7 @@ class CpuRankSearcher:
             held_bytes=int(max(held for held, _ in told)),
             graph_bytes=int(sum(graph for _, graph in told)),
             table_bytes=table_bytes,
-            levels=[dict(step) for step in every[_median(runs)]],
+            levels=[dict(step) for step in every[_median(timings)]],
         )
 
 
@@ -181,7 +181,7 @@ class DeviceRankSearcher:
         self.levels.append(self._gpu.levels())
         return checked
 
-    def exchanged(self, runs: Timings, table_bytes: int | None) -> Exchanged:
+    def exchanged(self, timings: Timings, table_bytes: int | None) -> Exchanged:
         every, gpu = self.levels, self._gpu
         kinds = every[0][0].sent
         sent = [
@@ -201,7 +201,7 @@ class DeviceRankSearcher:
             held_bytes=int(max(some[0] for some in told)),
             graph_bytes=int(graph),
             table_bytes=table_bytes,
-            levels=_levels(every[_median(runs)], runs.seconds[_median(runs)]),
+            levels=_levels(every[_median(timings)], timings.seconds[_median(timings)]),
         )
 
 
@@ -210,9 +210,9 @@ def tell(communicator: Communicator, *values: float) -> list[list[Any]]:
     return communicator.exchange([[np.array(values)]] * communicator.size)
 
 
-def _median(runs: Timings) -> int:
+def _median(timings: Timings) -> int:
     """The search of median time."""
-    return int(np.argsort(runs.seconds)[len(runs.seconds) // 2])
+    return int(np.argsort(timings.seconds)[len(timings.seconds) // 2])
 
 
 def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:

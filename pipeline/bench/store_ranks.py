@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,36 +19,26 @@ from ...kernels.gpu.graph import Array
 from ...partition.errors import DelegraphError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
-from ..engines import device as device_search
-from ..engines.bytes import graph_bytes
 from ..engines.device_ranks import layouts as rank_on_device
 from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
 from ..engines.streamed_graph import subgraphs_of
-from ..engines.workers.client import check_room, open_workers
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
-from ..ranks.on_workers import Done
-from ..results.names import names_of_store
-from ..run.execute import Progress
-from ..run.resources import Resources
 from .check import RankCheck, check_bytes, edges_of, stored_edges
 from .check import warm_up as warm_up_check
 from .protocol import (
-    Timings,
-    draw_sources,
-    facts_of_store,
-    preparation_seconds,
-    report,
+    Measured,
+    Sources,
+    measure,
     rows_bytes,
     rows_from_vertex,
     run_all,
-    searcher_of,
+    timed_engines,
 )
 from .protocol import check_bytes as check_bytes_alone
-from .ranks import ScalingRow, scale
 from .searchers import (
     BUSY,
     Checked,
@@ -61,18 +50,9 @@ from .searchers import (
 )
 
 
-class StoreMeasured(NamedTuple):
-    """Searches of a store by ranks. exchanged: None of a single one. Seconds are rank 0's."""
-
-    runs: Timings
-    exchanged: Exchanged | None
-    load_seconds: float
-    compile_seconds: float
-
-
 @dataclass(frozen=True)
 class StoreBenchJob:
-    """On rank 0 ``run`` gives a StoreMeasured.
+    """On rank 0 ``run`` gives (Measured, by its clock, Exchanged, or None of one rank).
 
     sources: global ids; names: of these, in the user's ids. must_fit: whether devices are too small
     rather than the CPUs' turn.
@@ -103,10 +83,9 @@ class StoreBenchJob:
         n = store.info.vertices
         if size == 1:
             rows = 8 * n
-            if device is not None:
-                need = _room_alone(store, device).host_bytes
-            else:
-                need = graph_bytes(store) + check_bytes_alone(store)
+            engine = timed_engines(store, device, threads)[0]
+            engine.compile()
+            need = engine.need().host + (0 if device else check_bytes_alone(store))
         else:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
@@ -115,7 +94,9 @@ class StoreBenchJob:
             warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
-    def run(self, communicator: Communicator, team: Team) -> StoreMeasured | None:
+    def run(
+        self, communicator: Communicator, team: Team
+    ) -> tuple[Measured, Exchanged | None] | None:
         store, device, rank = open_store(self.store), self._device(), communicator.rank
         alone = communicator.size == 1
         rows_from = None
@@ -123,7 +104,9 @@ class StoreBenchJob:
             rows_from = rows_from_vertex(store, team)
         if alone:
             assert rows_from is not None
-            return self._run_alone(store, team, device, rows_from)
+            drawn = Sources(list(self.sources), list(self.names))
+            engine = timed_engines(store, device, team.threads)[0]
+            return measure(engine, rows_from, drawn), None
         barrier(communicator)
         began = time.perf_counter()
         with open_searcher(store, communicator, team, device, rows_from) as searcher:
@@ -131,32 +114,15 @@ class StoreBenchJob:
             loaded = time.perf_counter()
             searcher.warm_up(self.sources[0])
             compiled = time.perf_counter()
-            runs = run_all(searcher, self.sources, self.names, None)
-            exchanged = searcher.exchanged(runs, _table_bytes(store))
+            timings = run_all(searcher, self.sources, self.names, None)
+            exchanged = searcher.exchanged(timings, _table_bytes(store))
         barrier(communicator)  # all have closed
         if rank:
             return None
-        return StoreMeasured(runs, exchanged, loaded - began, compiled - loaded)
-
-    def _run_alone(
-        self, store: Store, team: Team, device: Device | None, rows_from: NDArray[np.int64]
-    ) -> StoreMeasured:
-        began = time.perf_counter()
-        room = _room_alone(store, device) if device else None
-        searcher = searcher_of(store, team, device, room, rows_from)
-        loaded = time.perf_counter()
-        searcher.warm_up()
-        compiled = time.perf_counter()
-        runs = run_all(searcher, self.sources, self.names, None)
-        return StoreMeasured(runs, None, loaded - began, compiled - loaded)
+        return Measured(timings, loaded - began, compiled - loaded), exchanged
 
     def _device(self) -> Device | None:
         return open_device(0, self.device_limit) if self.device == "cuda" else None
-
-
-def _room_alone(store: Store, device: Device) -> device_search.Room:
-    beside = device_search.searcher_bytes(store.info.vertices)
-    return device_search.room_for(store, device, beside)
 
 
 def _table_bytes(store: Store) -> int | None:
@@ -256,58 +222,3 @@ def _rows_from_own(gpu: DeviceSearchOfRank, rows_from: NDArray[np.int64]) -> Arr
     own[there] = rows_from[ids[there]]
     with gpu.device.use() as cupy:
         return cupy.asarray(own)
-
-
-def bench_store_on_workers(
-    path: str | Path,
-    runs: Sequence[int],
-    sources: int,
-    seed: int,
-    threads: int,
-    resources: Resources,
-    timeout: float = TIMEOUT_SECONDS,
-    progress: Progress | None = None,
-) -> list[ScalingRow]:
-    """Search a store from the same sources by several numbers of ranks, one after the other.
-
-    runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
-    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
-    from disk), DelegraphError if a result breaks a rule.
-    """
-    store = open_store(path)
-    info, team = store.info, Team(threads)
-    drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), sources, seed)
-    with open_workers(store, resources, threads, timeout) as (cluster, workers, device):
-        job = StoreBenchJob(
-            *(store.path.resolve(), tuple(drawn.places), tuple(drawn.ids), timeout, device),
-            device_limit=resources.device_memory_limit,
-            must_fit=resources.device == "cuda",
-        )
-
-        def reported(done: Done) -> tuple[Any, Exchanged | None]:
-            measured: StoreMeasured = done.results[0]
-            ranks = len(done.results)
-            facts = facts_of_store(path, info) | {"layout": info.layout}
-            if info.grid is None:
-                facts |= {
-                    "threshold": info.threshold,
-                    "delegates": info.delegates,
-                    "nn_share": info.nn_row_share,
-                }
-            found = report(
-                measured.runs,
-                graph=facts,
-                device=done.devices,
-                threads=ranks * cluster.threads,
-                seed=seed,
-                sources=drawn.ids,
-                directed=info.directed,
-                preparation_seconds=preparation_seconds(store),
-                load_seconds=measured.load_seconds,
-                compile_seconds=measured.compile_seconds,
-            )
-            return found, measured.exchanged
-
-        room = partial(check_room, resources.limit, cluster)
-        jobs = [(ranks, job) for ranks in runs]
-        return scale(cluster.client, workers, jobs, room, reported, progress)

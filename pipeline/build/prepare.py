@@ -19,7 +19,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
 from ...partition.store import shards
-from ...partition.store.grid import Grid, LayoutName, grid_of
+from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
 from ...partition.store.order import Order
 from ..run.cluster import Cluster
@@ -116,6 +116,31 @@ class BuildOptions:
         partitions = self.grid.partitions if self.grid else self.partitions
         partitions = partitions or default_partitions(rows)
         return partitions, grid_of(self.layout, partitions, self.grid)
+
+
+class StoreOptions(TypedDict, total=False):
+    """How an edge list is read and stored, by the names of the commands' options; a grid as "3x2",
+    a threshold as a number or "auto".
+    """
+
+    directed: bool
+    src: str
+    dst: str
+    partitions: int | None
+    threshold: int | str | None
+    order: Order
+    layout: LayoutName
+    grid: Grid | str | None
+
+
+def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
+    """Raises InputError for what is no grid, or does not go together."""
+    values: dict[str, Any] = dict(options)
+    if isinstance(values.get("grid"), str):
+        values["grid"] = parse_grid(values["grid"])
+    if values.get("threshold") == "auto":
+        values["threshold"] = None
+    return BuildOptions(**values)
 
 
 @dataclass

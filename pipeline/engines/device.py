@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED, Graph
 from ...kernels.base.team import Team
-from ...kernels.bfs.check import Violations
 from ...kernels.bfs.state import LevelWork
-from ...kernels.gpu import check as gpu_check
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
@@ -25,11 +23,70 @@ from ...kernels.gpu.search import GpuSearch
 from ...partition.disk.files import read_array_into
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
+from ..results.checkpoint import Checkpoint
 from ..results.found import Found, superstep_record
 from ..run.records import SuperstepRecord
-from .bytes import graph_bytes
+from .engine import Need, Subject
+from .memory import graph_bytes
 
-_BUSY = 1 << 24  # words that keep a device busy for some microseconds
+
+class DeviceEngine:
+    """The whole graph of a store on a device: searched in one launch.
+
+    beside: bytes that are to be held on the device beside the graph and its search.
+    """
+
+    ranks = 1
+    once = False
+    in_memory = True
+
+    def __init__(
+        self, store: Store, subject: Subject | None, device: Device, threads: int, beside: int = 0
+    ) -> None:
+        self.subject = subject
+        self.device = device
+        self.gpu: GpuSearch | None = None
+        self._store = store
+        self._threads = threads
+        self._beside = beside
+
+    @property
+    def method(self) -> str:
+        return method_of(self.gpu)
+
+    def need(self) -> Need:
+        room = room_for(self._store, self.device, self._beside)
+        return Need(room.host_bytes, room.device_bytes)
+
+    def compile(self) -> None:
+        if self.gpu is not None:
+            self.gpu.warm_up()
+
+    def load(self) -> None:
+        room = room_for(self._store, self.device, self._beside)
+        graph = load(self._store, self.device, room, Team(self._threads))
+        self.gpu = GpuSearch(self.device, graph)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        """checkpoint: not used; a search takes milliseconds."""
+        assert self.gpu is not None
+        return search_on_device(self.gpu, source, max_depth)
+
+    def close(self) -> None:
+        self.gpu = None
+        give_back(self.device)
+
+
+def method_of(gpu: GpuSearch | None) -> str:
+    return "push-pull, tiered" if gpu is not None and gpu.graph.tiered else "push-pull"
+
+
+def give_back(device: Device) -> None:
+    """What nothing refers to any more is the device's again, and not the pool's."""
+    with device.use() as cupy:
+        cupy.get_default_memory_pool().free_all_blocks()
 
 
 @dataclass(frozen=True)
@@ -137,44 +194,6 @@ def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> F
     """source: a global id."""
     search.run(source, max_depth)
     return Found(*search.result(), supersteps_of(search))
-
-
-def searcher_bytes(vertices: int) -> int:
-    """What a DeviceSearcher holds beside the graph and its search."""
-    return 4 * _BUSY + (8 + 1) * vertices
-
-
-class DeviceSearcher:
-    """Searches of a graph on a device, timed and checked there (see bench.CpuSearcher).
-
-    rows_from: by vertex, in host memory or on the device.
-    """
-
-    def __init__(self, device: Device, graph: DeviceGraph, rows_from: Any) -> None:
-        self.device = device
-        self.graph = graph
-        self.gpu = GpuSearch(device, graph)
-        with device.use() as cupy:
-            self._rows_from = cupy.asarray(rows_from).astype(np.uint64)
-            self._busy = cupy.zeros(_BUSY, np.uint32)
-
-    def warm_up(self) -> None:
-        self.gpu.warm_up()
-        self.gpu.run(0)  # what is loaded at the first launch is not the first search's time
-
-    def search(self, source: int) -> float:
-        with self.device.use():
-            # Work that goes before it: the launch is there when the device gets to it, and the
-            # time is the search's, not this process's.
-            self._busy += np.uint32(1)
-            self.gpu.run(source)
-        return self.gpu.seconds()
-
-    def check(self, source: int) -> tuple[Violations, int, int]:
-        forward, gpu = self.graph.forward, self.gpu
-        violations = gpu_check.check(self.device, forward, gpu.distance, gpu.parent, source)
-        _, rows = gpu_check.reached(self.device, gpu.distance, self._rows_from)
-        return violations, rows, gpu.depth()
 
 
 def supersteps_of(search: GpuSearch) -> list[SuperstepRecord]:

@@ -23,12 +23,13 @@ from ...kernels.pieces.block_pull import pull_block
 from ...kernels.pieces.block_push import push_block
 from ...kernels.pieces.mark_pages import mark_pages
 from ...kernels.pieces.rows import Marks, next_level
-from ...partition.store.edge_stream import PageRun, run_bytes
+from ...partition.store.edge_stream import PageRun, run_bytes, stream_index_bytes
+from ...partition.store.store import Store, stem_of
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..run.records import SuperstepRecord
 from .direction import Direction, Pullable, choose
-from .streamed_graph import Marked, StreamedGraph, StreamedRows
+from .streamed_graph import Marked, StreamedGraph, StreamedRows, subgraphs_of
 
 
 class _Task(NamedTuple):
@@ -197,3 +198,15 @@ def _total(marked: Iterable[Marked]) -> Pullable:
         rows += one.rows
         edges += one.edges
     return Pullable(rows, edges)
+
+
+def stream_bytes(store: Store, threads: int) -> int:
+    """What stream_search holds on a team for ``threads`` cores (stream_team), names beside."""
+    n = store.info.vertices
+    state = n * (4 + 4) + 3 * 8 * -(-n // bitmap.WORD)
+    buffers = 2 * threads * run_bytes()
+    index = sum(stream_index_bytes(store, *place) for place in subgraphs_of(store))
+    files = [f"{stem_of(*place)}.offsets.npy" for place in subgraphs_of(store)]
+    if store.info.grid is None:
+        files.append("delegates.npy")
+    return state + sum(store.files[name].bytes for name in files) + index + buffers

@@ -1,36 +1,38 @@
-"""Searching an edge list in memory, as it comes: by scans over its unordered edges, and when a
-graph proves to have many levels, in rows of the edges that are left.
+"""An edge list in memory: scanned once, or in rows that are made of it, on the CPU or on a device.
+
+No store is built for it.
 """
 
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
-from ...kernels.bfs.edges import EdgeSearch, compile_edge_search
+from ...kernels.bfs.cpu import CpuBackend, compile_search
+from ...kernels.bfs.edges import EdgeSearch, compile_edge_search, plain_rows
 from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import Rows, derive
 from ...kernels.gpu.search import GpuSearch
+from ...partition.disk.memory import format_bytes
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of
-from ..build.prepare import BuildOptions
-from ..build.read import dense_domain, graph_fingerprint, read_edges
+from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found, superstep_record
-from ..results.names import VertexNames, names_of_ids
+from ..results.names import names_of_ids
+from ..run.execute import Executor
 from ..run.records import GraphRecord, SuperstepRecord
-from .device import by_dense_id, search_on_device
-from .memory import resume
-from .search_run import Searched, SearchRun
+from .device import by_dense_id, give_back, method_of, search_on_device
+from .engine import Engine, Need, Subject
+from .memory import resume, search
 
 SCAN_BUDGET = 8
 """Scans may look at this many times the rows; after that the search goes on in rows.
@@ -53,116 +55,193 @@ def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
     return batch + state + rows + threads * _DECODE + dictionary_bytes(facts)
 
 
-def warm_up(edges: EdgeList, run: SearchRun) -> None:
-    """Compile, or load from the cache, what a search of an edge list will call."""
-    with run.clock.phase("compile"):
-        ids.compile_reading(edges.id_type)
-        run.executor.once("compile", lambda: compile_edge_search(edges.rows))
+def engines_of_edges(
+    edges: EdgeList, directed: bool, device: Device | None, executor: Executor, once: bool
+) -> list[Engine]:
+    """In one process, the best first. once: for a single search. device: None for the CPU."""
+    how = ScanEngine if once else RowsEngine
+    engines: list[Engine] = [how(edges, directed, executor)]
+    return [DeviceRowsEngine(edges, directed, executor, device), *engines] if device else engines
 
 
-def search_edges(edges: EdgeList, choices: BuildOptions, run: SearchRun, need: int) -> Searched:
-    need += run.held()
-    with run.clock.phase("load"):
-        dense = read_edges(edges, run.executor, need)
-        names = names_of_ids(dense.ids, dense.present)
-        source = run.find(names)
-    fingerprint = graph_fingerprint(edges, choices.directed)
-    checkpoint = run.checkpoint(f"{fingerprint}, edges as they came")
-    state = EdgeSearch(dense.batches, dense.ids.domain, source, choices.directed)
-    team = Team(run.options.threads)
-    supersteps: list[SuperstepRecord] = []
-    with run.clock.phase("search"):
-        done = run.executor.step(
-            "search",
-            lambda _: scan(state, team, run.options.max_depth, checkpoint, supersteps),
-            [None],
-            need,
-        )[0]
-    found, method = Found(state.distance, state.parent, supersteps), "scan"
-    if not done:
-        with run.clock.phase("search"):
-            resumed = state.by_rows(team)
+class ScanEngine:
+    """An edge list in memory, searched once, as it comes: by scans over its unordered edges, and
+    when the graph proves to have many levels, in rows of the edges that are left.
+    """
+
+    device = None
+    ranks = 1
+    once = True
+    in_memory = True
+
+    def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
+        self.subject: Subject | None = None
+        self.method = "scan"
+        self._edges = edges
+        self._directed = directed
+        self._executor = executor
+        self._dense: DenseEdges | None = None
+
+    def need(self) -> Need:
+        return Need(edge_search_bytes(self._edges, self._directed, self._executor.threads))
+
+    def compile(self) -> None:
+        ids.compile_reading(self._edges.id_type)
+        compile_edge_search(self._edges.rows)
+
+    def load(self) -> None:
+        dense = read_edges(self._edges, self._executor)
+        self._dense = dense
+        self.subject = subject_of(self._edges, dense, self._directed, "edges")
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        dense, self._dense = self._dense, None  # scans drop edges: there is no second search
+        assert dense is not None
+        state = EdgeSearch(dense.batches, dense.ids.domain, source, self._directed)
+        team = Team(self._executor.threads)
+        supersteps: list[SuperstepRecord] = []
+        if scan(state, team, max_depth, checkpoint, supersteps):
+            return Found(state.distance, state.parent, supersteps)
+        self.method = "scan, push-pull"
+        left = state.by_rows(team)
         dense.batches.clear()
-        begin = partial(resume, resumed, checkpoint=checkpoint, supersteps=supersteps)
-        found, method = run.search(begin, resumed.graph, need), "scan, push-pull"
-    return _searched(edges, choices, names, found, "edges", method)
+        compile_search(left.graph.offsets.dtype)
+        backend = CpuBackend(team.threads)
+        return resume(left, backend, max_depth, checkpoint=checkpoint, supersteps=supersteps)
+
+    def close(self) -> None:
+        self._dense = None
 
 
-def search_edges_on_device(
-    edges: EdgeList, choices: BuildOptions, run: SearchRun, device: Device
-) -> Searched | None:
-    """Make rows of an edge list on a device and search them; None where there is no room."""
-    facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE)
-    ways = 2 if choices.directed else 1
-    entries = 2 * edges.rows // ways
-    preparing = gpu_prepare.bytes_needed(edges.rows, facts.domain, choices.directed)
-    searching = gpu_search.bytes_needed(facts.domain, entries, choices.directed)
-    need = edge_search_bytes(edges, choices.directed, run.options.threads)
-    if max(preparing, searching + 8 * edges.rows) > device.memory_bytes or not run.fits(need):
-        run.notes.append(f"not prepared on {device}: it has no room for {edges.rows:,} rows")
-        return None
-    with run.clock.phase("compile"):
-        ids.compile_reading(edges.id_type)
-        gpu_prepare.warm_up(device, edges.rows, choices.directed)
-    need += run.held()
-    with run.clock.phase("load"):
-        dense = read_edges(edges, run.executor, need)
-        names = names_of_ids(dense.ids, dense.present)
-        source = run.find(names)
-        domain = dense.ids.domain
+class RowsEngine:
+    """An edge list in memory in plain rows, to be searched time and again."""
 
-        def prepare() -> tuple[GpuSearch, NDArray[np.uint32]]:
-            with device.use() as cupy:
-                batches = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.batches]
-                dense.batches.clear()
-                rows = gpu_prepare.prepare(device, batches, domain, choices.directed)
-                forward = Rows(rows.offsets, rows.targets)
-                reverse = Rows(rows.reverse_offsets, rows.reverse_targets)
-                id_of_position = rows.id_of_position.get()
-                del rows
-                cupy.get_default_memory_pool().free_all_blocks()
-                graph = derive(device, forward, reverse if choices.directed else None)
-                return GpuSearch(device, graph), id_of_position
+    method = "push-pull"
+    device = None
+    ranks = 1
+    once = False
+    in_memory = True
 
-        try:
-            search, id_of_position = run.executor.step(
-                "prepare", lambda _: prepare(), [None], need
-            )[0]
-        except DeviceMemoryError as error:
-            run.notes.append(f"not prepared on {device}: {error}")
-            return None
-        position = int(np.flatnonzero(id_of_position == source)[0])
-    with run.clock.phase("compile"):
-        search.warm_up()
-    with run.clock.phase("search"):
-        depth = run.options.max_depth
-        by_position = run.executor.step(
-            "search", lambda _: search_on_device(search, position, depth), [None], need
-        )[0]
-        found = by_dense_id(by_position, id_of_position, domain)
-    return _searched(edges, choices, names, found, "csr", "push-pull", device)
+    def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
+        self.subject: Subject | None = None
+        self.graph: Graph | None = None
+        self.backend = CpuBackend(executor.threads)
+        self._edges = edges
+        self._directed = directed
+        self._executor = executor
+
+    def need(self) -> Need:
+        return Need(edge_search_bytes(self._edges, self._directed, self._executor.threads))
+
+    def compile(self) -> None:
+        ids.compile_reading(self._edges.id_type)
+        compile_edge_search(self._edges.rows)
+        compile_search(np.uint32 if 2 * self._edges.rows < 2**32 else np.uint64)
+
+    def load(self) -> None:
+        dense = read_edges(self._edges, self._executor)
+        self.subject = subject_of(self._edges, dense, self._directed, "edges")
+        lengths = [len(src) for src, _ in dense.batches]
+        team = self.backend.team
+        self.graph = plain_rows(dense.batches, lengths, dense.ids.domain, self._directed, team)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        assert self.graph is not None
+        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
+
+    def close(self) -> None:
+        self.graph = None
 
 
-def _searched(
-    edges: EdgeList,
-    choices: BuildOptions,
-    names: VertexNames,
-    found: Found,
-    layout: str,
-    method: str,
-    device: Device | None = None,
-) -> Searched:
+class DeviceRowsEngine:
+    """An edge list read into memory, made into rows on a device and searched there."""
+
+    ranks = 1
+    once = False
+    in_memory = True
+
+    def __init__(self, edges: EdgeList, directed: bool, executor: Executor, device: Device) -> None:
+        self.subject: Subject | None = None
+        self.device = device
+        self.gpu: GpuSearch | None = None
+        self._edges = edges
+        self._directed = directed
+        self._executor = executor
+        self._id_of_position = np.empty(0, np.uint32)
+        self._domain = 0
+
+    @property
+    def method(self) -> str:
+        return method_of(self.gpu)
+
+    def need(self) -> Need:
+        edges, directed, device = self._edges, self._directed, self.device
+        facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE)
+        entries = edges.rows if directed else 2 * edges.rows
+        preparing = gpu_prepare.bytes_needed(edges.rows, facts.domain, directed)
+        searching = gpu_search.bytes_needed(facts.domain, entries, directed) + 8 * edges.rows
+        most = max(preparing, searching)
+        if most > device.memory_bytes:
+            raise DeviceMemoryError(
+                f"{format_bytes(device.memory_bytes)} may be held on {device}, and {edges.rows:,} "
+                f"rows need {format_bytes(most)} there"
+            )
+        return Need(edge_search_bytes(edges, directed, self._executor.threads), most)
+
+    def compile(self) -> None:
+        if self.gpu is not None:
+            self.gpu.warm_up()
+
+    def load(self) -> None:
+        ids.compile_reading(self._edges.id_type)
+        gpu_prepare.warm_up(self.device, self._edges.rows, self._directed)
+        dense = read_edges(self._edges, self._executor)
+        self.subject = subject_of(self._edges, dense, self._directed, "csr")
+        self._domain = dense.ids.domain
+        self._executor.once("prepare", lambda: self._prepare(dense))
+
+    def _prepare(self, dense: DenseEdges) -> None:
+        with self.device.use() as cupy:
+            batches = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.batches]
+            dense.batches.clear()
+            rows = gpu_prepare.prepare(self.device, batches, self._domain, self._directed)
+            forward = Rows(rows.offsets, rows.targets)
+            reverse = Rows(rows.reverse_offsets, rows.reverse_targets)
+            self._id_of_position = rows.id_of_position.get()
+            del rows
+            cupy.get_default_memory_pool().free_all_blocks()
+            graph = derive(self.device, forward, reverse if self._directed else None)
+            self.gpu = GpuSearch(self.device, graph)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        """checkpoint: not used; a search takes milliseconds."""
+        assert self.gpu is not None
+        position = int(np.flatnonzero(self._id_of_position == source)[0])
+        found = search_on_device(self.gpu, position, max_depth)
+        return by_dense_id(found, self._id_of_position, self._domain)
+
+    def close(self) -> None:
+        self.gpu = None
+        give_back(self.device)
+
+
+def subject_of(edges: EdgeList, dense: DenseEdges, directed: bool, layout: str) -> Subject:
+    names = names_of_ids(dense.ids, dense.present)
     record = GraphRecord(
-        fingerprint=graph_fingerprint(edges, choices.directed),
-        directed=choices.directed,
+        fingerprint=graph_fingerprint(edges, directed),
+        directed=directed,
         vertices=sum(names.pieces),
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
-    writing = 8 * len(found.distance)
-    return Searched(
-        *(names, found, record, layout, method), lambda tasks: writing + tasks * _WRITING, device
-    )
+    held = 8 * dense.ids.domain
+    return Subject(names, record, layout, lambda tasks: held + tasks * _WRITING)
 
 
 def scan(

@@ -1,4 +1,6 @@
-"""Supersteps of one rank alone: one level of a search each, until nothing more is found."""
+"""A graph held in memory by one process, and its supersteps: one level of a search each, until
+nothing more is found.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.base.arrays import total_bytes
 from ...kernels.base.graph import Graph
-from ...kernels.bfs.state import Backend, SearchState
+from ...kernels.bfs.cpu import CpuBackend, compile_search
+from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
+from ...partition.store.store import Store, offsets_dtype
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found, superstep_record
 from ..run.records import SuperstepRecord
 from .direction import Direction, choose
+from .engine import Need, Subject
+from .streamed_graph import subgraphs_of
 
+_MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
 _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
 
 
@@ -120,3 +128,63 @@ def _run(
         if checkpoint and checkpoint.due():
             checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return Found(state.distance, state.parent, supersteps)
+
+
+class MemoryEngine:
+    """The whole graph of a store in host memory; of several partitions, merged into one graph."""
+
+    method = "push-pull"
+    device = None
+    ranks = 1
+    once = False
+    in_memory = True
+
+    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
+        self.subject = subject
+        self.graph: Graph | None = None
+        self.backend = CpuBackend(threads)
+        self._store = store
+
+    def need(self) -> Need:
+        return Need(graph_bytes(self._store))
+
+    def compile(self) -> None:
+        types = {self._store.offsets_type(*place) for place in subgraphs_of(self._store)}
+        compile_search(*types, merged_offsets(self._store))
+
+    def load(self) -> None:
+        self.graph = self._store.graph(self.backend.team)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        assert self.graph is not None
+        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
+
+    def close(self) -> None:
+        self.graph = None
+
+
+def merged_offsets(store: Store) -> np.dtype:
+    """What offsets of the whole graph have: each direction's as many entries as the store's."""
+    return np.dtype(offsets_dtype(sum(store.info.subgraph_edges.values())))
+
+
+def graph_bytes(store: Store) -> int:
+    """Of loading the whole graph and searching it (Store.graph, ``search``)."""
+    info = store.info
+    n = info.vertices
+    state = total_bytes([*state_arrays(n), *level_arrays(n)])
+    if info.partitions == 1:
+        files = (
+            record.bytes for name, record in store.files.items() if name.startswith("partition-")
+        )
+        return state + sum(files)
+    entries = sum(info.subgraph_edges.values())
+    offsets = (n + 1) * merged_offsets(store).itemsize
+    positions = n * (4 + 8 + 8)
+    loaded = offsets + 4 * entries
+    merge = offsets + positions + _MERGED_EDGE * entries
+    if info.directed:  # merged twice, the second time beside the first one's outcome
+        return loaded + max(merge, loaded + state)
+    return max(merge, loaded + state)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench.ranks import ScalingRow
+from ..bench.across import ScalingRow
 from ..bench.searchers import Exchanged
 
 

@@ -16,10 +16,15 @@ from ...kernels.base.graph import UNREACHED
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow
+from ...partition.store.store import Store
 from ..run.execute import Executor
 from .names import ROW_GROUP, Names
+from .store_names import names_bytes
 
 FILE_ROWS = 1 << 21
+_WRITER_BYTES = (
+    24 << 20
+)  # of a Parquet file in the making, by measurement, however short its pieces
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,30 @@ class ResultInfo:
     directed: bool
     max_depth: int | None
     version: str
+
+
+def schema_of(names: Names) -> pa.Schema:
+    return pa.schema(
+        [
+            pa.field("vertex", names.id_type, nullable=False),
+            pa.field("distance", pa.int32()),
+            pa.field("parent", names.id_type),
+        ]
+    )
+
+
+def batch_of(
+    names: Names, piece: int, distance: NDArray[np.int32], parent: NDArray[np.uint32]
+) -> pa.RecordBatch:
+    """The rows of one piece of the vertices."""
+    vertex, at = names.piece(piece)
+    hops, parents = distance[at], parent[at]
+    columns = [
+        vertex,
+        as_arrow(hops, hops < 0),
+        names.decode(as_arrow(parents, parents == UNREACHED)),
+    ]
+    return pa.record_batch(columns, schema=schema_of(names))
 
 
 def write_result(
@@ -47,25 +76,7 @@ def write_result(
 
     at_once: files that are written at the same time. projected_bytes: held meanwhile.
     """
-    schema = pa.schema(
-        [
-            pa.field("vertex", names.id_type, nullable=False),
-            pa.field("distance", pa.int32()),
-            pa.field("parent", names.id_type),
-        ],
-        metadata=mark("result", **asdict(info)),
-    )
-
-    def batch(piece: int) -> pa.RecordBatch:
-        vertex, at = names.piece(piece)
-        hops, parents = distance[at], parent[at]
-        columns = [
-            vertex,
-            as_arrow(hops, hops < 0),
-            names.decode(as_arrow(parents, parents == UNREACHED)),
-        ]
-        return pa.record_batch(columns, schema=schema)
-
+    schema = schema_of(names).with_metadata(mark("result", **asdict(info)))
     pieces = names.pieces
     parts = _parts(pieces)
 
@@ -77,7 +88,8 @@ def write_result(
             use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
         ) as writer:
             for piece in parts[number]:
-                writer.write_batch(batch(piece), row_group_size=max(1, pieces[piece]))
+                batch = batch_of(names, piece, distance, parent)
+                writer.write_batch(batch, row_group_size=max(1, pieces[piece]))
 
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
 
@@ -97,6 +109,13 @@ def _parts(pieces: Sequence[int]) -> list[range]:
         parts[-1] = range(parts[-1].start, i + 1)
         rows += more
     return parts
+
+
+def writing_bytes(store: Store, tasks: int) -> int:
+    """What writing the result of a search of a store holds, so many files at once, distances and
+    parents included.
+    """
+    return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from ...kernels.gpu.device import Device
-from ...partition.disk.memory import default_limit
+from ...partition.disk.memory import as_bytes, default_limit
 from ...partition.errors import InputError
 from .cluster import ClusterOptions
 from .devices import check_choice, choose_device
@@ -26,7 +27,7 @@ class Resources:
     scratch: str | None = None
     restart: bool = False
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
-    device: str = "cpu"
+    device: str = "auto"
     device_memory_limit: int | None = None
 
     def __post_init__(self) -> None:
@@ -53,3 +54,29 @@ class Resources:
         if self.cluster.any:
             return None
         return choose_device(self.device, self.device_memory_limit)
+
+
+class ResourceOptions(TypedDict, total=False):
+    """What a run may use, by the names of the commands' options; sizes as bytes or as "4GB"."""
+
+    memory_limit: int | str | None
+    device: str
+    device_memory_limit: int | str | None
+    workers: int | None
+    scheduler: str | None
+    scheduler_file: str | None
+    scratch: str | None
+    restart: bool
+
+
+def resources_of(**options: Unpack[ResourceOptions]) -> Resources:
+    """Raises InputError for what is no size, no device or no folder, or does not go together."""
+    names = ("workers", "scheduler", "scheduler_file")
+    return Resources(
+        as_bytes(options.get("memory_limit")),
+        options.get("scratch"),
+        options.get("restart", False),
+        ClusterOptions(*(options.get(name) for name in names)),
+        options.get("device", "auto"),
+        as_bytes(options.get("device_memory_limit")),
+    )

@@ -214,16 +214,17 @@ def test_bench_counts_rows_of_the_component(ok, edge_list, tmp_path):
 
 
 def test_a_wrong_search_fails_the_bench(delegraph, ok, edge_list, tmp_path, monkeypatch):
-    from delegraph.pipeline.bench import protocol as bench
-    from delegraph.pipeline.engines.memory import search
+    from delegraph.pipeline.engines.memory import MemoryEngine
 
-    def search_wrongly(graph, source, *args):
-        found = search(graph, source, *args)
+    search = MemoryEngine.search
+
+    def search_wrongly(*args):
+        found = search(*args)
         found.distance[np.argmax(found.distance)] += 1
         return found
 
     ok("build", edge_list(*random_edges(1, 300, 4000)), "-o", tmp_path / "graph.dg")
-    monkeypatch.setattr(bench, "search", search_wrongly)
+    monkeypatch.setattr(MemoryEngine, "search", search_wrongly)
     ran = delegraph("bench", tmp_path / "graph.dg", "--sources", 2)
     assert ran.code == 1
     assert "breaks rules" in ran.err

@@ -22,7 +22,6 @@ from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
-from delegraph.pipeline.run.resources import Resources
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, check, pull, push, scan, csr, ingest, positions, rows
@@ -38,7 +37,7 @@ for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
     store = folder / f"{number}.dg"
     delegraph.build(path, store, threads=2, **options)
     files = folder / f"{number}-files.dg"
-    delegraph.build(path, files, threads=2, resources=Resources(scratch=str(folder)), **options)
+    delegraph.build(path, files, threads=2, scratch=str(folder), **options)
     delegraph.bfs(store, 0, folder / f"{number}", threads=2)
     assert delegraph.validate(store, folder / f"{number}")["valid"]
 for budget in (8, 0):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,67 +11,103 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ....partition.errors import InputError, LimitError
 from ....partition.store.store import Store
-from ...ranks.on_workers import Done, lease, run_on_workers, stop, workers_of
+from ...ranks.on_workers import lease, run_on_workers, stop, workers_of
+from ...results.checkpoint import Checkpoint
 from ...results.found import Found
-from ...results.store_names import StoreNames
 from ...run.cluster import Cluster, open_cluster
 from ...run.devices import has_device_each
-from ...run.records import graph_record
 from ...run.resources import Resources
-from ..bytes import writing_bytes
+from ..engine import Need, Subject, first_that_fits
 from ..ranks.result import gather
-from ..search_run import Searched, SearchRun
-from .job import SearchJob
+from .job import ON_DISK, SearchJob
 
 
-def search_on_ranks(store: Store, names: StoreNames, run: SearchRun) -> Searched:
-    """As search_store, by as many ranks as the cluster has workers and the store partitions.
+class WorkersEngine:
+    """As many ranks as the cluster has workers and the store partitions; each loads its share for
+    every search.
 
-    Raises InputError for more local workers than partitions, LimitError where a rank's share does
-    not fit, DelegraphError naming the rank where one fails.
+    folder: that workers see, for what ranks find. notes: receives lines for the user.
     """
-    info, resources, options = store.info, run.resources, run.options
-    with run.clock.phase("load"):
-        source = run.find(names)
-    with (
-        tempfile.TemporaryDirectory(dir=run.work.scratch, ignore_cleanup_errors=True) as folder,
-        open_workers(store, resources, options.threads, options.timeout_seconds) as there,
-        run.clock.phase("search"),
-    ):
-        cluster, workers, device = there
-        search = SearchJob(
-            store.path.resolve(),
-            source,
-            options.max_depth,
-            Path(folder).resolve(),
-            options.timeout_seconds,
-            device,
-            resources.device_memory_limit,
-        )
-        room = partial(check_room, run.limit, cluster)
-        try:
-            ended: list[Done] = run.executor.step(
-                "search", lambda _: run_on_workers(cluster.client, workers, search, room), [None]
+
+    once = False
+    in_memory = True
+
+    def __init__(
+        self,
+        store: Store,
+        subject: Subject,
+        resources: Resources,
+        threads: int,
+        timeout: float,
+        folder: Path,
+        notes: list[str],
+    ) -> None:
+        self.subject = subject
+        self.method = "push-pull"
+        self.device: Device | str | None = None
+        self.ranks = resources.cluster.workers or 1
+        self._store = store
+        self._resources = resources
+        self._threads = threads
+        self._timeout = timeout
+        self._folder = folder
+        self._notes = notes
+        self._open = contextlib.ExitStack()
+        # Dask's client wants to be closed where it was opened, whatever thread that is.
+        self._context = contextvars.copy_context()
+        self._workers: Workers | None = None
+        self._searching = False
+
+    def need(self) -> Need:
+        """Of this process: the result. What ranks hold they tell when they are asked (``Way``)."""
+        return Need(8 * self._store.info.vertices)
+
+    def compile(self) -> None:
+        """Ranks compile before they meet."""
+
+    def load(self) -> None:
+        """Raises InputError for more local workers than partitions."""
+        there = open_workers(self._store, self._resources, self._threads, self._timeout)
+        self._workers = self._context.run(self._open.enter_context, there)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        """Raises LimitError where a rank's share does not fit, DelegraphError naming the rank where
+        one fails. checkpoint: not used; what a search needs is in the store.
+        """
+        assert self._workers is not None
+        cluster, workers, device = self._workers
+        room = partial(check_room, self._resources.limit, cluster)
+        with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
+            job = SearchJob(
+                self._store.path.resolve(),
+                source,
+                max_depth,
+                Path(folder).resolve(),
+                self._timeout,
+                device,
+                self._resources.device_memory_limit,
             )
-        except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
-            stop(cluster.client, workers)
-            raise
-        done = ended[0]
-        run.notes.extend(done.notes)
-        attempt = done.job
-        assert isinstance(attempt, SearchJob)
-        need = run.held() + 8 * info.vertices
-        arrays = run.executor.step("gather", lambda _: gather(store, attempt.place), [None], need)
-    writing = partial(writing_bytes, store)
-    return Searched(
-        *(names, Found(*arrays[0], done.results[0]), graph_record(store)),
-        *(info.layout, "push-pull, streamed" if attempt.on_disk else "push-pull", writing),
-        device=done.devices,
-        ranks=len(done.results),
-    )
+            self._searching = True
+            done = run_on_workers(cluster.client, workers, job, room)
+            self._searching = False
+            self._notes += done.notes
+            attempt = done.job
+            assert isinstance(attempt, SearchJob)
+            self.device, self.ranks = done.devices, len(done.results)
+            on_disk = done.devices is None and attempt.way == ON_DISK
+            self.method = "push-pull, streamed" if on_disk else "push-pull"
+            return Found(*gather(self._store, attempt.place), done.results[0])
+
+    def close(self) -> None:
+        if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks
+            stop(self._workers.cluster.client, self._workers.addresses)
+        self._context.run(self._open.close)
 
 
 class Workers(NamedTuple):
@@ -115,9 +153,9 @@ def check_room(
         each = baseline + need + GROWTH_BYTES
         return here + ranks * each if cluster.local else each
 
-    for way, need in enumerate(needs):
-        if held(need) <= limit:
-            return way
+    way = first_that_fits(needs, lambda need: held(need) <= limit)
+    if way is not None:
+        return way
     need = min(needs)
     wanted = format_bytes(held(need)).replace(" ", "")
     of_each = "" if cluster.local else " of each worker"

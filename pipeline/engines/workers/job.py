@@ -7,31 +7,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ....kernels.base.team import Team
-from ....kernels.bfs.cpu import CpuBackend
 from ....kernels.gpu.device import Device, open_device
-from ....kernels.gpu.search import GpuSearch
 from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
-from .. import device as device_search
-from ..bytes import graph_bytes, stream_bytes
 from ..device_ranks import layouts as rank_on_device
-from ..disk import stream_search, stream_team
-from ..disk import warm_up as warm_up_stream
-from ..memory import search as search_graph
+from ..disk import stream_team
+from ..engine import Engine
 from ..ranks.result import result_of, save, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
-from ..streamed_graph import StreamedGraph, subgraphs_of
+from ..store import engines_of_store
+from ..streamed_graph import subgraphs_of
+
+ON_DISK = 1
 
 
 @dataclass(frozen=True)
 class SearchJob:
     """A search of a store from ``source``, a global id.
 
-    folder: where attempts leave what they find (rank_result.py), this one in ``place``. on_disk:
-    edges are read as they are searched; on CPUs alone. On rank 0 ``run`` gives the supersteps of
+    folder: where attempts leave what they find (rank_result.py), this one in ``place``. way:
+    the place of the engine among those that a rank could take; on CPUs, in memory and ON_DISK. On
+    rank 0 ``run`` gives the supersteps of
     all ranks together.
     """
 
@@ -43,7 +42,7 @@ class SearchJob:
     device: str = "cpu"
     device_limit: int | None = None
     place: Path = Path()
-    on_disk: bool = False
+    way: int = 0
 
     @property
     def paths(self) -> list[str]:
@@ -59,50 +58,42 @@ class SearchJob:
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
-        if self.device == "cuda":
-            device = self._open_device()
-            if size == 1:
-                return [Way(device_search.room_for(store, device).host_bytes, self)]
-            return [Way(rank_on_device.room_for(store, rank, size, device).host_bytes, self)]
-        offset_types = {store.offsets_type(*place) for place in subgraphs_of(store)}
+        device = self._device()
         if size == 1:
-            warm_up_stream(offset_types)
-            needs = graph_bytes(store), stream_bytes(store, threads)
+            engines = engines_alone(store, device, threads)
+            for engine in engines:
+                engine.compile()
+            needs = [engine.need().host for engine in engines]
+        elif device is not None:
+            needs = [rank_on_device.room_for(store, rank, size, device).host_bytes]
         else:
-            warm_up(offset_types)
+            warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
             place = store, rank, size
-            needs = rank_bytes(*place), rank_stream_bytes(*place, threads)
-        return [Way(needs[0], self), Way(needs[1], replace(self, on_disk=True))]
+            needs = [rank_bytes(*place), rank_stream_bytes(*place, threads)]
+        return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
     def run(self, communicator: Communicator, team: Team) -> list[SuperstepRecord]:
         store = open_store(self.store)
         if communicator.size == 1:
             return self._run_alone(store, team)
-        if self.device == "cuda":
-            device = self._open_device()
+        device = self._device()
+        if device is not None:
             with device_arrays(communicator, device) as communicator:
                 return self._run_on_device(store, device, communicator, team)
         place = communicator.rank, communicator.size
-        if self.on_disk:
+        if self.way == ON_DISK:
             team = stream_team(team.threads)
-        graph = load_rank(store, *place, team, communicator.check, self.on_disk)
+        graph = load_rank(store, *place, team, communicator.check, self.way == ON_DISK)
         found = search_rank(graph, self.source, communicator, team, self.max_depth)
         save(result_of(graph), self.place)
         return found.supersteps
 
     def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:
-        """One rank has all partitions, merged into one graph where they are in memory."""
-        if self.device == "cuda":
-            device = self._open_device()
-            room = device_search.room_for(store, device)
-            gpu = GpuSearch(device, device_search.load(store, device, room, team))
-            found = device_search.search_on_device(gpu, self.source, self.max_depth)
-        elif self.on_disk:
-            graph, team = StreamedGraph.of(store, team), stream_team(team.threads)
-            found = stream_search(graph, self.source, team, self.max_depth)
-        else:
-            backend = CpuBackend(team.threads)
-            found = search_graph(store.graph(team), self.source, backend, self.max_depth)
+        """One rank has all partitions, as a process of its own has."""
+        engine = engines_alone(store, self._device(), team.threads)[self.way]
+        engine.load()
+        found = engine.search(self.source, self.max_depth)
+        engine.close()
         save_whole(self.place, found.distance, found.parent)
         return found.supersteps
 
@@ -121,5 +112,11 @@ class SearchJob:
         barrier(communicator)  # all have closed
         return supersteps
 
-    def _open_device(self) -> Device:
-        return open_device(0, self.device_limit)
+    def _device(self) -> Device | None:
+        return open_device(0, self.device_limit) if self.device == "cuda" else None
+
+
+def engines_alone(store: Store, device: Device | None, threads: int) -> list[Engine]:
+    """Of a rank that is alone, as of one process: on its device, or in memory and on disk."""
+    engines = engines_of_store(store, None, device, threads)
+    return engines[:1] if device else engines

@@ -20,7 +20,7 @@ from ...run.resources import Resources
 from .. import device as device_search
 from ..device_ranks import layouts as rank_on_device
 from .client import check_room, open_workers
-from .job import SearchJob
+from .job import ON_DISK, SearchJob
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
         held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
-    shape = Shape(in_memory=not job.search.on_disk)
+    shape = Shape(in_memory=job.device == "cuda" or job.search.way != ON_DISK)
     return Plan(budget, shape, (step,), None, done.devices, tuple(done.notes))
 
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.kernels import reference
-from delegraph.pipeline.algorithms import bfs as bfs_module
 from delegraph.pipeline.engines import edges as search_edges
+from delegraph.pipeline.engines.edges import ScanEngine
 from support.graphs import random_edges
 from support.outputs import distances_of, read_result
 
@@ -273,14 +273,14 @@ def test_overwrite_spares_the_input(delegraph, ok, edge_list, tmp_path, folder):
 def test_what_appears_meanwhile_is_spared(delegraph, edge_list, tmp_path, monkeypatch):
     """Nothing stood at the output when the run began, something does when it ends."""
     edges = edge_list([0], [1])
-    search = bfs_module.search_edges
+    search = ScanEngine.search
 
     def search_slowly(*args):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.tex").touch()
         return search(*args)
 
-    monkeypatch.setattr(bfs_module, "search_edges", search_slowly)
+    monkeypatch.setattr(ScanEngine, "search", search_slowly)
     ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out")
     assert ran.code == 1
     assert "appeared meanwhile" in ran.err

@@ -25,14 +25,15 @@ from delegraph.pipeline.bench.check import RankCheck, stored_edges
 from delegraph.pipeline.bench.check import edges_of as edges_of_rank
 from delegraph.pipeline.bench.device import parse_recipe
 from delegraph.pipeline.bench.protocol import (
+    BenchOptions,
     CpuSearcher,
-    Timings,
     draw_sources,
     rows_from_vertex,
     run_all,
 )
 from delegraph.pipeline.bench.ranks import BenchJob, Placing
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
+from delegraph.pipeline.engines.memory import MemoryEngine
 from delegraph.pipeline.engines.ranks.result import RankResult, result_of
 from delegraph.pipeline.engines.ranks.search import load_rank, rank_bytes, search_rank
 from delegraph.pipeline.ranks.communicator import Communicator
@@ -67,22 +68,28 @@ def store_of(edge_list, tmp_path):
 
 def job_of(store: Store, sources: int = 6, device: str = "cpu") -> StoreBenchJob:
     rows = rows_from_vertex(store, TEAM)
-    drawn = draw_sources(names_of_store(store, TEAM), rows, sources, seed=2)
+    drawn = draw_sources(names_of_store(store, TEAM), rows, BenchOptions(sources, seed=2))
     return StoreBenchJob(store.path, tuple(drawn.places), tuple(drawn.ids), device=device)
+
+
+def searcher_of(store: Store) -> CpuSearcher:
+    """Of one process."""
+    engine = MemoryEngine(store, None, 1)
+    engine.load()
+    return CpuSearcher(engine, rows_from_vertex(store, TEAM))
 
 
 def check_job(store: Store, ranks: int, device: str = "cpu") -> None:
     """What ranks measure, all of it checked there, is what one process does."""
     job = job_of(store, device=device)
-    alone = CpuSearcher(store.graph(TEAM), rows_from_vertex(store, TEAM), 1)
+    alone = searcher_of(store)
     wanted = run_all(alone, job.sources, job.names, None)
     measured = by_threads(ranks, lambda communicator: job.run(communicator, TEAM))
     assert measured[1:] == [None] * (ranks - 1)
-    runs: Timings = measured[0].runs
-    assert (runs.rows, runs.depths) == (wanted.rows, wanted.depths)
-    assert all(seconds > 0 for seconds in runs.seconds)
-    exchanged = measured[0].exchanged
-    assert exchanged.supersteps >= np.mean(runs.depths)
+    (timings, *_), exchanged = measured[0]
+    assert (timings.rows, timings.depths) == (wanted.rows, wanted.depths)
+    assert all(seconds > 0 for seconds in timings.seconds)
+    assert exchanged.supersteps >= np.mean(timings.depths)
     assert sum(exchanged.bytes_sent.values()) > 0
     assert exchanged.graph_bytes > 0
     assert (exchanged.table_bytes is None) == (store.info.grid is not None)
@@ -116,11 +123,11 @@ def test_a_graph_made_across_ranks(emulated, ranks, placing):
     """Every result is checked there."""
     recipe = parse_recipe("kronecker:8")
     assert recipe is not None
-    job = BenchJob(recipe, sources=4, seed=1, placing=placing, timeout=60.0)
+    job = BenchJob(recipe, BenchOptions(sources=4), placing)
     results = by_threads(ranks, lambda communicator: job.run(communicator, TEAM))
     assert results[0] is not None
-    measured, exchanged = results[0]
-    assert measured.facts["partitions"] == ranks
+    _, benched, exchanged = results[0]
+    assert benched.graph["partitions"] == ranks
     assert exchanged is not None
     assert (exchanged.table_bytes is None) == (placing.layout != "delegate")
 
@@ -155,7 +162,7 @@ def test_what_is_wrong_is_found(store_of, layout, directed, wrong):
     table, rows_from = store.delegates(TEAM), rows_from_vertex(store, TEAM)
     source = job_of(store, 1).sources[0]
     # A normal vertex with a parent: of the last level but one, where it has children.
-    found = CpuSearcher(store.graph(TEAM), rows_from, 1)
+    found = searcher_of(store)
     found.search(source)
     assert found.found is not None
     depth = found.found.depth

@@ -17,7 +17,8 @@ from delegraph.partition.store.store import Store
 from delegraph.pipeline.bench.store_ranks import share_bytes
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.bytes import graph_bytes, stream_bytes
+from delegraph.pipeline.engines.disk import stream_bytes
+from delegraph.pipeline.engines.memory import graph_bytes
 from delegraph.pipeline.engines.ranks.search import rank_stream_bytes
 from delegraph.pipeline.results.store_names import names_bytes
 from delegraph.pipeline.run.execute import Executor

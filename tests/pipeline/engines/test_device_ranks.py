@@ -27,8 +27,10 @@ from delegraph.kernels.gpu_ranks.grid_mail import Letters, inboxes_of
 from delegraph.kernels.gpu_ranks.grid_search import GpuGridSearch
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.bench.across import bench_generated
 from delegraph.pipeline.bench.device import parse_recipe
-from delegraph.pipeline.bench.ranks import Placing, bench_on_workers
+from delegraph.pipeline.bench.protocol import BenchOptions
+from delegraph.pipeline.bench.ranks import Placing
 from delegraph.pipeline.engines.device_ranks import delegates as device_rank
 from delegraph.pipeline.engines.device_ranks import grid as device_grid
 from delegraph.pipeline.engines.device_ranks import layouts as rank_on_device
@@ -36,7 +38,7 @@ from delegraph.pipeline.engines.device_ranks.layouts import DeviceSearchOfRank
 from delegraph.pipeline.engines.ranks import result as rank_result
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.ranks.nccl import device_arrays
-from delegraph.pipeline.run.cluster import ClusterOptions
+from delegraph.pipeline.run.resources import resources_of
 from support.graphs import SHAPES, SMALL, edges_of
 from support.marks import slow
 from support.outputs import distances_of
@@ -383,7 +385,9 @@ def test_a_graph_generated_across_workers(two_devices, name, layout):
     placing = Placing(layout)
     recipe = parse_recipe(name)
     assert recipe is not None
-    rows = bench_on_workers([(1, recipe), (2, recipe)], 8, 3, 2, ClusterOptions(workers=2), placing)
+    workers = resources_of(workers=2)
+    runs = [(1, recipe), (2, recipe)]
+    rows = bench_generated(runs, placing, workers, BenchOptions(8, 3, threads=2))
     alone, together = (row.report for row in rows)
     exchanged = rows[1].exchanged
     assert exchanged is not None

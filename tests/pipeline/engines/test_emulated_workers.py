@@ -9,8 +9,6 @@ import subprocess
 import pytest
 
 import delegraph
-from delegraph.pipeline.run.cluster import ClusterOptions
-from delegraph.pipeline.run.resources import Resources
 from support import emulator
 from support.graphs import random_edges
 from support.marks import slow
@@ -65,11 +63,8 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     delegraph.build(path, store, partitions=4, threshold=6)
     monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
     with cluster(3) as (local, client):
-        there = ClusterOptions(scheduler=local.scheduler_address)
-        resources = Resources(cluster=there, device="cuda")
-        running = Background(
-            lambda: delegraph.bfs(store, 0, out, timeout_seconds=5, threads=1, resources=resources)
-        )
+        there = {"scheduler": local.scheduler_address, "device": "cuda"}
+        running = Background(lambda: delegraph.bfs(store, 0, out, timeout=5, threads=1, **there))
         wait_for_supersteps(client)
         workers = pids(client)
         os.kill(workers[sorted(workers)[1]], signal.SIGKILL)

@@ -25,8 +25,6 @@ import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline.ranks import on_workers as ranks
 from delegraph.pipeline.run import cluster as connecting
-from delegraph.pipeline.run.cluster import ClusterOptions
-from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import distances_of
@@ -59,9 +57,9 @@ def search(folder: Path, name: str, out: Path, address: str, timeout: float = TI
         folder / f"{name}.dg",
         0,
         out,
-        timeout_seconds=timeout,
+        timeout=timeout,
         threads=1,
-        resources=Resources(cluster=ClusterOptions(scheduler=address)),
+        scheduler=address,
     )
 
 

@@ -14,12 +14,11 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.partition.input.edges import open_edges
-from delegraph.pipeline.build import build as building
 from delegraph.pipeline.build import device as device_build
 from delegraph.pipeline.build.prepare import BuildOptions, plan_ahead
-from delegraph.pipeline.engines import store as search_store
+from delegraph.pipeline.engines import device as device_engine
 from delegraph.pipeline.engines.device import Room
-from delegraph.pipeline.run import devices
+from delegraph.pipeline.run import devices, resources
 from delegraph.pipeline.run.plan import Budget
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges
@@ -167,7 +166,7 @@ def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
     """The build goes on on the CPU and says why; the device is not touched."""
     small = Device(0, "Small", 90, 1, 2000, 0, cupy=None)
-    monkeypatch.setattr(building, "choose_device", lambda device, limit: small)
+    monkeypatch.setattr(resources, "choose_device", lambda device, limit: small)
     path = edge_list(*random_edges(1, 100, 500))
     for name, device in (("cpu", ()), ("small", ("--device", "cuda"))):
         ran = delegraph("build", path, "-o", tmp_path / f"{name}.dg", *options, *device)
@@ -201,7 +200,7 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
     if graph == "store":
         assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
         path = tmp_path / "graph.dg"
-    monkeypatch.setattr(building, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
     ran = delegraph("plan", path, "--device", "cuda", "--json")
     assert ran.code == 0, ran.err
     plan = json.loads(ran.out)
@@ -216,8 +215,8 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, cupy=None)
-    monkeypatch.setattr(building, "choose_device", lambda device, limit: fake)
-    monkeypatch.setattr(search_store, "room_for", lambda store, device: Room(0, 10**15, 10**6))
+    monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
     assert ran.code == 0, ran.err
     assert "searched on the CPU: beside what cuda:0 (Fake) takes, " in ran.err

@@ -1,0 +1,246 @@
+"""Graph500's protocol by several workers: of a store, or of graphs that they generate; and by 1, 2,
+4, ... of them, to see how it scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...kernels.base.team import Team
+from ...partition.errors import DelegraphError, InputError
+from ...partition.store.store import open_store
+from ..build.generate import Recipe
+from ..build.prepare import BuildOptions
+from ..engines.workers.client import check_room, open_workers
+from ..ranks.jobs import RankJob
+from ..ranks.on_workers import Done, lease, run_on_workers, workers_of
+from ..results.names import names_of_store
+from ..run.cluster import open_cluster
+from ..run.devices import has_device_each
+from ..run.execute import Progress
+from ..run.resources import Resources
+from .device import parse_recipe
+from .protocol import (
+    Benched,
+    BenchOptions,
+    BenchReport,
+    draw_sources,
+    facts_of_store,
+    preparation_seconds,
+    report,
+    rows_from_vertex,
+)
+from .ranks import BenchJob, Placing
+from .searchers import Exchanged
+from .store_ranks import StoreBenchJob
+
+
+class ScalingRow(NamedTuple):
+    """A graph that was searched by so many ranks. efficiency: its rate, at the median, over that of
+    the first row times the ranks. notes: lines for the user, of devices that would not do.
+    """
+
+    ranks: int
+    report: BenchReport
+    exchanged: Exchanged | None
+    efficiency: float
+    notes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        exchanged = None if self.exchanged is None else self.exchanged._asdict()
+        return {**self._asdict(), "exchanged": exchanged}
+
+
+def bench_by_workers(
+    graph: str,
+    scaling: str | None,
+    resources: Resources,
+    shape: BuildOptions,
+    shaped: set[str],
+    options: BenchOptions,
+) -> list[ScalingRow]:
+    """graph: a store, or the name of a graph to generate. scaling: "strong", "weak" or None.
+
+    shape: of a generated graph its layout, grid and threshold; shaped: which of these were asked
+    for. Raises InputError for what does not go together.
+    """
+    recipe = parse_recipe(graph)
+    workers = resources.cluster.workers or 0
+    if scaling is not None and not workers:
+        raise InputError("--scaling needs --workers, to know how far to go")
+    if recipe is None:
+        if shaped:
+            named = sorted(shaped)[0]
+            raise InputError(f"--{named} was decided when the store was built: leave it out")
+        if scaling == "weak":
+            raise InputError(
+                "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
+                "--scaling strong"
+            )
+        return bench_stored(graph, ranks_up_to(workers) if scaling else [0], resources, options)
+    if shaped - {"layout", "grid", "threshold"}:
+        named = sorted(shaped - {"layout", "grid", "threshold"})[0]
+        raise InputError(f"--{named} is for edge lists: a graph that is generated has none")
+    if scaling is not None and shape.grid is not None:
+        raise InputError(
+            "--grid is for one number of workers, --scaling for several: leave one out"
+        )
+    if resources.device not in ("auto", "cuda"):
+        raise InputError(
+            "workers generate and search a graph on a GPU each: leave out --device "
+            f"{resources.device}"
+        )
+    if resources.memory_limit is not None:
+        raise InputError(
+            "--memory-limit is for stores: a graph that is generated stands on the GPUs"
+        )
+    runs = scaling_runs(recipe, workers, scaling) if scaling else [(0, recipe)]
+    placing = Placing(shape.layout, shape.grid, shape.threshold)
+    return bench_generated(runs, placing, resources, options)
+
+
+def bench_generated(
+    runs: Sequence[tuple[int, Recipe]],
+    placing: Placing,
+    resources: Resources,
+    options: BenchOptions,
+) -> list[ScalingRow]:
+    """Generate, prepare and search graphs across workers with a GPU each, one after the other.
+
+    runs: (ranks, graph); 0 ranks: as many as there are workers. Raises InputError for more ranks
+    than workers, DelegraphError if a result breaks a rule.
+    """
+    asked = resources.cluster.workers or 0
+    devices = asked > 0 and has_device_each("cuda", asked)
+    limit = resources.device_memory_limit
+    jobs = [
+        (ranks, BenchJob(recipe, replace(options, progress=None), placing, device_limit=limit))
+        for ranks, recipe in runs
+    ]
+
+    def reported(done: Done) -> tuple[BenchReport, Exchanged | None]:
+        measured, benched, exchanged = done.results[0]
+        return report(measured, benched, options.seed, str(done.devices)), exchanged
+
+    with (
+        open_cluster(resources.cluster, options.threads, devices) as cluster,
+        lease(cluster.client, options.timeout),
+    ):
+        workers = workers_of(cluster.client)
+        for ranks, _ in runs:
+            placing.grid_for(ranks or len(workers))
+        return scale(cluster.client, workers, jobs, _enough, reported, options.progress)
+
+
+def bench_stored(
+    path: str | Path, runs: Sequence[int], resources: Resources, options: BenchOptions
+) -> list[ScalingRow]:
+    """Search a store from the same sources by several numbers of ranks, one after the other.
+
+    runs: these numbers; 0: as many as there are workers, and partitions for them. Raises InputError
+    for more ranks than partitions, LimitError where a share does not fit (its edges are not read
+    from disk), DelegraphError if a result breaks a rule.
+    """
+    store = open_store(path)
+    info, team = store.info, Team(options.threads)
+    drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), options)
+    with open_workers(store, resources, options.threads, options.timeout) as (
+        cluster,
+        workers,
+        device,
+    ):
+        job = StoreBenchJob(
+            store.path.resolve(),
+            tuple(drawn.places),
+            tuple(drawn.ids),
+            options.timeout,
+            device,
+            device_limit=resources.device_memory_limit,
+            must_fit=resources.device == "cuda",
+        )
+
+        def reported(done: Done) -> tuple[Any, Exchanged | None]:
+            measured, exchanged = done.results[0]
+            ranks = len(done.results)
+            facts = facts_of_store(path, info) | {"layout": info.layout}
+            if info.grid is None:
+                facts |= {
+                    "threshold": info.threshold,
+                    "delegates": info.delegates,
+                    "nn_share": info.nn_row_share,
+                }
+            threads = ranks * cluster.threads
+            benched = Benched(facts, info.directed, drawn.ids, threads, preparation_seconds(store))
+            return report(measured, benched, options.seed, done.devices), exchanged
+
+        room = partial(check_room, resources.limit, cluster)
+        jobs = [(ranks, job) for ranks in runs]
+        return scale(cluster.client, workers, jobs, room, reported, options.progress)
+
+
+def scale(
+    client: Any,
+    workers: Sequence[str],
+    jobs: Sequence[tuple[int, RankJob]],
+    check_room: Any,
+    reported: Callable[[Done], tuple[BenchReport, Exchanged | None]],
+    progress: Progress | None,
+) -> list[ScalingRow]:
+    """Do one job after the other, each by so many ranks; 0: as many as there are workers.
+
+    check_room: see run_on_workers. Raises InputError for more ranks than workers, DelegraphError
+    where a rank is lost.
+    """
+    rows: list[ScalingRow] = []
+    for number, (asked, job) in enumerate(jobs, 1):
+        ranks = asked or len(workers)
+        if ranks > len(workers):
+            raise InputError(f"{ranks} ranks need as many workers; there are {len(workers)}")
+        done = run_on_workers(client, workers[:ranks], job, check_room)
+        if len(done.results) != ranks:  # done again on those that were left
+            raise DelegraphError(done.notes[-1])
+        report, exchanged = reported(done)
+        rate = report["gteps"]["median"] / ranks
+        first = rows[0].report["gteps"]["median"] / rows[0].ranks if rows else rate
+        rows.append(ScalingRow(ranks, report, exchanged, rate / first, tuple(done.notes)))
+        if progress:
+            progress("graphs", number, len(jobs))
+    return rows
+
+
+def ranks_up_to(ranks: int) -> list[int]:
+    """By powers of two.
+
+    >>> ranks_up_to(4)
+    [1, 2, 4]
+    """
+    steps = [2**i for i in range(ranks.bit_length())]
+    if steps[-1] != ranks:
+        raise InputError(f"scaling is measured up to a power of two of workers, not {ranks}")
+    return steps
+
+
+def scaling_runs(recipe: Recipe, ranks: int, scaling: str) -> list[tuple[int, Recipe]]:
+    """Up to so many ranks, by powers of two: of the same graph ("strong"), or ("weak") of graphs
+    with as many vertices a rank, of which ``recipe`` is the last.
+
+    >>> graph = Recipe("kronecker", scale=20)
+    >>> [(ranks, some.scale) for ranks, some in scaling_runs(graph, 4, "weak")]
+    [(1, 18), (2, 19), (4, 20)]
+    """
+    steps = ranks_up_to(ranks)
+    if scaling == "strong":
+        return [(step, recipe) for step in steps]
+    if recipe.kind == "grid":
+        return [(step, replace(recipe, height=recipe.height * step // ranks)) for step in steps]
+    last = ranks.bit_length()
+    return [(s, replace(recipe, scale=recipe.scale - last + s.bit_length())) for s in steps]
+
+
+def _enough(ranks: int, baseline: int, needs: Sequence[int]) -> int:
+    """Of the hosts nothing is asked."""
+    return 0

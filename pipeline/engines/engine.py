@@ -1,0 +1,147 @@
+"""An engine is a way to run over one graph: it says beforehand what it holds, compiles, loads once,
+runs, and is closed. ``choose`` takes the first of several that fits; nothing else decides that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...partition.disk.memory import format_bytes, return_freed_memory
+from ..results.checkpoint import Checkpoint
+from ..results.found import Found
+from ..results.names import Names
+from ..run.plan import fits, too_little
+from ..run.records import GraphRecord
+
+CODE_BYTES = 64 << 20
+"""About what compiled code and its compiler hold; measured once it is there."""
+
+
+class Need(NamedTuple):
+    """Bytes that an engine holds at most, beside what its process holds already: on the host by
+    loading and by running, and on a device.
+    """
+
+    host: int
+    device: int = 0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The graph that an engine runs over, for whoever writes and records results.
+
+    layout: of its edges. writing_bytes: what writing a result of every vertex holds, so many files
+    at once, the result included.
+    """
+
+    names: Names
+    record: GraphRecord
+    layout: str
+    writing_bytes: Callable[[int], int]
+
+
+class Engine(Protocol):
+    """subject: None until it is known, at the latest when the graph is loaded. method: what a
+    record calls it. device: where it runs, of several ranks in words; None for the CPU. ranks:
+    that run together. once: whether it runs but a single time for each time that it loads.
+    in_memory: whether all edges are held, rather than read as they are needed.
+    """
+
+    once: bool
+    in_memory: bool
+
+    @property
+    def subject(self) -> Subject | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def device(self) -> Device | str | None: ...
+    @property
+    def ranks(self) -> int: ...
+
+    def need(self) -> Need:
+        """Raises DeviceMemoryError where the device has no room for what must stand there."""
+        ...
+
+    def compile(self) -> None:
+        """What its work will call: of a CPU before the graph is loaded, of a device after it."""
+        ...
+
+    def load(self) -> None:
+        """Raises InputError for what is damaged, DeviceMemoryError where room proves too small."""
+        ...
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        """Breadth-first search from a vertex, by its place in the arrays of ``subject.names``.
+
+        checkpoint: the search goes on from what it holds, and saves to it, where the engine can.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the graph."""
+        ...
+
+
+class Ran(NamedTuple):
+    """Where and how an engine ran, for the record."""
+
+    subject: Subject
+    method: str
+    device: Device | str | None
+    ranks: int
+
+    @classmethod
+    def of(cls, engine: Engine) -> Ran:
+        assert engine.subject is not None
+        return cls(engine.subject, engine.method, engine.device, engine.ranks)
+
+
+def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Engine, Need]:
+    """The first engine that fits, compiled, and what it needs.
+
+    limit: bytes that this process may hold. notes: lines for the user, receives why a device would
+    not do. Raises LimitError, naming the step and the least limit that would do, if none fits.
+    """
+    needs: list[tuple[int, str]] = []
+    for engine in engines:
+        try:
+            need = engine.need()
+        except DeviceMemoryError as error:
+            notes.append(f"searched on the CPU: {error}")
+            continue
+        last = engine is engines[-1]
+        writing = engine.subject.writing_bytes(1) if engine.subject else 0
+        most, step = max((need.host, "search"), (writing, "write"))
+        if engine.device is None:
+            # Compiled code counts as held, so it is there before what is left is measured.
+            if not last and not fits(most + CODE_BYTES, limit):
+                needs.append((most, step))
+                continue
+            return_freed_memory()
+            engine.compile()
+        if fits(most, limit):
+            return engine, need
+        if engine.device is not None and not last:
+            notes.append(
+                f"searched on the CPU: beside what {engine.device} takes, "
+                f"{format_bytes(need.host)} of host memory are needed, more than the memory "
+                "limit leaves"
+            )
+        needs.append((most, step))
+    least, step = min(needs)
+    raise too_little(step, least, limit)
+
+
+def first_that_fits(needs: Sequence[int], fits: Callable[[int], bool]) -> int | None:
+    """The place of the first of several ways whose need fits: of ranks, that of the largest share.
+
+    >>> first_that_fits([90, 40, 20], lambda need: need < 50)
+    1
+    """
+    return next((way for way, need in enumerate(needs) if fits(need)), None)

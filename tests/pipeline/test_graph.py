@@ -1,0 +1,182 @@
+"""Graphs that are opened once and searched many times, from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.partition.errors import DelegraphError, InputError
+from support.graphs import random_edges
+from support.outputs import distances_of
+
+
+@pytest.fixture(scope="module")
+def edges() -> tuple[np.ndarray, np.ndarray]:
+    return random_edges(1, 3000, 20_000)
+
+
+@pytest.fixture
+def store(edge_list, edges, tmp_path):
+    delegraph.build(edge_list(*edges), tmp_path / "graph.dg", threads=1)
+    return tmp_path / "graph.dg"
+
+
+def wanted(edges, source: int, directed: bool = False) -> dict[int, int | None]:
+    src, dst = edges
+    found = reference.distances(src, dst, 3000, source, directed)
+    return {int(v): int(found[v]) if found[v] >= 0 else None for v in np.union1d(src, dst)}
+
+
+def by_vertex(result) -> dict[int, int | None]:
+    columns = result.vertex.to_pylist(), result.distance.to_pylist()
+    return dict(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", ["store", "partitions", "edges"])
+def test_again_and_again(edge_list, edges, tmp_path, kind, directed):
+    path = edge_list(*edges)
+    how = {"directed": directed} if kind == "edges" else {}
+    if kind != "edges":
+        shape: dict[str, Any] = {"partitions": 3, "threshold": 20} if kind == "partitions" else {}
+        delegraph.build(path, tmp_path / "graph.dg", directed=directed, **shape)
+        path = tmp_path / "graph.dg"
+    with delegraph.open(path, threads=2, **how) as graph:
+        results = {source: graph.bfs(source) for source in edges[0][:5].tolist()}
+        for source, result in results.items():
+            assert by_vertex(result) == wanted(edges, source, directed)
+            assert result.reached == sum(hops is not None for hops in by_vertex(result).values())
+            assert result.depth == max(hops for hops in by_vertex(result).values() if hops)
+            assert len(result.supersteps) >= result.depth
+            assert result.seconds > 0
+        near = graph.bfs(int(edges[0][0]), max_depth=1)
+        assert {hops for hops in by_vertex(near).values() if hops is not None} == {0, 1}
+
+
+def test_what_it_shows(store, edges):
+    source = int(edges[0][0])
+    with delegraph.open(store) as graph:
+        assert graph.info["kind"] == "store"
+        assert graph.info["vertices"] == len(wanted(edges, source))
+        assert graph.device == "cpu"
+        assert graph.plan().steps[0].task_bytes > 0
+        result = graph.bfs(source)
+        assert f"{graph.info['vertices']:,} vertices" in repr(graph)
+        assert f"from {source}: reached {result.reached:,}" in repr(result)
+        frame = result.to_pandas()
+        assert frame.columns.tolist() == ["vertex", "distance", "parent"]
+        assert frame["parent"].isna().sum() == 1 + len(frame) - result.reached
+    assert "closed" in repr(graph)
+    assert result.table.num_rows == len(frame)  # results stay
+    with pytest.raises(DelegraphError, match="is closed: open it again"):
+        graph.bfs(source)
+
+
+def test_written_as_by_the_command(store, edges, tmp_path):
+    source = int(edges[0][0])
+    with delegraph.open(store, memory_limit="4GB") as graph:
+        result = graph.bfs(source, max_depth=2)
+        result.write(tmp_path / "found")
+        with pytest.raises(InputError, match="exists; name another output"):
+            result.write(tmp_path / "found")
+        result.write(tmp_path / "found", overwrite=True)
+    delegraph.bfs(store, source, tmp_path / "wanted", max_depth=2)
+    assert distances_of(tmp_path / "found") == distances_of(tmp_path / "wanted")
+    assert delegraph.validate(store, tmp_path / "found")["valid"]
+    records = [json.loads((tmp_path / f"{n}.run.json").read_text()) for n in ("found", "wanted")]
+    assert records[0].keys() == records[1].keys()
+    assert records[0]["search"] == records[1]["search"]
+    assert records[0]["seconds"]["search"] > 0
+
+
+def test_bad_input(store, edge_list, edges, tmp_path):
+    with delegraph.open(store) as graph, pytest.raises(InputError, match="not a vertex"):
+        graph.bfs(10**9)
+    with delegraph.open(store) as graph, pytest.raises(InputError, match="'x'"):
+        graph.bfs("x")
+    with delegraph.open(store) as graph, pytest.raises(InputError, match="not be negative"):
+        graph.bfs(int(edges[0][0]), max_depth=-1)
+    with pytest.raises(InputError, match="is a store"):
+        delegraph.open(store, directed=True)
+    with pytest.raises(InputError, match="'4GX' is no size"):
+        delegraph.open(store, memory_limit="4GX")
+    with pytest.raises(InputError, match="memory limit of 1 MB is too small"):
+        delegraph.open(store, memory_limit="1MB")
+    with pytest.raises(InputError):
+        delegraph.open(tmp_path / "nothing")
+
+
+def test_several_at_once(store, edge_list, edges):
+    """From several threads, on several graphs."""
+    sources = edges[0][:8].tolist()
+    with delegraph.open(store) as one, delegraph.open(edge_list(*edges)) as two:
+        found: dict[tuple[int, int], dict] = {}
+
+        def search(source: int) -> None:
+            for number, graph in enumerate((one, two)):
+                found[number, source] = by_vertex(graph.bfs(source))
+
+        threads = [threading.Thread(target=search, args=[source]) for source in sources]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for source in sources:
+        assert found[0, source] == found[1, source] == wanted(edges, source)
+
+
+HELD = """
+import sys
+import delegraph
+from delegraph.partition.disk.memory import resident_bytes
+
+path, source, limit = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+
+def search():
+    with delegraph.open(path, threads=1, memory_limit=limit) as graph:
+        held = resident_bytes()
+        graph.bfs(source)
+        return held
+
+search()  # what is compiled, and loaded of libraries, stays
+before = resident_bytes()
+opened = [search() for _ in range(3)]
+print(before, max(opened), resident_bytes())
+"""
+
+
+@pytest.mark.parametrize("limit", ["10GB"])
+def test_closed_memory_is_given_back(edge_list, tmp_path, limit):
+    """20 MB of targets: held while it is open, and not after it."""
+    src, dst = random_edges(2, 300_000, 2_500_000)
+    delegraph.build(edge_list(src, dst), tmp_path / "graph.dg")
+    command = [sys.executable, "-c", HELD, tmp_path / "graph.dg", str(src[0]), limit]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    before, opened, after = map(int, done.stdout.split())
+    assert opened - before > 15 << 20
+    assert after - before < 5 << 20
+
+
+def test_streamed_where_it_does_not_fit(edge_list, tmp_path):
+    src, dst = random_edges(2, 200_000, 4_000_000)
+    delegraph.build(edge_list(src, dst), tmp_path / "graph.dg")
+    source = int(src[0])
+    with delegraph.open(tmp_path / "graph.dg", threads=1) as graph:
+        wanted = graph.bfs(source)
+        loaded = graph.plan()
+    limit = loaded.budget.baseline + loaded.steps[0].task_bytes - (16 << 20)
+    with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
+        assert not graph.plan().shape.in_memory
+        found = graph.bfs(source)
+        assert found.distance.equals(wanted.distance)
+        assert sum(step["bytes_read"] for step in found.supersteps) > 0
+        assert graph.bfs(source).distance.equals(wanted.distance)
