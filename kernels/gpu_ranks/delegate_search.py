@@ -1,4 +1,5 @@
-"""One rank of a breadth-first search by several devices: launches cuda/rank_search.cu.
+"""One rank of a breadth-first search by several devices: launches
+cuda/ranks/delegate_search.cu.
 
 Ranks read each other's mail in each other's memory, where all of them stand in one machine whose
 devices can; a whole search is one launch then. Elsewhere a launch ends with a superstep's mail, and
@@ -16,13 +17,15 @@ import numpy as np
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
-from ..gpu.search import MOST_QUEUED, PUSH_COST, WIDE_LAUNCH
+from ..gpu.search import MOST_QUEUED, PUSH_COST, WIDE_LAUNCH, WideKernel
 from .delegate_mail import HostedMail, RankMemory
 from .delegate_rows import RankRows
 from .delegate_structures import ARRIVAL, CONTROL, LEVEL, NAME, PARTS, PEER, RANK
 from .launches import RankLaunches
 from .numbering import ALIGNED, Segment, parts_of
 from .peer_memory import Exchange
+
+KERNEL = WideKernel("ranks/delegate_search.cu", "delegate_search")
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 
@@ -77,7 +80,7 @@ class GpuRankSearch:
         ranks = rows.numbering.ranks
         self._own = rows.own_numbers
         self._launches = launches = RankLaunches(
-            *(self.device, "delegate_search", graph, self._own, CONTROL, LEVEL, self.check)
+            *(self.device, KERNEL, graph, self._own, CONTROL, LEVEL, self.check)
         )
         with self.device.use() as cupy:
             self._memory = memory = RankMemory(self.device, rows)

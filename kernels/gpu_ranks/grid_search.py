@@ -1,8 +1,8 @@
 """One rank of a breadth-first search by several devices in a grid of partitions (layouts 2d and
-1d): launches cuda/grid_search.cu.
+1d): launches cuda/ranks/grid_search.cu.
 
-As with delegates (gpu_rank.py), ranks read each other's mail in each other's memory where they can,
-and a search is one launch then; elsewhere the host carries it.
+As with delegates (delegate_search.py), ranks read each other's mail in each other's memory where
+they can, and a search is one launch then; elsewhere the host carries it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
-from ..gpu.search import MOST_QUEUED, PUSH_COST
+from ..gpu.search import MOST_QUEUED, PUSH_COST, WideKernel
 from .delegate_structures import PARTS
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
 from .grid_rows import GridRows
@@ -23,6 +23,8 @@ from .grid_structures import CONTROL, LEVEL, NAME, RANK, SEGMENT
 from .launches import RankLaunches
 from .numbering import aligned, parts_of
 from .peer_memory import Exchange
+
+KERNEL = WideKernel("ranks/grid_search.cu", "grid_search")
 
 
 class GridLevel(NamedTuple):
@@ -65,7 +67,7 @@ class GpuGridSearch:
         numbering = rows.numbering
         self.letters = letters = Letters(numbering)
         self._launches = launches = RankLaunches(
-            *(self.device, "grid_search", graph, known.own_numbers, CONTROL, LEVEL, self.check)
+            *(self.device, KERNEL, graph, known.own_numbers, CONTROL, LEVEL, self.check)
         )
         queued = min(aligned(known.row_numbers), MOST_QUEUED)
         with self.device.use() as cupy:

@@ -13,7 +13,17 @@ import numpy as np
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array, DeviceGraph
-from ..gpu.search import DONE, LEVELS, MORE, SEARCH, WIDE_LAUNCH, WIDEN, pack_graph, shared_bytes
+from ..gpu.search import (
+    DONE,
+    LEVELS,
+    MORE,
+    SEARCH,
+    WIDE_LAUNCH,
+    WIDEN,
+    WideKernel,
+    pack_graph,
+    shared_bytes,
+)
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu_search
 BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
@@ -27,7 +37,7 @@ _LOOK_SECONDS = 1e-4
 class RankLaunches:
     """Launches of one rank, on its graph.
 
-    kernel: its name, in the source ``kernel``.cu. own: numbers of its own vertices, which have
+    own: numbers of its own vertices, which have
     distances. control, record: types of what the kernel keeps from launch to launch, and of what
     it tells of a level. check: raises if another rank is known to have failed. distance: uint8 with
     255, or int32 with -1, where unreached, of the last search.
@@ -36,7 +46,7 @@ class RankLaunches:
     def __init__(
         self,
         device: Device,
-        kernel: str,
+        kernel: WideKernel,
         graph: DeviceGraph,
         own: int,
         control: np.dtype[Any],
@@ -44,7 +54,7 @@ class RankLaunches:
         check: Callable[[], None],
     ) -> None:
         self._device = device
-        self._name = kernel
+        self._wide = kernel
         self._graph = graph
         self._packed_graph = pack_graph(graph)
         self._control_type, self._record_type = control, record
@@ -194,11 +204,8 @@ class RankLaunches:
         self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
-        offset = self._graph.forward.offset_type
-        distance = "u8" if self.distance is self._bytes else "int"
-        tiered = "true" if self._graph.tiered else "false"
-        name = f"{self._name}<{offset}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
-        return self._device.kernel(f"ranks/{self._name}.cu", name, shared_bytes(), cooperative=True)
+        graph, deep = self._graph, self.distance is not self._bytes
+        return self._wide.on(self._device, graph.forward.offset_type, graph.tiered, deep)
 
     def _widen(self) -> None:
         """From here on, distances of more than a byte."""

@@ -19,11 +19,11 @@ from ...kernels.gpu.graph import Array
 from ...partition.errors import DelegraphError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
+from ..engines.device import Room
 from ..engines.device_ranks import layouts as rank_on_device
 from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
-from ..engines.streamed_graph import subgraphs_of
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
@@ -90,8 +90,11 @@ class StoreBenchJob:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
             if device is None:
-                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
-            warm_up_check()
+                warm_up_search(store.offsets_types())
+            else:
+                room = _room_of_rank(store, rank, size, device)
+                rank_on_device.compile_search(store, device, room)
+        warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(
@@ -123,6 +126,11 @@ class StoreBenchJob:
 
     def _device(self) -> Device | None:
         return open_device(0, self.device_limit) if self.device == "cuda" else None
+
+
+def _room_of_rank(store: Store, rank: int, ranks: int, device: Device) -> Room:
+    beside = searcher_bytes(store, rank, ranks)
+    return rank_on_device.room_for(store, rank, ranks, device, beside)
 
 
 def _table_bytes(store: Store) -> int | None:
@@ -194,8 +202,7 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     """
     if device is None:
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
-    beside = searcher_bytes(store, rank, ranks)
-    host = rank_on_device.room_for(store, rank, ranks, device, beside).host_bytes
+    host = _room_of_rank(store, rank, ranks, device).host_bytes
     if checked_on_device(store) and store.info.grid is not None:
         return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
     if checked_on_device(store):

@@ -72,7 +72,8 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
     pinned = sum(max(0, some - 4 * near) for some in (forward, reverse))
     result = 2 * (4 + 4) * own
     host = pinned + max(result, loading + 8 * own) + 4 * ghosts
-    return Room(near, host, least + sum(min(some, 4 * near) for some in (forward, reverse)))
+    there = least + sum(min(some, 4 * near) for some in (forward, reverse))
+    return Room(near, host, there, max(forward, reverse) // 4)
 
 
 def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:

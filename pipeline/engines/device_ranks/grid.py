@@ -78,7 +78,8 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
     pinned = sum(max(0, some - 4 * near) for some in targets)
     result = 2 * (4 + 4) * own
     host = pinned + max(result, loading + 8 * rows)
-    return Room(near, host, least + sum(min(some, 4 * near) for some in targets))
+    there = least + sum(min(some, 4 * near) for some in targets)
+    return Room(near, host, there, max(targets) // 4)
 
 
 def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:

@@ -13,9 +13,11 @@ from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device
 from ....kernels.gpu_ranks.delegate_check import RankChecker
 from ....kernels.gpu_ranks.delegate_check import global_ids as rank_ids
+from ....kernels.gpu_ranks.delegate_search import KERNEL as DELEGATES
 from ....kernels.gpu_ranks.delegate_search import GpuRankSearch
 from ....kernels.gpu_ranks.grid_check import GridChecker
 from ....kernels.gpu_ranks.grid_check import global_ids as grid_ids
+from ....kernels.gpu_ranks.grid_search import KERNEL as GRID
 from ....kernels.gpu_ranks.grid_search import GpuGridSearch
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator
@@ -32,6 +34,11 @@ def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 
     """Where a rank's targets go. beside: what else is held there. DeviceMemoryError: nowhere."""
     how = device_rank if store.info.grid is None else device_grid
     return how.room_for(store, rank, ranks, device, beside)
+
+
+def compile_search(store: Store, device: Device, room: Room) -> None:
+    """Before anything is loaded: see Room."""
+    room.compile(device, DELEGATES if store.info.grid is None else GRID)
 
 
 def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:

@@ -14,12 +14,11 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
 from ..device_ranks import layouts as rank_on_device
-from ..disk import stream_team
 from ..engine import Engine
+from ..ranks.edges import stream_team
 from ..ranks.result import result_of, save, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
-from ..streamed_graph import subgraphs_of
 
 ON_DISK = 1
 
@@ -65,9 +64,11 @@ class SearchJob:
                 engine.compile()
             needs = [engine.need().host for engine in engines]
         elif device is not None:
-            needs = [rank_on_device.room_for(store, rank, size, device).host_bytes]
+            room = rank_on_device.room_for(store, rank, size, device)
+            rank_on_device.compile_search(store, device, room)
+            needs = [room.host_bytes]
         else:
-            warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+            warm_up(store.offsets_types())
             place = store, rank, size
             needs = [rank_bytes(*place), rank_stream_bytes(*place, threads)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
