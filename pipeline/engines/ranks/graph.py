@@ -169,7 +169,7 @@ class _Loading:
             count = count_of(segment, n, info.partitions)
             return Ghosts(segment, count, info.partitions, kind in expanded)
 
-        self._ghosts = {
+        self._ghosts: dict[Kind, dict[range, Ghosts]] = {
             kind: {segment: ghosts(kind, segment) for segment in segments}
             for kind, segments in segments_of(info, rank, ranks).items()
         }
@@ -177,6 +177,9 @@ class _Loading:
     def graph(self) -> RankGraph:
         info = self._loader.store.info
         made = list(self._flows())
+        ghosts: dict[Kind, list[Ghosts]] = {
+            kind: list(some.values()) for kind, some in self._ghosts.items()
+        }
         adjacencies = {id(a): a for flow in made for a in (flow.forward, flow.backward) if a}
         return RankGraph(
             rank=self._rank,
@@ -189,7 +192,7 @@ class _Loading:
             own=self._own,
             delegates=self._delegates,
             shared=self._shared,
-            ghosts={kind: list(some.values()) for kind, some in self._ghosts.items()},
+            ghosts=ghosts,
             adjacencies=list(adjacencies.values()),
             flows=made,
         )
@@ -254,7 +257,7 @@ def share_bytes(store: Store, rank: int, ranks: int) -> int:
     if ranks == 1:
         return graph + state
     segments = segments_of(info, rank, ranks)
-    ghosts = {
+    ghosts: dict[Kind, list[int]] = {
         kind: [count_of(s, n, info.partitions) for s in some] for kind, some in segments.items()
     }
     state += sum(sum(counts) // 4 for counts in ghosts.values())  # two bitmaps
