@@ -45,6 +45,14 @@ def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1, step: int = 1)
     return Numbering(np.empty(0, np.uint32), multiplier, addend, width, 1 if width == 1 else step)
 
 
+def is_identity(numbering: Numbering) -> bool:
+    """
+    >>> is_identity(by_rule()), is_identity(by_rule(4, 3))
+    (True, False)
+    """
+    return not len(numbering.table) and numbering[1:] == (1, 0, 1, 1)
+
+
 def by_table(table: NDArray[np.uint32]) -> Numbering:
     return Numbering(table, 1, 0, 1, 1)
 

@@ -1,52 +1,43 @@
-"""The active rows of a subgraph, those of the vertices in a bitmap: how many, and where.
+"""The active rows of a subgraph: how many, and where.
 
 Of edges in memory in *turns*, rows of about equally many edges; of edges on disk in pages, of which
-the others need not be read. ``flip`` is all ones if the vertices *not* in the bitmap are meant,
-else 0.
+the others need not be read.
 """
 
 import numpy as np
 from numba import types
 
-from ..base.compiled import OFFSETS, boolean, i64, i64s, kernel, u8s, u64, u64s
+from ..base.compiled import OFFSETS, boolean, i64, i64s, kernel, u8s, u32s, u64, u64s
 from ..base.numbering import NUMBERING, past_word, renumber
 from .piece import row_of
 
 TURNS = types.int64[:, ::1]
 
 
-@kernel(OFFSETS, NUMBERING, u64s, u64, i64, TURNS)
-def cut_turns(offsets, places, wanted, flip, most, turns):
-    """Cut all rows so that the active ones of a turn have ``most`` edges, or few more.
+@kernel(OFFSETS, u32s, i64, TURNS)
+def cut_turns(offsets, queue, most, turns):
+    """Cut a queue of rows into turns of ``most`` edges each, or few more.
 
-    offsets: uint32 or uint64. places: Numbering. wanted: bitmap, uint64; flip: uint64. turns: int64
-    (edges // most + 2, 2), receives the first row of each turn, and the edges before; one more
-    entry ends them. Returns (active rows, edges, turns): rows that have edges, how many those have.
+    offsets: uint32 or uint64. turns: int64 (edges // most + 2, 2), receives of each turn its place
+    in ``queue``, and the edges before it; one more entry ends them. Returns (rows, edges, turns):
+    rows that have edges, how many those have.
     """
     count = 0
     edges = np.int64(0)
     done = 0
     full = np.int64(0)  # so many edges end a turn
-    rows = offsets.shape[0] - 1
-    row = 0
-    while row < rows:
-        v = renumber(places, row)
-        word = wanted[v >> np.uint32(6)] ^ flip
-        if word == 0:
-            row = past_word(places, row, v)
-            continue
-        if (word >> np.uint64(v & np.uint32(63))) & np.uint64(1):
-            degree = np.int64(offsets[row + 1]) - np.int64(offsets[row])
-            if degree > 0:
-                if edges >= full:
-                    turns[done, 0] = row
-                    turns[done, 1] = edges
-                    done += 1
-                    full = edges + most
-                count += 1
-                edges += degree
-        row += 1
-    turns[done, 0] = rows
+    for i in range(queue.shape[0]):
+        row = np.int64(queue[i])
+        degree = np.int64(offsets[row + 1]) - np.int64(offsets[row])
+        if degree > 0:
+            if edges >= full:
+                turns[done, 0] = i
+                turns[done, 1] = edges
+                done += 1
+                full = edges + most
+            count += 1
+            edges += degree
+    turns[done, 0] = queue.shape[0]
     turns[done, 1] = edges
     return count, edges, done
 
@@ -55,7 +46,8 @@ def cut_turns(offsets, places, wanted, flip, most, turns):
 def mark_pages(offsets, first_row, last_row, places, wanted, flip, page_starts, active, counting):
     """Mark the pages of the active ones of the rows ``first_row <= r < last_row``.
 
-    Arguments as above. page_starts: int64 (pages + 1,), the first edge of each page. active: uint8
+    places: Numbering. wanted: bitmap, uint64. flip: uint64, all ones if the vertices *not* in it
+    are meant, else 0. page_starts: int64 (pages + 1,), the first edge of each page. active: uint8
     (pages,), set to 1 where marked. counting: whether the result counts; if it does not, rows in
     pages that are marked already are passed over. Returns (active rows, edges).
     """

@@ -15,9 +15,10 @@ from .piece import ENDS, PIECE, START, keep
 
 @kernel(PIECE, i64, i64, START, ENDS)
 def pull_piece(piece, first, last, start, ends):
-    """As push_piece, the other way: the rows are incoming edges, ``ends`` is theirs.
+    """As push_piece, the other way, of all rows ``first <= row < last``.
 
-    start: of the targets, the candidates for a parent.
+    The rows are incoming edges, ``ends`` is theirs; start: of the targets, the candidates for a
+    parent.
     """
     offsets, targets, first_edge, last_edge = piece
     places, ids, reached = start

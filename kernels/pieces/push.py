@@ -8,30 +8,33 @@ references of their arrays there, which took half of it.
 import numpy as np
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import i64, kernel
+from ..base.compiled import i64, kernel, u32s
 from ..base.numbering import past_word, renumber
 from ..bfs.push import claim
 from .piece import ENDS, PIECE, START, keep
 
 
-@kernel(PIECE, i64, i64, START, ENDS)
-def push_piece(piece, first, last, start, ends):
+@kernel(PIECE, u32s, i64, i64, START, ENDS)
+def push_piece(piece, queue, first, last, start, ends):
     """Run on several pieces, or on other rows of one, at once.
 
-    piece: Piece. first, last: the rows ``first <= row < last`` of it. start: Start, of the rows.
-    ends: Ends, of the targets. Returns (found, examined): vertices, edges.
+    piece: Piece. queue: uint32, rows of the frontier, of which ``queue[first:last]`` are meant; or
+    (0,), for those of all rows ``first <= row < last``. start: Start, of the rows. ends: Ends, of
+    the targets. Returns (found, examined): vertices, edges.
     """
     offsets, targets, first_edge, last_edge = piece
     rows, ids, frontier = start
     places, visited, found, vertices, parents = ends
     new = 0
     examined = 0
-    row = first
-    while row < last:
+    listed = queue.shape[0] > 0
+    i = first
+    while i < last:
+        row = np.int64(queue[i]) if listed else i
         u = renumber(rows, row)
         word = frontier[u >> np.uint32(6)]
         if word == 0:
-            row = past_word(rows, row, u)
+            i = past_word(rows, row, u)
             continue
         if word & mask(u):
             begin = max(np.int64(offsets[row]), first_edge) - first_edge
@@ -43,5 +46,5 @@ def push_piece(piece, first, last, start, ends):
                 if not contains(visited, v) and claim(found, v):
                     keep(vertices, parents, new, v, parent)
                     new += 1
-        row += 1
+        i += 1
     return new, examined

@@ -23,6 +23,7 @@ from ....kernels.pieces.piece import Piece, row_of
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
+from .packing import NONE, numbers_in
 
 EDGES_A_TURN = 1 << 16
 """Edges that a thread follows at once, or few more."""
@@ -64,16 +65,40 @@ class Visits(NamedTuple):
 
 
 class Active(NamedTuple):
-    """Active rows of a subgraph: rows that have edges, and those edges. where: see ``push``."""
+    """Active rows of a subgraph: rows that have edges, and those edges.
+
+    where: of Rows, turns of ``queue``, the rows, as cut_turns has them; of RowsOnDisk pages, uint8,
+    nonzero where active.
+    """
 
     rows: int
     edges: int
     where: NDArray
+    queue: NDArray[np.uint32]
 
 
-Visit = Callable[[Piece, int, int, int], Any]
-"""Called with a piece, the rows ``first <= row < last`` of it, and how many vertices it finds at
-most."""
+class Chosen:
+    """Some vertices of a segment as the rows of subgraphs: those of a bitmap, by place.
+
+    places: of rows there. listed: the rows, rising; made when they are first asked for.
+    """
+
+    def __init__(self, places: Numbering, bits: NDArray[np.uint64], rows: int) -> None:
+        self.places = places
+        self.bits = bits
+        self._rows = rows
+        self._listed: NDArray[np.uint32] | None = None
+
+    @property
+    def listed(self) -> NDArray[np.uint32]:
+        if self._listed is None:
+            self._listed = numbers_in(self.bits, self.places, self._rows)
+        return self._listed
+
+
+Visit = Callable[[Piece, NDArray[np.uint32], int, int, int], Any]
+"""Called with a piece, rows of it as push_piece has them (``queue``, ``first``, ``last``), and how
+many vertices it finds at most."""
 
 
 class Rows(NamedTuple):
@@ -82,23 +107,18 @@ class Rows(NamedTuple):
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
 
-    def active(
-        self, team: Team, places: Numbering, wanted: NDArray[np.uint64], inverted: bool = False
-    ) -> Active:
-        """The rows of the vertices in a bitmap, or of those not in it. places: of rows there.
-
-        where: turns, as cut_turns has them.
-        """
+    def active(self, team: Team, chosen: Chosen) -> Active:
+        """The rows of some vertices."""
         turns = np.empty((len(self.targets) // EDGES_A_TURN + 2, 2), np.int64)
-        flip = _ALL if inverted else np.uint64(0)
-        rows, edges, count = cut_turns(self.offsets, places, wanted, flip, EDGES_A_TURN, turns)
-        return Active(rows, edges, turns[: count + 1].copy())
+        queue = chosen.listed
+        rows, edges, count = cut_turns(self.offsets, queue, EDGES_A_TURN, turns)
+        return Active(rows, edges, turns[: count + 1].copy(), queue)
 
-    def push(self, team: Team, where: NDArray, visit: Visit) -> Visits:
-        """Visit active rows, as ``active`` gave them."""
-        piece = Piece(*self, 0, len(self.targets))
-        turns = list(pairwise(where.tolist()))
-        done = team.map(lambda t: visit(piece, t[0][0], t[1][0], t[1][1] - t[0][1]), turns)
+    def push(self, team: Team, active: Active, visit: Visit) -> Visits:
+        """Visit active rows."""
+        piece, queue = Piece(*self, 0, len(self.targets)), active.queue
+        turns = list(pairwise(active.where.tolist()))
+        done = team.map(lambda t: visit(piece, queue, t[0][0], t[1][0], t[1][1] - t[0][1]), turns)
         return Visits(done)
 
     def pull(
@@ -109,7 +129,7 @@ class Rows(NamedTuple):
 
         def turn(first: int) -> Any:
             last = min(first + ROWS_A_TURN, count)
-            return visit(piece, first, last, last - first)
+            return visit(piece, NONE, first, last, last - first)
 
         return Visits(team.map(turn, range(0, count, ROWS_A_TURN)))
 
@@ -127,16 +147,27 @@ class RowsOnDisk(NamedTuple):
     buffers: list[NDArray[np.uint8]]
     check: Callable[[], None]
 
-    def active(
-        self, team: Team, places: Numbering, wanted: NDArray[np.uint64], inverted: bool = False
-    ) -> Active:
-        """As that of Rows; where: pages, uint8, nonzero where active."""
+    def active(self, team: Team, chosen: Chosen) -> Active:
+        """As that of Rows; in pages."""
         pages = np.zeros(self.stream.pages, np.uint8)
-        counts = self._mark(team, places, wanted, inverted, pages, counting=True)
-        return Active(sum(rows for rows, _ in counts), sum(edges for _, edges in counts), pages)
+        counts = self._mark(team, chosen.places, chosen.bits, False, pages, counting=True)
+        rows, edges = sum(rows for rows, _ in counts), sum(edges for _, edges in counts)
+        return Active(rows, edges, pages, NONE)
 
-    def push(self, team: Team, where: NDArray, visit: Visit) -> Visits:
+    def push(self, team: Team, active: Active, visit: Visit) -> Visits:
         """As that of Rows."""
+        return self._read(team, active.where, visit)
+
+    def pull(
+        self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
+    ) -> Visits:
+        """As that of Rows."""
+        pages = np.zeros(self.stream.pages, np.uint8)
+        self._mark(team, places, known, True, pages, counting=False)
+        return self._read(team, pages, visit)
+
+    def _read(self, team: Team, pages: NDArray[np.uint8], visit: Visit) -> Visits:
+        """Visit all rows that have edges in active pages, a run of these at a time."""
 
         def one(run: PageRun) -> tuple[Any, int]:
             self.check()
@@ -149,21 +180,13 @@ class RowsOnDisk(NamedTuple):
                 end = begin + len(targets)
                 first, last = row_of(self.offsets, begin), row_of(self.offsets, end - 1) + 1
                 piece = Piece(self.offsets, targets, begin, end)
-                return visit(piece, first, last, len(targets)), read
+                return visit(piece, NONE, first, last, len(targets)), read
             finally:
                 self.buffers.append(buffer)
 
-        done = team.map(one, self.stream.runs(where))
-        skipped = self.stream.idle_blocks(where)
+        done = team.map(one, self.stream.runs(pages))
+        skipped = self.stream.idle_blocks(pages)
         return Visits([result for result, _ in done], sum(read for _, read in done), skipped)
-
-    def pull(
-        self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
-    ) -> Visits:
-        """As that of Rows."""
-        pages = np.zeros(self.stream.pages, np.uint8)
-        self._mark(team, places, known, True, pages, counting=False)
-        return self.push(team, pages, visit)
 
     def _mark(
         self,

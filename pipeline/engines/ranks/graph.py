@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,8 @@ from ....partition.store.grid import Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
 from ....partition.store.store import Store, stem_of
 from ..direction import Pullable
-from .edges import Active, AnyRows, Loader
+from .edges import Active, AnyRows, Chosen, Loader
+from .packing import NONE
 from .routes import (
     Ends,
     Kind,
@@ -37,11 +37,23 @@ from .routes import (
 from .state import Ghosts, Vertices
 
 
-class Side(NamedTuple):
-    """One end of a subgraph. places: in the segment, of the subgraph's numbers."""
+@dataclass
+class Side:
+    """One end of a subgraph. places: in the segment, of the subgraph's numbers, so many.
+
+    frontier: what is known of it here; made anew in every superstep.
+    """
 
     segment: Vertices | Ghosts
     places: Numbering
+    count: int
+    frontier: Chosen = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.frontier = Chosen(self.places, self.segment.frontier, self.count)
 
 
 @dataclass
@@ -53,12 +65,11 @@ class Adjacency:
     rows: AnyRows
     source: Side
     target: Side
-    active: Active = field(default_factory=lambda: Active(0, 0, np.empty(0)))
+    active: Active = field(default_factory=lambda: Active(0, 0, NONE, NONE))
 
     def look(self, team: Team) -> None:
         """Find the active rows."""
-        segment, numbers = self.source
-        self.active = self.rows.active(team, numbers, segment.frontier)
+        self.active = self.rows.active(team, self.source.frontier)
 
 
 @dataclass
@@ -88,7 +99,7 @@ class RankGraph:
     """partitions: of the whole graph. held: those of this rank, whose vertices are ``own``.
 
     delegates: their global ids. shared: their state; None of a rank that is alone, and in a grid.
-    ghosts: by kind.
+    ghosts: by kind. sides: by kind and segment; own ones by the partition alone, all that are held.
     """
 
     rank: int
@@ -102,6 +113,7 @@ class RankGraph:
     delegates: NDArray[np.uint32]
     shared: Vertices | None
     ghosts: dict[Kind, list[Ghosts]]
+    sides: dict[tuple[Kind, range], Side]
     adjacencies: list[Adjacency]
     flows: list[Flow]
 
@@ -117,6 +129,10 @@ class RankGraph:
     def within(self, partition: int) -> Numbering:
         """Places in the own segment of the vertices of a partition that is held."""
         return places(range(partition, partition + 1), self.held)
+
+    def frontier(self, partition: int) -> NDArray[np.uint32]:
+        """Of a partition that is held, by local ids."""
+        return self.sides["own", range(partition, partition + 1)].frontier.listed
 
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told. Forgets another search."""
@@ -140,10 +156,9 @@ class RankGraph:
         before = own.visited ^ own.frontier
         for flow in self.flows:
             if flow.backward is not None:
-                numbers = flow.backward.source.places
-                flow.pullable = Pullable(
-                    *flow.backward.rows.active(team, numbers, before, inverted=True)[:2]
-                )
+                side = flow.backward.source
+                unvisited = Chosen(side.places, ~before, side.count)
+                flow.pullable = Pullable(*flow.backward.rows.active(team, unvisited)[:2])
 
 
 def load(loader: Loader, rank: int, ranks: int) -> RankGraph:
@@ -169,6 +184,7 @@ class _Loading:
             count = count_of(segment, n, info.partitions)
             return Ghosts(segment, count, info.partitions, kind in expanded)
 
+        self._sides: dict[tuple[Kind, range], Side] = {}
         self._ghosts: dict[Kind, dict[range, Ghosts]] = {
             kind: {segment: ghosts(kind, segment) for segment in segments}
             for kind, segments in segments_of(info, rank, ranks).items()
@@ -176,11 +192,13 @@ class _Loading:
 
     def graph(self) -> RankGraph:
         info = self._loader.store.info
+        for p in self._held:
+            self._side("own", p)
         made = list(self._flows())
-        adjacencies = {id(a): a for flow in made for a in (flow.forward, flow.backward) if a}
         ghosts: dict[Kind, list[Ghosts]] = {
             kind: list(some.values()) for kind, some in self._ghosts.items()
         }
+        adjacencies = {id(a): a for flow in made for a in (flow.forward, flow.backward) if a}
         return RankGraph(
             rank=self._rank,
             ranks=self._ranks,
@@ -193,6 +211,7 @@ class _Loading:
             delegates=self._delegates,
             shared=self._shared,
             ghosts=ghosts,
+            sides=self._sides,
             adjacencies=list(adjacencies.values()),
             flows=made,
         )
@@ -218,30 +237,44 @@ class _Loading:
 
     def _side(self, kind: Kind, partition: int) -> Side:
         info = self._loader.store.info
-        if kind == "own":
-            return Side(self._own, places(range(partition, partition + 1), self._held))
+        segment = range(partition, partition + 1)
         if kind == "shared":
+            segment = range(0)
+        elif kind != "own":
+            segment = partitions_of(kind, partition, info.partitions, info.grid)
+        if len(segment) == 1:  # a grid of one row, or of one column
+            kind = "own"
+        if (kind, segment) not in self._sides:
+            self._sides[kind, segment] = self._made(kind, segment)
+        return self._sides[kind, segment]
+
+    def _made(self, kind: Kind, segment: range) -> Side:
+        info = self._loader.store.info
+        if kind == "shared":
+            count = len(self._delegates)
             if self._shared is None:
-                return Side(self._own, by_table(self._delegates))
-            return Side(self._shared, by_rule())
-        segment = partitions_of(kind, partition, info.partitions, info.grid)
+                return Side(self._own, by_table(self._delegates), count)
+            return Side(self._shared, by_rule(), count)
+        count = count_of(segment, info.vertices, info.partitions)
         if lies_in(segment, self._held):
-            return Side(self._own, places(segment, self._held))
-        return Side(self._ghosts[kind][segment], by_rule())
+            return Side(self._own, places(segment, self._held), count)
+        return Side(self._ghosts[kind][segment], by_rule(), count)
 
     def _pullable(self, backward: Adjacency | None) -> Pullable:
         """What a pull can find, of rows that are owned here."""
         if backward is None:
             return Pullable(0, 0)
-        segment, numbers = backward.source
+        side, segment = backward.source, backward.source.segment
         bits = np.zeros(-(-segment.count // WORD), np.uint64)
-        if isinstance(segment, Ghosts):
+        if isinstance(segment, Vertices):
+            bits = ~bits
+        else:
             info = self._loader.store.info
             for p in (p for p in segment.segment if p in self._held):
                 every = np.arange(local_rows(info.vertices, info.partitions, p), dtype=np.uint32)
                 add_all(every, places(range(p, p + 1), segment.segment), bits)
-        inverted = isinstance(segment, Vertices)
-        return Pullable(*backward.rows.active(self._loader.team, numbers, bits, inverted)[:2])
+        chosen = Chosen(side.places, bits, side.count)
+        return Pullable(*backward.rows.active(self._loader.team, chosen)[:2])
 
 
 def share_bytes(store: Store, rank: int, ranks: int) -> int:

@@ -6,24 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base import bitmap
-from ....kernels.base.numbering import Numbering, by_rule
+from ....kernels.base.numbering import Numbering, is_identity
 from ....kernels.pieces.vertices import list_bits, to_bitmap
 
+NONE = np.empty(0, np.uint32)
 
-def as_list(
-    words: NDArray[np.uint64], numbers: Numbering | None = None, count: int | None = None
-) -> NDArray[np.uint32]:
-    """The vertices of a bitmap, rising; or those of the numbers below ``count`` that are there.
 
-    numbers: from these to places in the bitmap.
-    """
-    held = int(np.bitwise_count(words).sum())
-    vertices = np.empty(held, np.uint32)
-    if not held:
-        return vertices
-    if numbers is None or count is None:
-        numbers, count = by_rule(), bitmap.WORD * len(words)
-    return vertices[: list_bits(words, numbers, count, vertices)]
+def as_list(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """The vertices of a bitmap, rising."""
+    vertices = np.empty(_held(words), np.uint32)
+    bitmap.difference(words, np.zeros_like(words), vertices)
+    return vertices
+
+
+def numbers_in(words: NDArray[np.uint64], numbering: Numbering, count: int) -> NDArray[np.uint32]:
+    """The numbers below ``count``, rising, whose places by ``numbering`` are in a bitmap."""
+    if is_identity(numbering):
+        numbers = as_list(words)
+        return numbers[: numbers.searchsorted(count)]
+    numbers = np.empty(_held(words), np.uint32)
+    return numbers[: list_bits(words, numbering, count, numbers)]
+
+
+def _held(words: NDArray[np.uint64]) -> int:
+    return int(np.bitwise_count(words).sum())
 
 
 def packed(

@@ -18,8 +18,7 @@ from ....kernels.base.graph import UNREACHED
 from ....kernels.pieces.vertices import admit, adopt, sort_by_remainder
 from ....partition.store.layout import local_rows
 from .graph import RankGraph
-from .packing import packed, unpacked
-from .state import NONE
+from .packing import NONE, packed, unpacked
 
 
 class Away(NamedTuple):

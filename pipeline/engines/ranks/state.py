@@ -13,9 +13,8 @@ from ....kernels.base.graph import UNREACHED
 from ....kernels.base.numbering import Numbering
 from ....kernels.pieces.piece import Ends, Start
 from ....kernels.pieces.vertices import add_all, next_level
+from .packing import NONE
 from .routes import places
-
-NONE = np.empty(0, np.uint32)
 
 
 class Vertices:

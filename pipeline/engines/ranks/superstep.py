@@ -22,22 +22,26 @@ from numpy.typing import NDArray
 
 from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
-from ....kernels.pieces.piece import Ends, Piece, Start
+from ....kernels.pieces.piece import Ends, Piece
 from ....kernels.pieces.pull import pull_piece
 from ....kernels.pieces.push import push_piece
 from ....kernels.pieces.vertices import admit
 from ....partition.store.layout import local_rows
 from ...ranks.communicator import Communicator, Message
 from ..direction import Direction
-from .edges import Looked, Visit, Visits, total
-from .graph import Flow, RankGraph, Side
-from .packing import as_list, packed, unpacked
+from .edges import Looked, Visits, total
+from .graph import Flow, RankGraph
+from .packing import NONE, as_list, packed, unpacked
 from .remote import Remote, by_partition, joined
 from .routes import Kind, members, partitions_of
-from .state import NONE, Ghosts, Vertices
+from .state import Ghosts, Vertices
 
 Choose = Callable[[int, int, int], Direction]
 """As direction.choose."""
+
+
+Found = tuple[int, int, Ends]
+"""Of a visit: vertices found, edges examined, and where the vertices stand."""
 
 
 class Superstep(NamedTuple):
@@ -73,6 +77,8 @@ class Supersteps:
         kinds = [*routes.messages.values(), "control"]
         sent = dict.fromkeys(kinds if self._communicator.size > 1 else [], 0)
         first = routes.expand["push"]
+        for side in graph.sides.values():
+            side.renew()
         frontier = self._frontier()
         for kind in graph.ghosts:
             self._enter(kind, frontier, expanded=kind in first)
@@ -117,10 +123,7 @@ class Supersteps:
         graph = self._graph
         if self._communicator.size == 1:
             return {}
-        n, own = graph.vertices, graph.own.frontier
-        return {
-            p: as_list(own, graph.within(p), local_rows(n, graph.partitions, p)) for p in graph.held
-        }
+        return {p: graph.frontier(p) for p in graph.held}
 
     def _enter(self, kind: Kind, frontier: dict[int, NDArray[np.uint32]], expanded: bool) -> None:
         """What this rank knows of others' segments, of its own vertices."""
@@ -175,34 +178,35 @@ class Supersteps:
     def _push(self, flow: Flow) -> tuple[int, Looked]:
         """Vertices found, what was looked at."""
         adjacency = flow.forward
-        if isinstance(adjacency.source.segment, Ghosts):
-            adjacency.look(self._team)  # with what has come
-        segment, numbers = adjacency.source
-        visit = self._visit(push_piece, segment.pushing(numbers), adjacency.target)
-        visits = adjacency.rows.push(self._team, adjacency.active.where, visit)
-        return self._keep(visits, adjacency.target.segment)
+        source, target = adjacency.source, adjacency.target
+        if isinstance(source.segment, Ghosts):  # more has come
+            source.renew()
+            adjacency.look(self._team)
+        start = source.segment.pushing(source.places)
+
+        def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Found:
+            ends = target.segment.ends(target.places, most)
+            return *push_piece(piece, queue, first, last, start, ends), ends
+
+        visits = adjacency.rows.push(self._team, adjacency.active, visit)
+        return self._keep(visits, target.segment)
 
     def _pull(self, flow: Flow, some_found: bool) -> tuple[int, Looked]:
         """The same. some_found: whether there is any vertex in ``found``."""
         adjacency = flow.backward
         assert adjacency is not None
-        (segment, numbers), target = adjacency.target, adjacency.source
-        visit = self._visit(pull_piece, segment.pulling(numbers), target)
+        source, target = adjacency.target, adjacency.source
+        start = source.segment.pulling(source.places)
+
+        def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Found:
+            ends = target.segment.ends(target.places, most)
+            return *pull_piece(piece, first, last, start, ends), ends
+
         known = target.segment.visited
         if some_found and isinstance(target.segment, Vertices):
             known = known | target.segment.found
         visits = adjacency.rows.pull(self._team, target.places, known, visit)
         return self._keep(visits, target.segment)
-
-    def _visit(self, kernel: Callable, start: Start, target: Side) -> Visit:
-        """Gives vertices found, edges examined, and where they were found (Ends)."""
-
-        def visit(piece: Piece, first: int, last: int, most: int) -> tuple[int, int, Ends]:
-            ends = target.segment.ends(target.places, most)
-            new, examined = kernel(piece, first, last, start, ends)
-            return new, examined, ends
-
-        return visit
 
     def _keep(self, visits: Visits, segment: Vertices | Ghosts) -> tuple[int, Looked]:
         """Vertices found, of those that others own such as wait for them; what was looked at."""

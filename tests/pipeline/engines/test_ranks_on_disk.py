@@ -28,7 +28,7 @@ from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store, open_store, targets_file
 from delegraph.pipeline.engines.direction import choose
 from delegraph.pipeline.engines.ranks import edges
-from delegraph.pipeline.engines.ranks.edges import Rows, RowsOnDisk
+from delegraph.pipeline.engines.ranks.edges import Chosen, Rows, RowsOnDisk
 from delegraph.pipeline.engines.ranks.graph import RankGraph
 from delegraph.pipeline.engines.ranks.result import gather, result_of, save
 from delegraph.pipeline.engines.ranks.search import load_rank, rank_stream_bytes, search_rank
@@ -173,15 +173,16 @@ def test_active_rows_are_those_of_the_vertices(tmp_path):
         queue = np.sort(rng.choice(count, size, replace=False))
         bits = np.zeros(-(-count // 64), np.uint64)
         np.bitwise_or.at(bits, queue >> 6, np.uint64(1) << (queue & 63).astype(np.uint64))
-        active = rows.active(Team(2), by_rule(), bits)
+        chosen, rest = Chosen(by_rule(), bits, count), Chosen(by_rule(), ~bits, count)
+        active = rows.active(Team(2), chosen)
         entries = {e for u in queue.tolist() for e in range(rows.offsets[u], rows.offsets[u + 1])}
         holding = np.searchsorted(starts, sorted(entries), side="right") - 1
         with_edges = np.diff(starts) > 0
         assert np.array_equal(np.flatnonzero(active.where & with_edges), np.unique(holding))
         assert active.edges == len(entries)
-        assert active[:2] == same.active(Team(1), by_rule(), bits)[:2]
-        others = rows.active(Team(1), by_rule(), bits, inverted=True)
-        assert others[:2] == same.active(Team(1), by_rule(), bits, inverted=True)[:2]
+        assert active[:2] == same.active(Team(1), chosen)[:2]
+        others = rows.active(Team(1), rest)
+        assert others[:2] == same.active(Team(1), rest)[:2]
         assert active.edges + others.edges == len(same.targets)
 
 
@@ -191,18 +192,18 @@ def test_turns_have_equally_many_edges():
     offsets = np.append(0, np.cumsum(degrees)).astype(np.uint32)
     rows = Rows(offsets, np.zeros(int(offsets[-1]), np.uint32))
     wanted = np.full(-(-len(degrees) // 64), 0x5555555555555555, np.uint64)
-    active = rows.active(Team(1), by_rule(), wanted)
+    active = rows.active(Team(1), Chosen(by_rule(), wanted, len(degrees)))
     assert active.edges == degrees[::2].sum()
     assert active.rows == np.count_nonzero(degrees[::2])
-    visits = rows.push(Team(2), active.where, lambda piece, *turn: turn)
+    visits = rows.push(Team(2), active, lambda piece, *turn: turn)
     at = 0
-    for first, last, most in visits.results:
+    for queue, first, last, most in visits.results:
         assert first >= at
-        some = degrees[first + first % 2 : last : 2]
+        some = degrees[queue[first:last]]
         assert most == some.sum()
         assert most < edges.EDGES_A_TURN + some.max() or len(some[some > 0]) == 1
         at = last
-    assert at == len(degrees)
+    assert at == len(active.queue) == len(degrees) // 2
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -230,9 +231,10 @@ def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
         read.append(1)
         group.fail(Failure(1, "failed"))
 
-    every = rows.active(Team(1), by_rule(), np.zeros_like(graph.own.visited), inverted=True)
+    side = graph.adjacencies[0].source
+    every = rows.active(Team(1), Chosen(side.places, ~np.zeros_like(graph.own.visited), side.count))
     with pytest.raises(RankError, match="rank 1 failed"):
-        rows.push(Team(1), every.where, visit)
+        rows.push(Team(1), every, visit)
     assert len(read) == 1
 
 
@@ -248,11 +250,11 @@ def test_wide_offsets():
     same, nothing = by_rule(), np.empty(0, np.uint32)
     found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
     ends = Ends(same, nobody, found, nothing, parents)
-    assert push_piece(piece, 0, 4, Start(same, same, every), ends) == (8, 8)
+    assert push_piece(piece, nothing, 0, 4, Start(same, same, every), ends) == (8, 8)
     assert parents[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
     sent, vertices, parents = np.zeros(1, np.uint64), np.empty(8, np.uint32), np.empty(8, np.uint32)
     ends = Ends(same, sent, sent, vertices, parents)
-    assert push_piece(piece, 0, 4, Start(same, same, every), ends) == (8, 8)
+    assert push_piece(piece, nothing, 0, 4, Start(same, same, every), ends) == (8, 8)
     assert vertices.tolist() == list(range(8))
     assert parents.tolist() == [0, 0, 1, 1, 1, 3, 3, 3]
     reached = Start(same, same, np.array([0b10010], np.uint64))
