@@ -27,9 +27,17 @@ from direction import GRAPHS
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.store.store import Store, open_store
-from delegraph.pipeline.engines.disk import stream_bytes, stream_search, stream_team, warm_up
 from delegraph.pipeline.engines.memory import graph_bytes, search
-from delegraph.pipeline.engines.streamed_graph import StreamedGraph
+from delegraph.pipeline.engines.ranks.edges import stream_team
+from delegraph.pipeline.engines.ranks.graph import RankGraph
+from delegraph.pipeline.engines.ranks.search import (
+    RankFound,
+    load_rank,
+    rank_stream_bytes,
+    search_rank,
+    warm_up,
+)
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
 
 COLUMNS = ("memory", "warm", "cold", "disk", "read", "held", "held in memory")
 
@@ -64,6 +72,7 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
     able = np.flatnonzero(np.diff(in_memory.offsets.astype(np.int64)))
     drawn = np.random.default_rng(1).choice(able, sources, replace=False)
     team = stream_team(threads)
+    warm_up(store.offsets_types())
     targets = [store.path / name for name in store.files if "targets" in name]
     size = sum(path.stat().st_size for path in targets)
     seconds: dict[str, list[float]] = {name: [] for name in COLUMNS[:4]}
@@ -71,19 +80,22 @@ def measure(store: Store, sources: int, threads: int) -> dict[str, float]:
     for source in map(int, drawn):
         clock = seconds["memory"]
         expected = timed(clock, lambda s=source: search(in_memory, s, backend))
-        cold = StreamedGraph.of(store, Team(threads))
-        warm_up({rows.offsets.dtype for rows in cold.subgraphs})
+        graph = load_rank(store, 0, 1, Team(threads), on_disk=True)
+
+        def streamed(source: int = source, graph: RankGraph = graph) -> RankFound:
+            return search_rank(graph, source, SingleCommunicator(), team)
+
         drop_pages(store)
-        timed(seconds["cold"], lambda s=source, graph=cold: stream_search(graph, s, team))
+        timed(seconds["cold"], streamed)
         drop_pages(store)
         timed(seconds["disk"], lambda: [_read(path) for path in targets])
-        found = timed(seconds["warm"], lambda s=source, graph=cold: stream_search(graph, s, team))
-        assert np.array_equal(found.distance, expected.distance)
+        found = timed(seconds["warm"], streamed)
+        assert np.array_equal(graph.own.distance, expected.distance)
         read.append(sum(step["bytes_read"] for step in found.supersteps) / size)
     return {
         **{name: 1e3 * statistics.median(some) for name, some in seconds.items()},
         "read": statistics.median(read),
-        "held": stream_bytes(store, threads) / 1e6,
+        "held": rank_stream_bytes(store, 0, 1, threads) / 1e6,
         "held in memory": graph_bytes(store) / 1e6,
     }
 

@@ -95,6 +95,26 @@ _NARROW_LEVELS = 4  # small ones, after which the narrow search takes over
 _NARROW_FRONTIER = 512  # of a small level, for each block of the cluster
 
 
+class WideKernel(NamedTuple):
+    """A kernel that all of a device's threads run together: a file of cuda/, and its name there."""
+
+    source: str
+    name: str
+
+    def on(self, device: Device, offset: str, tiered: bool, deep: bool = False) -> Any:
+        """Its instance for a graph with offsets of this type in C++; compiles it, once.
+
+        deep: for distances of more than a byte.
+        """
+        kinds = f"{offset}, {'int' if deep else 'u8'}, {str(tiered).lower()}"
+        name = f"{self.name}<{kinds}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
+        with device.use():
+            return device.kernel(self.source, name, shared_bytes(), cooperative=True)
+
+
+WIDE_SEARCH = WideKernel("bfs/wide_search.cu", "wide_search")
+
+
 class Level(NamedTuple):
     """What a level did. found: vertices; examined: entries looked at."""
 
@@ -343,11 +363,10 @@ class GpuSearch:
             narrow((self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
 
     def _wide(self) -> Any:
-        kind = self.graph.forward.offset_type
-        distance = "u8" if self.distance is self._bytes else "int"
-        tiered = "true" if self.graph.tiered else "false"
-        name = f"wide_search<{kind}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
-        return self.device.kernel("bfs/wide_search.cu", name, shared_bytes(), cooperative=True)
+        forward, tiered = self.graph.forward, self.graph.tiered
+        return WIDE_SEARCH.on(
+            self.device, forward.offset_type, tiered, self.distance is not self._bytes
+        )
 
     def _narrow(self) -> tuple[Any, int]:
         """The kernel, and the dynamic shared memory that it takes."""

@@ -11,7 +11,7 @@ from ..base.arrays import allocate
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
-from ..gpu.search import MOST_QUEUED, WIDE_LAUNCH
+from ..gpu.search import MOST_QUEUED, WIDE_LAUNCH, WideKernel
 from .delegate_mail import DelegateMemory, HostedDelegateMail
 from .delegate_rows import DelegateRows
 from .delegate_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
@@ -19,6 +19,8 @@ from .numbering import ALIGNED, origins_of
 from .peer_memory import Exchange
 from .search import Sizes
 from .structures import GLOBAL_IDS, ORIGIN
+
+KERNEL = WideKernel("ranks/delegate_search.cu", "delegate_search")
 
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 
@@ -90,7 +92,7 @@ class DelegateLayout:
     ghost_vertices, once connected: by rank, our numbers of its ghosts that we own.
     """
 
-    kernel = "delegate_search"
+    kernel = KERNEL
     control = CONTROL
     record = LEVEL
     told = DelegateLevel

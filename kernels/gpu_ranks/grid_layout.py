@@ -12,7 +12,7 @@ from ..base import arrays
 from ..base.arrays import allocate
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
-from ..gpu.search import MOST_QUEUED
+from ..gpu.search import MOST_QUEUED, WideKernel
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
 from .grid_rows import GridRows, Known
 from .grid_structures import CONTROL, LEVEL, NAME, RANK, SEGMENT
@@ -20,6 +20,8 @@ from .numbering import ALIGNED, aligned, origins_of
 from .peer_memory import Exchange
 from .search import Sizes
 from .structures import GLOBAL_IDS, ORIGIN
+
+KERNEL = WideKernel("ranks/grid_search.cu", "grid_search")
 
 
 class GridLevel(NamedTuple):
@@ -66,7 +68,7 @@ def tables(known: Known) -> list[arrays.Array]:
 class GridLayout:
     """See search.Layout. letters: what ranks tell each other."""
 
-    kernel = "grid_search"
+    kernel = KERNEL
     control = CONTROL
     record = LEVEL
     told = GridLevel

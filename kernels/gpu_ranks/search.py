@@ -28,6 +28,7 @@ from ..gpu.search import (
     SEARCH,
     WIDE_LAUNCH,
     WIDEN,
+    WideKernel,
     pack_graph,
     shared_bytes,
 )
@@ -120,13 +121,12 @@ class Mail(Protocol):
 class Layout(Protocol):
     """What a rank has, and does, in one layout.
 
-    kernel: its name, and that of its source in cuda/ranks. control, record: types of what it keeps
-    from launch to launch, and of what it tells of a superstep; told: the same for people, a
-    NamedTuple. structure: the kernel's, of a rank, of which Search fills in what it makes itself.
-    shared: what other ranks read, ``parent`` among it.
+    control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
+    superstep; told: the same for people, a NamedTuple. structure: the kernel's, of a rank, of which
+    Search fills in what it makes itself. shared: what other ranks read, ``parent`` among it.
     """
 
-    kernel: str
+    kernel: WideKernel
     control: np.dtype
     record: np.dtype
     told: Any
@@ -214,8 +214,7 @@ class Search(Generic[L]):
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernel of a search."""
-        with self.device.use():
-            self._kernel()
+        self._kernel()
 
     def align(self) -> None:
         """Have the devices wait for each other: what follows begins on all of them at once.
@@ -326,12 +325,8 @@ class Search(Generic[L]):
         self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
-        graph, name = self.rows.graph, self.layout.kernel
-        distance = "u8" if self.distance is self._made["distance"] else "int"
-        tiered = "true" if graph.tiered else "false"
-        kinds = f"{graph.forward.offset_type}, {distance}, {tiered}"
-        function = f"{name}<{kinds}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
-        return self.device.kernel(f"ranks/{name}.cu", function, shared_bytes(), cooperative=True)
+        graph, deep = self.rows.graph, self.distance is not self._made["distance"]
+        return self.layout.kernel.on(self.device, graph.forward.offset_type, graph.tiered, deep)
 
     def _widen(self) -> None:
         """From here on, distances of more than a byte."""

@@ -80,8 +80,8 @@ class Grid(NamedTuple):
     def of_row(self, row: int) -> Numbering:
         """Global ids of the vertices of a grid row.
 
-        >>> from delegraph.kernels.numbering import to_global
-        >>> [int(to_global(Grid(2, 3).of_row(1), place)) for place in range(6)]
+        >>> from delegraph.kernels.base.numbering import renumber
+        >>> [int(renumber(Grid(2, 3).of_row(1), place)) for place in range(6)]
         [3, 4, 5, 9, 10, 11]
         """
         if self.rows == 1:
@@ -91,8 +91,8 @@ class Grid(NamedTuple):
     def of_column(self, column: int) -> Numbering:
         """Global ids of the vertices of a grid column.
 
-        >>> from delegraph.kernels.numbering import to_global
-        >>> [int(to_global(Grid(2, 3).of_column(1), place)) for place in range(4)]
+        >>> from delegraph.kernels.base.numbering import renumber
+        >>> [int(renumber(Grid(2, 3).of_column(1), place)) for place in range(4)]
         [1, 4, 7, 10]
         """
         return by_rule(self.columns, column)

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from ...kernels.base import sort
 from ...kernels.base.graph import Graph
-from ...kernels.base.numbering import all_to_global, by_table
-from ...kernels.base.sort import radix_sort
+from ...kernels.base.numbering import by_table, renumber_all
 from ...kernels.base.team import Team
 from ..disk.files import (
     ArrayWriter,
@@ -199,6 +199,14 @@ class Store:
     def offsets_type(self, partition: int, name: str) -> np.dtype:
         return array_dtype(self.path / f"{stem_of(partition, name)}.offsets.npy")
 
+    def offsets_types(self) -> set[np.dtype]:
+        """Of all subgraphs."""
+        return {
+            self.offsets_type(p, name)
+            for p in range(self.info.partitions)
+            for name in kept_subgraphs(self.info.grid, self.info.directed)
+        }
+
     def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
         """(offsets, targets) of a subgraph."""
         offsets = self.offsets(partition, name, team)
@@ -237,7 +245,7 @@ class Store:
                     for first, targets in read_array_blocks(self.path / file, record, np.uint32):
                         start = at + first
                         sources = rows_of_edges(offsets, start, start + len(targets))
-                        yield all_to_global(rows, sources), all_to_global(ends, targets)
+                        yield renumber_all(rows, sources), renumber_all(ends, targets)
                     at += record.length(np.uint32)
 
     def graph(self, team: Team) -> Graph:
@@ -297,7 +305,7 @@ def _rows_by_position(
     n = len(position)
     bits = max(n - 1, 0).bit_length()
     keys = (sources.astype(np.uint64) << np.uint64(32)) | position[targets]
-    keys = radix_sort(keys, np.empty_like(keys), bits, bits)
+    keys = sort.radix_sort(keys, np.empty_like(keys), bits, bits)
     offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
     np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
     vertex = np.empty(n, np.uint32)

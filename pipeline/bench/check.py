@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.numbering import all_to_global, by_table
+from ...kernels.base.numbering import by_table, renumber_all
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import (
     RULES,
@@ -25,9 +25,8 @@ from ...kernels.bfs.check import (
 )
 from ...partition.store.layout import kept_subgraphs, numberings
 from ...partition.store.store import EDGE_BATCH, Store, expand_rows, stem_of
-from ..engines.ranks.delegate_graph import RankGraph
 from ..engines.ranks.edges import Rows
-from ..engines.ranks.grid_graph import GridGraph
+from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import Part, RankResult, put_together
 from ..ranks.communicator import Communicator, Message
 
@@ -99,21 +98,16 @@ class RankCheck:
         return Violations(dict(zip(RULES, sums, strict=True)), violations.example)
 
 
-def edges_of(graph: RankGraph | GridGraph) -> Edges:
+def edges_of(graph: RankGraph) -> Edges:
     """All that a rank holds in memory, in global ids."""
-    if isinstance(graph, GridGraph):
-        table, grid = by_table(np.empty(0, np.uint32)), graph.grid
-        places = [(tile.number, "nn", tile.forward) for tile in graph.tiles]
-    else:
-        table, grid = graph.delegates.numbering, None
-        places = [
-            (part.number, flow.name, flow.forward) for part in graph.parts for flow in part.flows
-        ]
-    for partition, name, rows in places:
-        sources, targets = numberings(partition, name, graph.partitions, grid, table)
+    table = by_table(graph.delegates)
+    for adjacency in (flow.forward for flow in graph.flows):
+        place = adjacency.partition, adjacency.name
+        sources, targets = numberings(*place, graph.partitions, graph.grid, table)
+        rows = adjacency.rows
         assert isinstance(rows, Rows)
         for some, ends in expand_rows(*rows):
-            yield all_to_global(sources, some), all_to_global(targets, ends)
+            yield renumber_all(sources, some), renumber_all(targets, ends)
 
 
 def check_bytes(store: Store, rank: int, ranks: int) -> int:

@@ -18,10 +18,11 @@ from ...kernels.gpu_ranks.search import Search
 from ...kernels.gpu_ranks.structures import PHASES
 from ...partition.disk.memory import held_bytes
 from ..engines.ranks.edges import Rows
-from ..engines.ranks.grid_graph import GridGraph
+from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import result_of
-from ..engines.ranks.search import AnyRankGraph, search_rank
+from ..engines.ranks.search import search_rank
 from ..ranks.communicator import Communicator, barrier
+from ..results.supersteps import ends
 from ..run.records import SuperstepRecord
 from .check import RankCheck
 from .protocol import Timings
@@ -70,7 +71,7 @@ class CpuRankSearcher:
     """supersteps: of each search, of all ranks together, on rank 0."""
 
     def __init__(
-        self, graph: AnyRankGraph, communicator: Communicator, team: Team, check: RankCheck
+        self, graph: RankGraph, communicator: Communicator, team: Team, check: RankCheck
     ) -> None:
         self._graph = graph
         self._communicator = communicator
@@ -85,7 +86,6 @@ class CpuRankSearcher:
         """Seconds of the rank that takes longest, from when all have come; they end together."""
         barrier(self._communicator)
         began = time.perf_counter()
-        self._graph.clear()
         found = search_rank(self._graph, source, self._communicator, self._team)
         seconds = time.perf_counter() - began
         self.supersteps.append(found.supersteps)
@@ -109,7 +109,7 @@ class CpuRankSearcher:
             held_bytes=int(max(held for held, _ in told)),
             graph_bytes=int(sum(graph for _, graph in told)),
             table_bytes=table_bytes,
-            levels=[dict(step) for step in every[_median(timings)]],
+            levels=[dict(step) for step in ends(every[_median(timings)])],
         )
 
 
@@ -223,14 +223,11 @@ def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list
             "clocks": dict(zip(PHASES, level.clocks, strict=True)),
             "seconds": sum(level.clocks) * scale,
         }
-        for level in levels
+        for level in ends(levels)
     ]
 
 
-def _graph_bytes(graph: AnyRankGraph) -> int:
+def _graph_bytes(graph: RankGraph) -> int:
     """Of a rank's rows in host memory."""
-    flows = graph.tiles if isinstance(graph, GridGraph) else graph.flows
-    both = [rows for flow in flows for rows in (flow.forward, flow.backward)]
-    held = [rows for rows in both if isinstance(rows, Rows)]
-    arrays = {id(array): array.nbytes for rows in held for array in rows}
-    return sum(arrays.values())
+    held = [some.rows for some in graph.adjacencies if isinstance(some.rows, Rows)]
+    return sum(array.nbytes for rows in held for array in rows)

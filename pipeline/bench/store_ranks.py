@@ -20,10 +20,10 @@ from ...kernels.gpu_ranks.search import Search
 from ...partition.errors import DelegraphError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
+from ..engines.device import Room
 from ..engines.device_ranks.layouts import RankOnDevice
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
-from ..engines.streamed_graph import subgraphs_of
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
@@ -90,8 +90,11 @@ class StoreBenchJob:
             rows = 8 * n if needs_rows(store, rank, device) else 0
             need = share_bytes(store, rank, size, device)
             if device is None:
-                warm_up_search({store.offsets_type(*place) for place in subgraphs_of(store)})
-            warm_up_check()
+                warm_up_search(store.offsets_types())
+            else:
+                here = RankOnDevice(store, rank, size)
+                here.compile(device, _room_of_rank(here, device))
+        warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(
@@ -123,6 +126,10 @@ class StoreBenchJob:
 
     def _device(self) -> Device | None:
         return open_device(0, self.device_limit) if self.device == "cuda" else None
+
+
+def _room_of_rank(here: RankOnDevice, device: Device) -> Room:
+    return here.room_for(device, searcher_bytes(here))
 
 
 def _table_bytes(store: Store) -> int | None:
@@ -195,7 +202,7 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     if device is None:
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
     here = RankOnDevice(store, rank, ranks)
-    host = here.room_for(device, searcher_bytes(here)).host_bytes
+    host = _room_of_rank(here, device).host_bytes
     if checked_on_device(store) and store.info.grid is not None:
         return host + (4 + 4) * sum(here.numbers)
     if checked_on_device(store):

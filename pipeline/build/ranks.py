@@ -121,7 +121,9 @@ class BuildJob:
         device = open_device(0, self.device_limit)
         try:
             with device.use(), device_arrays(communicator, device) as communicator:
-                return self._run(device, communicator)
+                share = self._run(device, communicator)
+                barrier(communicator)  # one that leaves is gone to those that still write
+                return share
         finally:
             device.cupy.get_default_memory_pool().free_all_blocks()
 

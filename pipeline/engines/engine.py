@@ -67,7 +67,9 @@ class Engine(Protocol):
         ...
 
     def compile(self) -> None:
-        """What its work will call: of a CPU before the graph is loaded, of a device after it."""
+        """What its work will call: of a CPU before the graph is loaded; of a device after it, too,
+        as some of that depends on the graph.
+        """
         ...
 
     def load(self) -> None:

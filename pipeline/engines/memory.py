@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.base import sort
 from ...kernels.base.arrays import total_bytes
+from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import Graph
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
@@ -20,7 +22,6 @@ from ..results.found import Found, superstep_record
 from ..run.records import SuperstepRecord
 from .direction import Direction, choose
 from .engine import Need, Subject
-from .streamed_graph import subgraphs_of
 
 _MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
 _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
@@ -149,8 +150,8 @@ class MemoryEngine:
         return Need(graph_bytes(self._store))
 
     def compile(self) -> None:
-        types = {self._store.offsets_type(*place) for place in subgraphs_of(self._store)}
-        compile_search(*types, merged_offsets(self._store))
+        compile_search(*self._store.offsets_types(), merged_offsets(self._store))
+        compile_kernels(sort)  # by which partitions are merged
 
     def load(self) -> None:
         self.graph = self._store.graph(self.backend.team)

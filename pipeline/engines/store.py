@@ -10,6 +10,7 @@ from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes
 from ...partition.store.store import Store, open_store
+from ..ranks.communicator import SingleCommunicator
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.names import Names
@@ -19,10 +20,11 @@ from ..run.plan import Budget, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
 from .device import DeviceEngine
-from .disk import stream_bytes, stream_search, stream_team, warm_up
 from .engine import Engine, Need, Subject, choose
 from .memory import MemoryEngine
-from .streamed_graph import StreamedGraph, subgraphs_of
+from .ranks.edges import stream_team
+from .ranks.graph import RankGraph
+from .ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
 
 
 def subject_of(store: Store, names: Names) -> Subject:
@@ -41,7 +43,7 @@ def engines_of_store(
 
 
 class DiskEngine:
-    """A store whose edges stay on disk, read as a search needs them."""
+    """A store whose edges stay on disk, read as a search needs them: a rank that is alone."""
 
     method = "push-pull, streamed"
     device = None
@@ -53,23 +55,24 @@ class DiskEngine:
         self.subject = subject
         self._store = store
         self._threads = threads
-        self._graph: StreamedGraph | None = None
+        self._graph: RankGraph | None = None
 
     def need(self) -> Need:
-        return Need(stream_bytes(self._store, self._threads))
+        return Need(rank_stream_bytes(self._store, 0, 1, self._threads))
 
     def compile(self) -> None:
-        warm_up({self._store.offsets_type(*place) for place in subgraphs_of(self._store)})
+        warm_up(self._store.offsets_types())
 
     def load(self) -> None:
-        self._graph = StreamedGraph.of(self._store, Team(self._threads))
+        self._graph = load_rank(self._store, 0, 1, Team(self._threads), on_disk=True)
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
         assert self._graph is not None
-        team = stream_team(self._threads)
-        return stream_search(self._graph, source, team, max_depth, checkpoint=checkpoint)
+        graph, alone, team = self._graph, SingleCommunicator(), stream_team(self._threads)
+        found = search_rank(graph, source, alone, team, max_depth, checkpoint=checkpoint)
+        return Found(*graph.own.take(), found.supersteps)
 
     def close(self) -> None:
         self._graph = None

@@ -18,6 +18,7 @@ from delegraph.kernels.gpu.device import Device, DeviceError, count_devices, ope
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.engines.direction import choose
 from delegraph.pipeline.engines.ranks import result as rank_result
+from delegraph.pipeline.engines.ranks.graph import RankGraph
 from delegraph.pipeline.engines.ranks.search import RankFound, load_rank, search_rank
 from delegraph.pipeline.engines.ranks.superstep import Choose
 from delegraph.pipeline.ranks import nccl, tcp
@@ -29,6 +30,8 @@ from delegraph.pipeline.ranks.communicator import (
 )
 from delegraph.pipeline.ranks.nccl import NcclCommunicator
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.results.found import Found
 
 from . import emulator
 
@@ -138,3 +141,22 @@ def search_by_threads(
     with communicators(kind, ranks) as group, ThreadPoolExecutor(ranks) as pool:
         found = list(pool.map(one, group))
     return *rank_result.gather(store, folder), found
+
+
+def streamed(store: Store) -> RankGraph:
+    """With edges on disk, of a rank that is alone."""
+    return load_rank(store, 0, 1, Team(2), on_disk=True)
+
+
+def stream_search(
+    graph: RankGraph,
+    source: int,
+    team: Team,
+    max_depth: int | None = None,
+    direction: Choose = choose,
+    checkpoint: Checkpoint | None = None,
+) -> Found:
+    """By a rank that is alone."""
+    alone = SingleCommunicator()
+    found = search_rank(graph, source, alone, team, max_depth, direction, checkpoint)
+    return Found(*graph.own.take(), found.supersteps)

@@ -36,6 +36,8 @@ class DelegatesOfRank:
     rank: int
     ranks: int
 
+    kernel = delegate_layout.KERNEL
+
     @property
     def subgraphs(self) -> list[str]:
         """Hubs first: a row's delegates come before its normal vertices."""

@@ -36,6 +36,8 @@ class GridOfRank:
     rank: int
     ranks: int
 
+    kernel = grid_layout.KERNEL
+
     @property
     def subgraphs(self) -> tuple[str, ...]:
         info = self.store.info

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.search import WideKernel
 from ....kernels.gpu_ranks.search import Search
 from ....partition.disk.files import read_array_into
 from ....partition.disk.memory import format_bytes
@@ -57,6 +58,9 @@ class LayoutOfRank(Protocol):
     def numbers(self) -> tuple[int, int]:
         """What the rank knows, at most: delegates and own vertices; ghosts."""
         ...
+
+    @property
+    def kernel(self) -> WideKernel: ...
 
     def needs(self, device: Device) -> Needs: ...
 
@@ -115,7 +119,11 @@ class RankOnDevice:
         result = 2 * (4 + 4) * needs.own
         host = pinned + max(result, loading + 8 * needs.rows) + needs.host
         there = sum(min(some, 4 * near) for some in needs.targets)
-        return Room(near, host, least + there)
+        return Room(near, host, least + there, max(needs.targets) // 4)
+
+    def compile(self, device: Device, room: Room) -> None:
+        """Before anything is loaded: see Room."""
+        room.compile(device, self.layout.kernel)
 
     def load(
         self, device: Device, team: Team, check: Callable[[], None] = lambda: None, beside: int = 0

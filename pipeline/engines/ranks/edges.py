@@ -1,42 +1,42 @@
 """The edges of a rank's subgraphs, in memory or on disk, and visits along them.
 
 A visit sees a *piece* of a subgraph: all of its targets, where they are in memory, else a run of
-pages that was read. What is on disk is searched as one process does (disk.py): pages that
-hold edges of active rows are marked, and read by a team of more threads than there are cores.
+pages that was read. On disk, the pages that hold edges of active rows (push: of the frontier; pull:
+of unvisited vertices) are marked, and those alone are read. A team has twice as many threads as
+there are cores, each with a buffer of its own: while some wait for the disk others compute, which
+is all the reading ahead that is needed, and memory is bounded by the buffers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base.numbering import by_rule
+from ....kernels.base.numbering import Numbering
 from ....kernels.base.team import Team
-from ....kernels.pieces.mark_pages import mark_pages_of
-from ....kernels.pieces.rows import row_of
+from ....kernels.pieces.active import cut_turns, mark_pages
+from ....kernels.pieces.piece import Piece, row_of
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
-from ....partition.store.store import Store, stem_of
-from ..streamed_graph import StreamedRows
+from ....partition.store.store import Store
+
+EDGES_A_TURN = 1 << 16
+"""Edges that a thread follows at once, or few more."""
 
 ROWS_A_TURN = 1 << 14
-"""Rows that a thread takes at once."""
+"""Rows that a thread looks at at once, to pull; on disk _ROWS_TO_MARK are marked."""
+
+_ROWS_TO_MARK = 1 << 18
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-class Piece(NamedTuple):
-    """Compressed sparse rows, of whose edges ``begin <= e < end`` are at hand.
-
-    offsets: of the whole subgraph. targets: uint32 (end - begin,). The first and the last row of
-    the edges may be cut.
-    """
-
-    offsets: NDArray[np.unsignedinteger]
-    targets: NDArray[np.uint32]
-    begin: int
-    end: int
+def stream_team(threads: int) -> Team:
+    """The threads that read and compute, for ``threads`` cores."""
+    return Team(2 * threads)
 
 
 class Looked(NamedTuple):
@@ -47,18 +47,6 @@ class Looked(NamedTuple):
     skipped: int = 0
 
 
-class Visits(NamedTuple):
-    """results: of each visit. read, skipped: see Looked."""
-
-    results: list
-    read: int
-    skipped: int
-
-    def looked(self, edges: Iterable[int]) -> Looked:
-        """edges: that each visit examined."""
-        return Looked(int(sum(edges)), self.read, self.skipped)
-
-
 def total(looks: Iterable[Looked]) -> Looked:
     """
     >>> total([Looked(1, 20), Looked(3, 40, 5)])
@@ -67,11 +55,25 @@ def total(looks: Iterable[Looked]) -> Looked:
     return Looked(*(sum(column) for column in zip(Looked(), *looks, strict=True)))
 
 
-Push = Callable[[Piece, NDArray[np.uint32]], Any]
-"""Called with a piece and rows of a queue that have edges in it."""
+class Visits(NamedTuple):
+    """results: of each visit. read, skipped: see Looked."""
 
-Pull = Callable[[Piece, int, int], Any]
-"""Called with a piece and the rows ``first <= row < last`` of it."""
+    results: list
+    read: int = 0
+    skipped: int = 0
+
+
+class Active(NamedTuple):
+    """Active rows of a subgraph: rows that have edges, and those edges. where: see ``push``."""
+
+    rows: int
+    edges: int
+    where: NDArray
+
+
+Visit = Callable[[Piece, int, int, int], Any]
+"""Called with a piece, the rows ``first <= row < last`` of it, and how many vertices it finds at
+most."""
 
 
 class Rows(NamedTuple):
@@ -80,29 +82,44 @@ class Rows(NamedTuple):
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
 
-    @property
-    def _piece(self) -> Piece:
-        return Piece(*self, 0, len(self.targets))
+    def active(
+        self, team: Team, places: Numbering, wanted: NDArray[np.uint64], inverted: bool = False
+    ) -> Active:
+        """The rows of the vertices in a bitmap, or of those not in it. places: of rows there.
 
-    def push(self, team: Team, queue: NDArray[np.uint32], visit: Push) -> Visits:
-        """Visit the rows in ``queue``."""
-        piece = self._piece
-        parts = [queue[i : i + ROWS_A_TURN] for i in range(0, len(queue), ROWS_A_TURN)]
-        return Visits(team.map(lambda part: visit(piece, part), parts), 0, 0)
+        where: turns, as cut_turns has them.
+        """
+        turns = np.empty((len(self.targets) // EDGES_A_TURN + 2, 2), np.int64)
+        flip = _ALL if inverted else np.uint64(0)
+        rows, edges, count = cut_turns(self.offsets, places, wanted, flip, EDGES_A_TURN, turns)
+        return Active(rows, edges, turns[: count + 1].copy())
 
-    def pull(self, team: Team, visit: Pull, *known: NDArray[np.uint64]) -> Visits:
-        """Visit all rows. known: bitmaps of those that need no visit."""
-        piece, count = self._piece, len(self.offsets) - 1
-        turns = range(0, count, ROWS_A_TURN)
-        done = team.map(lambda i: visit(piece, i, min(i + ROWS_A_TURN, count)), turns)
-        return Visits(done, 0, 0)
+    def push(self, team: Team, where: NDArray, visit: Visit) -> Visits:
+        """Visit active rows, as ``active`` gave them."""
+        piece = Piece(*self, 0, len(self.targets))
+        turns = list(pairwise(where.tolist()))
+        done = team.map(lambda t: visit(piece, t[0][0], t[1][0], t[1][1] - t[0][1]), turns)
+        return Visits(done)
+
+    def pull(
+        self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
+    ) -> Visits:
+        """Visit all rows. known: bitmap of those that need no visit; places: of rows there."""
+        piece, count = Piece(*self, 0, len(self.targets)), len(self.offsets) - 1
+
+        def turn(first: int) -> Any:
+            last = min(first + ROWS_A_TURN, count)
+            return visit(piece, first, last, last - first)
+
+        return Visits(team.map(turn, range(0, count, ROWS_A_TURN)))
 
 
 class RowsOnDisk(NamedTuple):
     """Compressed sparse rows whose targets are read when they are visited.
 
     buffers: of all rows of a rank, for as many runs as its threads read at once; made when they are
-    needed. check: called before each run, which may take as long as a superstep in memory.
+    needed. check: called before each run, which may take as long as a superstep in memory. Visits
+    raise InputError, naming the file, where a block is damaged.
     """
 
     offsets: NDArray[np.unsignedinteger]
@@ -110,26 +127,16 @@ class RowsOnDisk(NamedTuple):
     buffers: list[NDArray[np.uint8]]
     check: Callable[[], None]
 
-    def push(self, team: Team, queue: NDArray[np.uint32], visit: Push) -> Visits:
-        """As that of Rows; InputError, naming the file, where a block is damaged."""
-        queue = np.sort(queue)  # a run finds its rows by search
-        active = np.zeros(self.stream.pages, np.uint8)
-        mark_pages_of(self.offsets, queue, self.stream.page_starts, active)
+    def active(
+        self, team: Team, places: Numbering, wanted: NDArray[np.uint64], inverted: bool = False
+    ) -> Active:
+        """As that of Rows; where: pages, uint8, nonzero where active."""
+        pages = np.zeros(self.stream.pages, np.uint8)
+        counts = self._mark(team, places, wanted, inverted, pages, counting=True)
+        return Active(sum(rows for rows, _ in counts), sum(edges for _, edges in counts), pages)
 
-        def some(piece: Piece, first: int, last: int) -> Any:
-            part = queue.searchsorted(np.array([first, last], np.uint32))
-            return visit(piece, queue[part[0] : part[1]])
-
-        return self._visit(team, active, some)
-
-    def pull(self, team: Team, visit: Pull, *known: NDArray[np.uint64]) -> Visits:
-        """As that of Rows; InputError, naming the file, where a block is damaged."""
-        rows = StreamedRows(self.offsets, by_rule(), by_rule(), self.stream)
-        active = rows.pages_apart(np.bitwise_or.reduce(known), team)
-        return self._visit(team, active, visit)
-
-    def _visit(self, team: Team, active: NDArray[np.uint8], visit: Pull) -> Visits:
-        """Visit the rows that have edges in active pages, a run at a time."""
+    def push(self, team: Team, where: NDArray, visit: Visit) -> Visits:
+        """As that of Rows."""
 
         def one(run: PageRun) -> tuple[Any, int]:
             self.check()
@@ -141,13 +148,43 @@ class RowsOnDisk(NamedTuple):
                 begin, targets, read = self.stream.read(run, buffer)
                 end = begin + len(targets)
                 first, last = row_of(self.offsets, begin), row_of(self.offsets, end - 1) + 1
-                return visit(Piece(self.offsets, targets, begin, end), first, last), read
+                piece = Piece(self.offsets, targets, begin, end)
+                return visit(piece, first, last, len(targets)), read
             finally:
                 self.buffers.append(buffer)
 
-        done = team.map(one, self.stream.runs(active))
-        skipped = self.stream.idle_blocks(active)
+        done = team.map(one, self.stream.runs(where))
+        skipped = self.stream.idle_blocks(where)
         return Visits([result for result, _ in done], sum(read for _, read in done), skipped)
+
+    def pull(
+        self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
+    ) -> Visits:
+        """As that of Rows."""
+        pages = np.zeros(self.stream.pages, np.uint8)
+        self._mark(team, places, known, True, pages, counting=False)
+        return self.push(team, pages, visit)
+
+    def _mark(
+        self,
+        team: Team,
+        places: Numbering,
+        wanted: NDArray[np.uint64],
+        inverted: bool,
+        pages: NDArray[np.uint8],
+        counting: bool,
+    ) -> list[tuple[int, int]]:
+        """Active rows and their edges, if these count, of some rows after the other."""
+        flip = _ALL if inverted else np.uint64(0)
+        rows, starts = len(self.offsets) - 1, self.stream.page_starts
+
+        def part(first: int) -> tuple[int, int]:
+            last = min(first + _ROWS_TO_MARK, rows)
+            marking = places, wanted, flip, starts, pages, counting
+            count, edges = mark_pages(self.offsets, first, last, *marking)
+            return count, int(edges)
+
+        return team.map(part, range(0, rows, _ROWS_TO_MARK))
 
 
 AnyRows = Rows | RowsOnDisk
@@ -177,7 +214,4 @@ class Loader(NamedTuple):
 def on_disk_bytes(store: Store, parts: Iterable[int], threads: int) -> int:
     """What RowsOnDisk of partitions hold beside offsets, searched for ``threads`` cores."""
     places = [(p, n) for p in parts for n in kept_subgraphs(store.info.grid, store.info.directed)]
-    index = sum(stream_index_bytes(store, *place) for place in places)
-    # Of one superstep's visits: the queue in order, and a bitmap of rows that need no visit.
-    rows = max(store.files[f"{stem_of(*place)}.offsets.npy"].bytes // 4 for place in places)
-    return index + 2 * threads * run_bytes() + 4 * rows + rows // 8
+    return sum(stream_index_bytes(store, *place) for place in places) + 2 * threads * run_bytes()

@@ -6,15 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base import bitmap
-from ....kernels.pieces.visit import to_bitmap
+from ....kernels.base.numbering import Numbering, by_rule
+from ....kernels.pieces.vertices import list_bits, to_bitmap
 
 
-def as_list(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """The vertices of a bitmap, rising."""
-    count = int(np.bitwise_count(words).sum())
-    vertices = np.empty(count, np.uint32)
-    bitmap.difference(words, np.zeros_like(words), vertices)
-    return vertices
+def as_list(
+    words: NDArray[np.uint64], numbers: Numbering | None = None, count: int | None = None
+) -> NDArray[np.uint32]:
+    """The vertices of a bitmap, rising; or those of the numbers below ``count`` that are there.
+
+    numbers: from these to places in the bitmap.
+    """
+    held = int(np.bitwise_count(words).sum())
+    vertices = np.empty(held, np.uint32)
+    if not held:
+        return vertices
+    if numbers is None or count is None:
+        numbers, count = by_rule(), bitmap.WORD * len(words)
+    return vertices[: list_bits(words, numbers, count, vertices)]
 
 
 def packed(

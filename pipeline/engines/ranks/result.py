@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.team import Team
-from ....partition.store.store import Store
-from .delegate_graph import RankGraph
-from .grid_graph import GridGraph
+from ....partition.disk.outputs import naming_full_disk
+from ....partition.disk.scratch import FileScratch
+from ....partition.store.store import GraphInfo, Store
+from .graph import RankGraph
 
 _DELEGATES = "delegates"
 _ALL = "all"
@@ -38,10 +39,24 @@ class RankResult(NamedTuple):
     delegates: Part | None
 
 
-def result_of(graph: RankGraph | GridGraph) -> RankResult:
-    parts = {number: Part(some.distance, some.parent) for number, some in graph.normals.items()}
-    some = graph.delegates
-    return RankResult(parts, None if graph.rank else Part(some.distance, some.parent))
+def result_of(graph: RankGraph) -> RankResult:
+    """Without a copy, but of delegates that are among a rank's own vertices."""
+    own, held = graph.own, graph.held
+    parts = {
+        p: Part(own.distance[i :: len(held)], own.parent[i :: len(held)])
+        for i, p in enumerate(held)
+    }
+    if graph.rank:
+        return RankResult(parts, None)
+    if graph.shared is None:
+        some = graph.delegates
+        return RankResult(parts, Part(own.distance[some], own.parent[some]))
+    return RankResult(parts, Part(graph.shared.distance, graph.shared.parent))
+
+
+def saved_bytes(info: GraphInfo) -> int:
+    """What all ranks together leave in files."""
+    return (4 + 4) * (info.vertices + info.delegates)
 
 
 def save(result: RankResult, folder: Path) -> None:
@@ -84,8 +99,11 @@ def put_together(
 
 
 def _save(folder: Path, name: str, part: Part) -> None:
-    np.save(folder / f"{name}.distance.npy", part.distance)
-    np.save(folder / f"{name}.parent.npy", part.parent)
+    scratch = FileScratch(str(folder))
+    needed = part.distance.nbytes + part.parent.nbytes
+    with naming_full_disk(folder / name, lambda: f"{needed:,} bytes are needed, "):
+        scratch.save(f"{name}.distance", part.distance)
+        scratch.save(f"{name}.parent", part.parent)
 
 
 def _load(folder: Path, name: str) -> Part:

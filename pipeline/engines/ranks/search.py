@@ -1,50 +1,32 @@
 """A rank of a search: supersteps until nothing more is found, then parents and records.
 
-What a superstep does is the layout's (delegates.py, grid.py); parents of
-vertices that were sent follow once, at the end (remote_vertices.py).
+Parents of vertices that were sent follow once, at the end (remote.py). A rank that is alone sends
+nothing, and keeps checkpoints: so a store is searched whose edges stay on disk.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from ....kernels.base import bitmap
+from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.graph import UNREACHED
-from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
-from ....kernels.pieces.mark_pages import mark_pages, mark_pages_of
-from ....kernels.pieces.rows import row_of
-from ....kernels.pieces.visit import (
-    add_all,
-    admit,
-    admit_own,
-    adopt,
-    pull_away,
-    pull_rows,
-    push_away,
-    push_rows,
-    rows_with_edges,
-    sort_by_partition,
-    to_bitmap,
-)
+from ....kernels.pieces import active, piece, pull, push, vertices
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message, RankError, barrier, failure_of
+from ...results.checkpoint import Checkpoint
 from ...run.records import SuperstepRecord
 from ..direction import choose
-from .delegate_graph import RankGraph, delegate_bytes
-from .delegates import DelegateSupersteps
 from .edges import Loader, on_disk_bytes
-from .grid import GridSupersteps
-from .grid_graph import GridGraph, grid_bytes
-from .packing import as_list
+from .graph import RankGraph, load, share_bytes
 from .superstep import Choose, Superstep, Supersteps
-
-AnyRankGraph = RankGraph | GridGraph
 
 
 def load_rank(
@@ -54,18 +36,17 @@ def load_rank(
     team: Team,
     check: Callable[[], None] = lambda: None,
     on_disk: bool = False,
-) -> AnyRankGraph:
+) -> RankGraph:
     """Reads and verifies the partitions of a rank; edges on disk are, as they are searched.
 
     check: called before each subgraph, and each run of edges that a search reads.
     """
-    kind = RankGraph if store.info.grid is None else GridGraph
-    return kind.load(Loader(store, team, check, [] if on_disk else None), rank, ranks)
+    return load(Loader(store, team, check, [] if on_disk else None), rank, ranks)
 
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:
     """Bytes that loading and searching a rank's share holds at most."""
-    return (delegate_bytes if store.info.grid is None else grid_bytes)(store, rank, ranks)
+    return share_bytes(store, rank, ranks)
 
 
 def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
@@ -81,28 +62,33 @@ def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
 class RankFound:
     """What a rank found. supersteps: of all ranks together; on rank 0 alone."""
 
-    graph: AnyRankGraph
+    graph: RankGraph
     supersteps: list[SuperstepRecord]
 
 
 def search_rank(
-    graph: AnyRankGraph,
+    graph: RankGraph,
     source: int,
     communicator: Communicator,
     team: Team,
     max_depth: int | None = None,
     choose: Choose = choose,
+    checkpoint: Checkpoint | None = None,
 ) -> RankFound:
     """Breadth-first search from ``source`` (a global id), with all other ranks.
 
-    choose: the direction, the same function on all ranks. Afterwards the parents of this rank's
-    normal vertices are complete and, on rank 0, those of the delegates. Raises RankError, with the
-    superstep, where this rank or another one fails; whoever calls tells the others
-    (communicator.telling_others).
+    choose: the direction, the same function on all ranks. checkpoint: of a rank that is alone; the
+    search goes on from what it holds, and saves to it. Afterwards the parents of this rank's own
+    vertices are complete and, on rank 0, those of the shared ones; another search of the graph
+    overwrites them. Raises RankError, with the superstep, where this rank or another one fails;
+    whoever calls tells the others (communicator.telling_others). A rank that is alone raises what
+    went wrong as it is: InputError, naming the file, where a block is damaged.
     """
     search = _RankSearch(graph, communicator, team, choose)
+    if communicator.size == 1:
+        return search.run(source, max_depth, checkpoint)
     try:
-        return search.run(source, max_depth)
+        return search.run(source, max_depth, checkpoint)
     except RankError as error:
         failure = error.failure
         if failure.lost and failure.superstep is None:
@@ -114,37 +100,58 @@ def search_rank(
 
 class _RankSearch:
     def __init__(
-        self, graph: AnyRankGraph, communicator: Communicator, team: Team, choose: Choose
+        self, graph: RankGraph, communicator: Communicator, team: Team, choose: Choose
     ) -> None:
         self._graph = graph
         self._communicator = communicator
-        self._steps: Supersteps
-        if isinstance(graph, GridGraph):
-            self._steps = GridSupersteps(graph, communicator, team, choose)
-        else:
-            self._steps = DelegateSupersteps(graph, communicator, team, choose)
+        self._team = team
+        self._steps = Supersteps(graph, communicator, team, choose)
         self.level = 0  # of what is being found
+        self._before: list[SuperstepRecord] = []  # of a search that was cut off
+        self._frontier = 1  # after these
         self._done: list[tuple[Superstep, float]] = []  # and its seconds
 
-    def run(self, source: int, max_depth: int | None) -> RankFound:
-        self._graph.begin(source)
+    def run(self, source: int, max_depth: int | None, checkpoint: Checkpoint | None) -> RankFound:
+        self._begin(source, checkpoint)
         while max_depth is None or self.level < max_depth:
             began = time.perf_counter()
             self.level += 1
-            step = self._steps.superstep(self.level)
+            step = self._steps.run(self.level)
             self._done.append((step, time.perf_counter() - began))
+            followed = step.entered or step.looked.edges  # else it has no record
+            if checkpoint and followed and checkpoint.due():
+                own = self._graph.own
+                records = self._records(self._counts())
+                checkpoint.save(own.distance, own.parent, self.level, records)
             if not step.more:
                 break
         return self._finish()
 
+    def _begin(self, source: int, checkpoint: Checkpoint | None) -> None:
+        assert checkpoint is None or self._communicator.size == 1
+        saved = checkpoint.load(self._graph.vertices) if checkpoint else None
+        if saved is None:
+            self._graph.begin(source)
+            return
+        self._graph.resume(saved.distance, saved.parent, saved.level, self._team)
+        self.level, self._before = saved.level, saved.supersteps
+        self._frontier = self._graph.own.entered
+
+    def _counts(self) -> NDArray[np.int64]:
+        """Of each superstep, what this rank did."""
+        done = [[step.entered, *step.looked, *step.sent.values()] for step, _ in self._done]
+        return np.array(done, np.int64)
+
     def _finish(self) -> RankFound:
         """Exchange the parents of what was sent, and what rank 0 has to know."""
         graph, remote, size = self._graph, self._steps.remote, self._communicator.size
-        known = np.flatnonzero(graph.delegates.parent != UNREACHED).astype(np.uint32)
-        counts = np.array(
-            [[step.entered, *step.looked, *step.sent.values()] for step, _ in self._done], np.int64
-        )
-        own = [known, graph.delegates.parent[known], counts.ravel()]
+        counts = self._counts()
+        if size == 1:
+            return RankFound(graph, self._records(counts))
+        own = [counts.ravel()]
+        if graph.shared is not None:
+            known = np.flatnonzero(graph.shared.parent != UNREACHED).astype(np.uint32)
+            own += [known, graph.shared.parent[known]]
         messages: list[Message] = [
             [remote.parents(rank)] + (own if rank == 0 else []) for rank in range(size)
         ]
@@ -152,56 +159,37 @@ class _RankSearch:
         for rank, message in enumerate(self._communicator.exchange(messages)):
             remote.adopt(rank, message[0])
             if graph.rank == 0:
-                places, parents, theirs = message[1:]
-                graph.delegates.parent[places] = parents
-                sums += theirs.reshape(sums.shape)
+                sums += message[1].reshape(sums.shape)
+                if graph.shared is not None:
+                    graph.shared.parent[message[2]] = message[3]
         barrier(self._communicator)  # nobody leaves before all have what was sent to them
-        return RankFound(graph, list(self._records(sums)) if graph.rank == 0 else [])
+        return RankFound(graph, self._records(sums) if graph.rank == 0 else [])
 
-    def _records(self, sums: NDArray[np.int64]) -> Iterator[SuperstepRecord]:
+    def _records(self, sums: NDArray[np.int64]) -> list[SuperstepRecord]:
         """Of all supersteps that followed edges; directions and seconds are rank 0's."""
-        frontier = 1
+        records, frontier = list(self._before), self._frontier
         done = zip(self._done, sums.tolist(), strict=True)
-        for level, ((step, seconds), (found, *counts)) in enumerate(done, 1):
+        for (step, seconds), (found, *counts) in done:
             (examined, read, skipped), sent = counts[:3], counts[3:]
             if not frontier or not (found or examined):
-                return
-            yield SuperstepRecord(
-                level=level,
-                direction=dict(step.directions),
-                frontier=frontier,
-                found=found,
-                edges_examined=examined,
-                bytes_read=read,
-                blocks_skipped=skipped,
-                bytes_sent=dict(zip(step.sent, sent, strict=True)),
-                seconds=seconds,
+                break
+            records.append(
+                SuperstepRecord(
+                    level=len(records) + 1,
+                    direction=dict(step.directions),
+                    frontier=frontier,
+                    found=found,
+                    edges_examined=examined,
+                    bytes_read=read,
+                    blocks_skipped=skipped,
+                    bytes_sent=dict(zip(step.sent, sent, strict=True)),
+                    seconds=seconds,
+                )
             )
             frontier = found
+        return records
 
 
-def warm_up(offset_types: Iterable[DTypeLike]) -> None:
+def warm_up(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what a search calls; offset_types: of the subgraphs."""
-    one, list_of_one = np.zeros(1, np.uint64), np.zeros(1, np.uint32)
-    state = one, one.copy(), list_of_one.copy()
-    numbering = by_rule()
-    for dtype in offset_types:
-        rows = np.zeros(2, dtype), list_of_one, 0, 1
-        push_rows(*rows, list_of_one, numbering, *state)
-        pull_rows(*rows, 0, 1, numbering, one, *state)
-        push_away(*rows, list_of_one, numbering, one, list_of_one, list_of_one)
-        pull_away(*rows, 0, 1, numbering, one, one.copy(), list_of_one, list_of_one)
-        rows_with_edges(rows[0], list_of_one)
-        active, starts = np.zeros(1, np.uint8), np.zeros(2, np.int64)
-        mark_pages(rows[0], 0, 1, numbering, one, np.uint64(0), starts, active, False)
-        mark_pages_of(rows[0], list_of_one, starts, active)
-        row_of(rows[0], 0)
-    nothing, starts = np.empty(0, np.uint32), np.empty(2, np.int64)
-    sort_by_partition(nothing, nothing, 1, starts, nothing, nothing)
-    admit(nothing, one, one.copy())
-    admit_own(nothing, nothing, one, one.copy(), list_of_one)
-    to_bitmap(nothing, nothing, one.copy(), np.zeros(1, np.int64), nothing)
-    add_all(nothing, numbering, one.copy())
-    as_list(one)
-    distance, parent = np.zeros(1, np.int32), np.zeros(1, np.uint32)
-    adopt(nothing, nothing, 1, distance, parent, UNREACHED)
+    compile_kernels(bitmap, piece, push, pull, active, vertices, offsets=set(offset_types))

@@ -1,13 +1,40 @@
-"""What the layouts differ in when several ranks search: one superstep of a rank."""
+"""One superstep of a rank, in any layout: expand, visit, fold, as its table of routes has it.
+
+    look     find the frontier's rows in every subgraph; they are no longer there for a pull to find
+    expand   tell the frontier to the ranks that hold copies of its vertices; where all ranks take
+             one direction, sums of counters come along: the end, or that direction
+    visit    along every flow, by push or pull
+    fold     one message to every rank: what was found of its vertices, and of shared ones; so all
+             ranks know all shared ones again, and whether anything was found at all
+
+Nobody looks for what is known to be visited: owners told of it when it was the frontier. Where the
+direction is agreed on, the counters are of vertices that the rank owns, in its own subgraphs: of a
+vertex of a grid of R rows one of the R tiles that it has edges in, and a fair sample of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.base.numbering import by_rule
+from ....kernels.base.team import Team
+from ....kernels.pieces.piece import Ends, Piece, Start
+from ....kernels.pieces.pull import pull_piece
+from ....kernels.pieces.push import push_piece
+from ....kernels.pieces.vertices import admit
+from ....partition.store.layout import local_rows
+from ...ranks.communicator import Communicator, Message
 from ..direction import Direction
-from .edges import Looked
-from .remote_vertices import RemoteVertices
+from .edges import Looked, Visit, Visits, total
+from .graph import Flow, RankGraph, Side
+from .packing import as_list, packed, unpacked
+from .remote import Remote, by_partition, joined
+from .routes import Kind, members, partitions_of
+from .state import NONE, Ghosts, Vertices
 
 Choose = Callable[[int, int, int], Direction]
 """As direction.choose."""
@@ -28,11 +55,214 @@ class Superstep(NamedTuple):
     more: bool
 
 
-class Supersteps(Protocol):
-    """remote: what was sent to owners, whose parents are told in the end."""
+class Supersteps:
+    """Of one search. remote: what was sent to owners, whose parents are told in the end."""
 
-    remote: RemoteVertices
+    def __init__(
+        self, graph: RankGraph, communicator: Communicator, team: Team, choose: Choose
+    ) -> None:
+        self.remote = Remote(graph)
+        self._graph = graph
+        self._communicator = communicator
+        self._team = team
+        self._choose = choose
 
-    def superstep(self, level: int) -> Superstep:
+    def run(self, level: int) -> Superstep:
         """Find the vertices at distance ``level``, with all other ranks. Raises RankError."""
-        ...
+        graph, routes = self._graph, self._graph.routes
+        kinds = [*routes.messages.values(), "control"]
+        sent = dict.fromkeys(kinds if self._communicator.size > 1 else [], 0)
+        first = routes.expand["push"]
+        frontier = self._frontier()
+        for kind in graph.ghosts:
+            self._enter(kind, frontier, expanded=kind in first)
+        for adjacency in graph.adjacencies:
+            adjacency.look(self._team)
+        for flow in graph.flows:
+            flow.enter()
+        agreed: Direction | None = None
+        if routes.agreed:
+            vertices, *work = self._expand(first, frontier, self._counters(), sent).tolist()
+            if not vertices:
+                return Superstep(0, Looked(), {}, sent, more=False)
+            agreed = self._choose(*work)
+            later: list[Kind] = [kind for kind in routes.expand[agreed] if kind not in first]
+            for kind in later:
+                self._enter(kind, frontier, expanded=True)
+            if later:
+                self._expand(later, frontier, np.zeros(0, np.int64), sent)
+        directions: dict[str, Direction] = {}
+        found, looks = 0, []
+        for flow in graph.flows:
+            self._communicator.check()
+            direction = agreed or self._direction(flow)
+            if flow.forward.active.edges or flow.name not in directions:
+                directions[flow.name] = direction
+            new, looked = self._push(flow) if direction == "push" else self._pull(flow, found > 0)
+            found += new
+            looks.append(looked)
+        anywhere = self._fold(level, agreed or "push", found, sent)
+        for vertices in graph.vertex_states:
+            vertices.advance(level)
+        for ghosts in graph.every_ghost:
+            ghosts.frontier[:] = 0
+        entered = graph.own.entered
+        if graph.shared is not None and graph.rank == 0:  # all ranks have them; they count once
+            entered += graph.shared.entered
+        more = routes.agreed or anywhere > 0
+        return Superstep(entered, total(looks), directions, sent, more)
+
+    def _frontier(self) -> dict[int, NDArray[np.uint32]]:
+        """Of each partition, by local ids, for those that have to be told."""
+        graph = self._graph
+        if self._communicator.size == 1:
+            return {}
+        n, own = graph.vertices, graph.own.frontier
+        return {
+            p: as_list(own, graph.within(p), local_rows(n, graph.partitions, p)) for p in graph.held
+        }
+
+    def _enter(self, kind: Kind, frontier: dict[int, NDArray[np.uint32]], expanded: bool) -> None:
+        """What this rank knows of others' segments, of its own vertices."""
+        for ghosts in self._graph.ghosts[kind]:
+            for partition, local in frontier.items():
+                if partition in ghosts.segment:
+                    ghosts.enter(partition, local, expanded)
+
+    def _counters(self) -> NDArray[np.int64]:
+        """Vertices of the frontier, and what ``choose`` wants to know, as far as this rank does."""
+        flows = self._graph.flows
+        leaving = sum(flow.forward.active.edges for flow in flows)
+        rows, edges = np.sum([flow.pullable for flow in flows], axis=0)
+        return np.array([self._graph.own.entered, leaving, rows, edges], np.int64)
+
+    def _direction(self, flow: Flow) -> Direction:
+        leaving = flow.forward.active.edges
+        if flow.backward is None or not leaving:
+            return "push"
+        return self._choose(leaving, *flow.pullable)
+
+    def _expand(
+        self,
+        kinds: Sequence[Kind],
+        frontier: dict[int, NDArray[np.uint32]],
+        counters: NDArray[np.int64],
+        sent: dict[str, int],
+    ) -> NDArray[np.int64]:
+        """Tell the frontier to all ranks that hold copies of its vertices; sums of counters."""
+        graph, size = self._graph, self._communicator.size
+        heads: list[list[int]] = [counters.tolist() for _ in range(size)]
+        parts: list[list[NDArray]] = [[] for _ in range(size)]
+        for p, local in frontier.items():
+            segments = [partitions_of(kind, p, graph.partitions, graph.grid) for kind in kinds]
+            told = {q % size for segment in segments for q in segment} - {graph.rank}
+            if not told:
+                continue
+            part, _ = packed(local, local, local_rows(graph.vertices, graph.partitions, p))
+            for rank in told:
+                heads[rank] += [p, len(local)]
+                parts[rank].append(part)
+        sums = np.zeros_like(counters)
+        for head, *others in self._exchange("expand", heads, parts, sent):
+            sums += head[: len(counters)]
+            numbers = head[len(counters) :].tolist()
+            for part, p, count in zip(others, numbers[::2], numbers[1::2], strict=True):
+                of = local_rows(graph.vertices, graph.partitions, p)
+                for kind in kinds:
+                    self._enter(kind, {p: unpacked(part, count, of)}, expanded=True)
+        return sums
+
+    def _push(self, flow: Flow) -> tuple[int, Looked]:
+        """Vertices found, what was looked at."""
+        adjacency = flow.forward
+        if isinstance(adjacency.source.segment, Ghosts):
+            adjacency.look(self._team)  # with what has come
+        segment, numbers = adjacency.source
+        visit = self._visit(push_piece, segment.pushing(numbers), adjacency.target)
+        visits = adjacency.rows.push(self._team, adjacency.active.where, visit)
+        return self._keep(visits, adjacency.target.segment)
+
+    def _pull(self, flow: Flow, some_found: bool) -> tuple[int, Looked]:
+        """The same. some_found: whether there is any vertex in ``found``."""
+        adjacency = flow.backward
+        assert adjacency is not None
+        (segment, numbers), target = adjacency.target, adjacency.source
+        visit = self._visit(pull_piece, segment.pulling(numbers), target)
+        known = target.segment.visited
+        if some_found and isinstance(target.segment, Vertices):
+            known = known | target.segment.found
+        visits = adjacency.rows.pull(self._team, target.places, known, visit)
+        return self._keep(visits, target.segment)
+
+    def _visit(self, kernel: Callable, start: Start, target: Side) -> Visit:
+        """Gives vertices found, edges examined, and where they were found (Ends)."""
+
+        def visit(piece: Piece, first: int, last: int, most: int) -> tuple[int, int, Ends]:
+            ends = target.segment.ends(target.places, most)
+            new, examined = kernel(piece, first, last, start, ends)
+            return new, examined, ends
+
+        return visit
+
+    def _keep(self, visits: Visits, segment: Vertices | Ghosts) -> tuple[int, Looked]:
+        """Vertices found, of those that others own such as wait for them; what was looked at."""
+        done = visits.results
+        looked = Looked(sum(int(edges) for _, edges, _ in done), visits.read, visits.skipped)
+        if isinstance(segment, Vertices):
+            return sum(new for new, _, _ in done), looked
+        vertices = joined(ends.vertices[:new] for new, _, ends in done)
+        parents = joined(ends.parents[:new] for new, _, ends in done)
+        away = by_partition(vertices, parents, segment.segment)
+        return sum(self.remote.add(some) for some in away), looked
+
+    def _fold(self, level: int, direction: Direction, found: int, sent: dict[str, int]) -> int:
+        """Tell the owners what was found; vertices found by all, where shared ones are folded."""
+        graph, size = self._graph, self._communicator.size
+        kinds, shared = graph.routes.fold[direction], graph.shared
+        place = graph.partitions, graph.grid
+        apart = shared is not None or any(members(kind, *place) > 1 for kind in kinds)
+        if size == 1 or not apart:
+            return found
+        heads, parts = [], []
+        for rank in range(size):
+            head, part = self.remote.pack(rank)
+            heads.append(head)
+            parts.append(part)
+        common: list[int] = []
+        told: list[NDArray] = []
+        if shared is not None:
+            listed = as_list(shared.found)
+            common, told = [found, len(listed)], [packed(listed, listed, shared.count)[0]]
+        heads = [common + head for head in heads]
+        anywhere = 0
+        for rank, (head, *some) in enumerate(self._exchange("fold", heads, parts, sent, told)):
+            numbers = head.tolist()
+            if shared is not None:
+                vertices = unpacked(some.pop(0), numbers[1], shared.count)
+                state = shared.visited, shared.found, shared.parent
+                admit(vertices, NONE, by_rule(), *state)
+                anywhere += numbers[0]
+            self.remote.unpack(rank, level, numbers[len(common) :], some)
+        return anywhere
+
+    def _exchange(
+        self,
+        kind: str,
+        heads: Sequence[list[int]],
+        parts: Sequence[list[NDArray]],
+        sent: dict[str, int],
+        told: Sequence[NDArray] = (),
+    ) -> list[Message]:
+        """One message to each rank, counted; ``told``: before its parts, the same for all."""
+        names = self._graph.routes.messages
+        messages: list[Message] = [
+            [np.array(head, np.int64), *told, *part]
+            for head, part in zip(heads, parts, strict=True)
+        ]
+        for rank, some in enumerate(parts):
+            if rank != self._communicator.rank:
+                sent["control"] += messages[rank][0].nbytes
+                sent[names[kind]] += sum(part.nbytes for part in some)
+                if told:
+                    sent[names["shared"]] += sum(part.nbytes for part in told)
+        return self._communicator.exchange(messages)

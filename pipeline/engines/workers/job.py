@@ -14,12 +14,11 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
 from ..device_ranks.layouts import RankOnDevice
-from ..disk import stream_team
 from ..engine import Engine
+from ..ranks.edges import stream_team
 from ..ranks.result import result_of, save, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
-from ..streamed_graph import subgraphs_of
 
 ON_DISK = 1
 
@@ -65,9 +64,12 @@ class SearchJob:
                 engine.compile()
             needs = [engine.need().host for engine in engines]
         elif device is not None:
-            needs = [RankOnDevice(store, rank, size).room_for(device).host_bytes]
+            here = RankOnDevice(store, rank, size)
+            room = here.room_for(device)
+            here.compile(device, room)
+            needs = [room.host_bytes]
         else:
-            warm_up({store.offsets_type(*place) for place in subgraphs_of(store)})
+            warm_up(store.offsets_types())
             place = store, rank, size
             needs = [rank_bytes(*place), rank_stream_bytes(*place, threads)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]

@@ -11,10 +11,9 @@ from delegraph.kernels.base.team import Team
 from delegraph.partition.errors import InputError
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline.engines.ranks.delegates import DelegateSupersteps
 from delegraph.pipeline.engines.ranks.edges import Rows
-from delegraph.pipeline.engines.ranks.grid_graph import GridGraph
 from delegraph.pipeline.engines.ranks.search import load_rank, rank_bytes
+from delegraph.pipeline.engines.ranks.superstep import Supersteps
 from delegraph.pipeline.ranks import on_workers as rank_tasks
 from delegraph.pipeline.ranks.communicator import Failure, RankError, failure_of
 from support.graphs import edges_of, grid, random_edges
@@ -169,12 +168,12 @@ def test_the_first_failure_is_everyones(edge_list, tmp_path, monkeypatch):
     store = open_store(tmp_path / "graph.dg")
 
     def break_down(self, level):
-        if self.graph.rank == 2 and level == 1:
+        if self._graph.rank == 2 and level == 1:
             raise ValueError("a broken disk")
         return original(self, level)
 
-    original = DelegateSupersteps.superstep
-    monkeypatch.setattr(DelegateSupersteps, "superstep", break_down)
+    original = Supersteps.run
+    monkeypatch.setattr(Supersteps, "run", break_down)
     told = "rank 2 failed: ValueError: a broken disk in superstep 1"
     with pytest.raises(RankError, match=told):
         search_by_threads(store, 1, 4, tmp_path / "out")
@@ -188,16 +187,16 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
     for ranks in (1, 3):
         for rank in range(ranks):
             graph = load_rank(store, rank, ranks, Team(1))
-            if isinstance(graph, GridGraph):
-                rows = graph.tiles
-                state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
-            else:
-                rows, state = graph.flows, [graph.sent]
-            both = [rows for flow in rows for rows in (flow.forward, flow.backward)]
-            state += [array for rows in both if isinstance(rows, Rows) for array in rows]
-            for kind in (graph.delegates, *graph.normals.values()):
-                state += [kind.visited, kind.found, kind.distance, kind.parent, kind._queue]
-            held = sum(array.nbytes for array in {id(array): array for array in state}.values())
+            graph.begin(0)
+            state = [graph.delegates]
+            for adjacency in graph.adjacencies:
+                assert isinstance(adjacency.rows, Rows)
+                state += adjacency.rows
+            for ghosts in graph.every_ghost:
+                state += [ghosts.visited, ghosts.frontier]
+            for some in graph.vertex_states:
+                state += [some.visited, some.frontier, some.found, some.distance, some.parent]
+            held = sum(array.nbytes for array in state)
             assert held <= rank_bytes(store, rank, ranks) < 4 * held
 
 

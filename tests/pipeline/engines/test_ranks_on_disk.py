@@ -19,24 +19,19 @@ import delegraph as package
 from delegraph.kernels import reference
 from delegraph.kernels.base.numbering import by_rule
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.pieces.mark_pages import mark_pages_of
-from delegraph.kernels.pieces.rows import row_of
-from delegraph.kernels.pieces.visit import pull_away, pull_rows, push_away, push_rows
+from delegraph.kernels.pieces.piece import Ends, Piece, Start, row_of
+from delegraph.kernels.pieces.pull import pull_piece
+from delegraph.kernels.pieces.push import push_piece
 from delegraph.partition.disk import files
 from delegraph.partition.disk.memory import parse_bytes
-from delegraph.partition.store.edge_stream import EdgeStream
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store, open_store, targets_file
 from delegraph.pipeline.engines.direction import choose
-from delegraph.pipeline.engines.ranks.edges import Piece, Rows
-from delegraph.pipeline.engines.ranks.grid_graph import GridGraph
+from delegraph.pipeline.engines.ranks import edges
+from delegraph.pipeline.engines.ranks.edges import Rows, RowsOnDisk
+from delegraph.pipeline.engines.ranks.graph import RankGraph
 from delegraph.pipeline.engines.ranks.result import gather, result_of, save
-from delegraph.pipeline.engines.ranks.search import (
-    AnyRankGraph,
-    load_rank,
-    rank_stream_bytes,
-    search_rank,
-)
+from delegraph.pipeline.engines.ranks.search import load_rank, rank_stream_bytes, search_rank
 from delegraph.pipeline.engines.ranks.superstep import Choose
 from delegraph.pipeline.ranks.communicator import (
     Failure,
@@ -88,7 +83,6 @@ def twice(
             found = search_rank(graph, source, communicator, Team(threads), choose=choose)
             save(result_of(graph), place)
             done.append(found.supersteps)
-            graph.clear()
         return done
 
     places = [folder / f"{i}" for i in range(2)]
@@ -166,19 +160,49 @@ def test_late_pulls_skip_what_is_visited(tmp_path, layout):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_marked_pages_are_those_of_the_rows(tmp_path):
+def test_active_rows_are_those_of_the_vertices(tmp_path):
+    """In pages, and in turns of the same rows in memory."""
     store = built(tmp_path, *random_edges(2, 300, 3000), partitions=2, layout="1d")
-    offsets = store.offsets(0, "nn", Team(1))
-    stream = EdgeStream(store, 0, "nn")
+    on_disk, held = (load_rank(store, 0, 2, Team(1), on_disk=way) for way in (True, False))
+    rows, same = on_disk.adjacencies[0].rows, held.adjacencies[0].rows
+    assert isinstance(rows, RowsOnDisk)
+    assert isinstance(same, Rows)
+    count, starts = len(rows.offsets) - 1, rows.stream.page_starts
     rng = np.random.default_rng(1)
     for size in (0, 1, 5, 150):
-        queue = np.sort(rng.choice(len(offsets) - 1, size, replace=False))
-        active = np.zeros(stream.pages, np.uint8)
-        mark_pages_of(offsets, queue.astype(np.uint32), stream.page_starts, active)
-        edges = {e for u in queue.tolist() for e in range(offsets[u], offsets[u + 1])}
-        holding = np.searchsorted(stream.page_starts, sorted(edges), side="right") - 1
-        with_edges = np.diff(stream.page_starts) > 0
-        assert np.array_equal(np.flatnonzero(active & with_edges), np.unique(holding))
+        queue = np.sort(rng.choice(count, size, replace=False))
+        bits = np.zeros(-(-count // 64), np.uint64)
+        np.bitwise_or.at(bits, queue >> 6, np.uint64(1) << (queue & 63).astype(np.uint64))
+        active = rows.active(Team(2), by_rule(), bits)
+        entries = {e for u in queue.tolist() for e in range(rows.offsets[u], rows.offsets[u + 1])}
+        holding = np.searchsorted(starts, sorted(entries), side="right") - 1
+        with_edges = np.diff(starts) > 0
+        assert np.array_equal(np.flatnonzero(active.where & with_edges), np.unique(holding))
+        assert active.edges == len(entries)
+        assert active[:2] == same.active(Team(1), by_rule(), bits)[:2]
+        others = rows.active(Team(1), by_rule(), bits, inverted=True)
+        assert others[:2] == same.active(Team(1), by_rule(), bits, inverted=True)[:2]
+        assert active.edges + others.edges == len(same.targets)
+
+
+def test_turns_have_equally_many_edges():
+    degrees = np.random.default_rng(1).integers(0, 50, 10_000)
+    degrees[70] = 3 * edges.EDGES_A_TURN
+    offsets = np.append(0, np.cumsum(degrees)).astype(np.uint32)
+    rows = Rows(offsets, np.zeros(int(offsets[-1]), np.uint32))
+    wanted = np.full(-(-len(degrees) // 64), 0x5555555555555555, np.uint64)
+    active = rows.active(Team(1), by_rule(), wanted)
+    assert active.edges == degrees[::2].sum()
+    assert active.rows == np.count_nonzero(degrees[::2])
+    visits = rows.push(Team(2), active.where, lambda piece, *turn: turn)
+    at = 0
+    for first, last, most in visits.results:
+        assert first >= at
+        some = degrees[first + first % 2 : last : 2]
+        assert most == some.sum()
+        assert most < edges.EDGES_A_TURN + some.max() or len(some[some > 0]) == 1
+        at = last
+    assert at == len(degrees)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -199,16 +223,16 @@ def test_a_failure_elsewhere_ends_the_reading(tmp_path, monkeypatch):
     store = built(tmp_path, *random_edges(1, 700, 4000), partitions=2, layout="1d")
     group = ThreadGroup(2)
     graph = load_rank(store, 0, 2, Team(1), group.communicators[0].check, on_disk=True)
-    assert isinstance(graph, GridGraph)
+    rows = graph.adjacencies[0].rows
     read = []
 
     def visit(*piece_and_rows) -> None:
         read.append(1)
         group.fail(Failure(1, "failed"))
 
-    queue = np.arange(graph.columns[0].count, dtype=np.uint32)
+    every = rows.active(Team(1), by_rule(), np.zeros_like(graph.own.visited), inverted=True)
     with pytest.raises(RankError, match="rank 1 failed"):
-        graph.tiles[0].forward.push(Team(1), queue, visit)
+        rows.push(Team(1), every.where, visit)
     assert len(read) == 1
 
 
@@ -220,43 +244,57 @@ def test_wide_offsets():
     piece = Piece(offsets, targets, far - 2, far + 6)
     assert row_of(offsets, piece.begin) == 0
     assert row_of(offsets, piece.end - 1) == 3
-    queue = np.arange(4, dtype=np.uint32)
-    nothing, found = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
-    parent = np.full(64, 99, np.uint32)
-    assert push_rows(*piece, queue, by_rule(), nothing, found, parent) == (8, 8)
-    assert parent[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
-    away, parents, sent = np.empty(8, np.uint32), np.empty(8, np.uint32), np.zeros(1, np.uint64)
-    assert push_away(*piece, queue, by_rule(), sent, away, parents) == (8, 8)
+    every, nobody = np.full(1, 0b1111, np.uint64), np.zeros(1, np.uint64)
+    same, nothing = by_rule(), np.empty(0, np.uint32)
+    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, found, nothing, parents)
+    assert push_piece(piece, 0, 4, Start(same, same, every), ends) == (8, 8)
+    assert parents[:9].tolist() == [0, 0, 1, 1, 1, 3, 3, 3, 99]
+    sent, vertices, parents = np.zeros(1, np.uint64), np.empty(8, np.uint32), np.empty(8, np.uint32)
+    ends = Ends(same, sent, sent, vertices, parents)
+    assert push_piece(piece, 0, 4, Start(same, same, every), ends) == (8, 8)
+    assert vertices.tolist() == list(range(8))
     assert parents.tolist() == [0, 0, 1, 1, 1, 3, 3, 3]
-    reached, found = np.array([0b10010], np.uint64), np.zeros(1, np.uint64)
-    assert pull_rows(*piece, 0, 4, by_rule(), reached, nothing, found, parent) == (2, 2 + 3 + 3)
-    assert parent[:4].tolist() == [1, 4, 1, 1]
-    sent = np.zeros(1, np.uint64)
-    assert pull_away(*piece, 0, 4, by_rule(), reached, sent, away, parents) == (2, 2 + 3 + 3)
-    assert (away[:2].tolist(), parents[:2].tolist()) == ([0, 1], [1, 4])
+    reached = Start(same, same, np.array([0b10010], np.uint64))
+    found, parents = np.zeros(1, np.uint64), np.full(64, 99, np.uint32)
+    ends = Ends(same, nobody, found, nothing, parents)
+    assert pull_piece(piece, 0, 4, reached, ends) == (2, 2 + 3 + 3)
+    assert parents[:4].tolist() == [1, 4, 99, 99]
+    sent, vertices, parents = np.zeros(1, np.uint64), np.empty(4, np.uint32), np.empty(4, np.uint32)
+    ends = Ends(same, sent, sent, vertices, parents)
+    assert pull_piece(piece, 0, 4, reached, ends) == (2, 2 + 3 + 3)
+    assert (vertices[:2].tolist(), parents[:2].tolist()) == ([0, 1], [1, 4])
 
 
 COMPILED = """
 import sys
 import numpy as np
-from delegraph.kernels.pieces import mark_pages, rows, visit
+from delegraph.kernels.base import bitmap
+from delegraph.kernels.base.compiled import variants
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.pieces import active, piece, pull, push, vertices
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from delegraph.pipeline.ranks.communicator import SingleCommunicator, ThreadGroup
 from delegraph.pipeline.engines.ranks.search import load_rank, search_rank, warm_up
+from concurrent.futures import ThreadPoolExecutor
 
-def variants():
-    places = vars(visit) | vars(mark_pages) | vars(rows)
-    return {name: len(k.signatures) for name, k in places.items() if hasattr(k, "signatures")}
-
+modules = bitmap, active, piece, pull, push, vertices
 warm_up([np.uint32])
-before = variants()
-for on_disk in (False, True):
-    graph = load_rank(open_store(sys.argv[1]), 0, 1, Team(1), on_disk=on_disk)
-    for way in ("push", "pull"):
-        search_rank(graph, 0, SingleCommunicator(), Team(1), choose=lambda *_: way)
-        graph.clear()
-assert variants() == before, (variants(), before)
+before = variants(*modules)
+assert set(before.values()) == {1}, before
+store = open_store(sys.argv[1])
+
+def one(communicator):
+    for on_disk in (False, True):
+        place = communicator.rank, communicator.size
+        graph = load_rank(store, *place, Team(1), on_disk=on_disk)
+        for way in ("push", "pull"):
+            search_rank(graph, 0, communicator, Team(1), choose=lambda *_: way)
+
+one(SingleCommunicator())
+with ThreadPoolExecutor(2) as pool:
+    list(pool.map(one, ThreadGroup(2).communicators))
+assert variants(*modules) == before, (variants(*modules), before)
 """
 
 
@@ -267,19 +305,16 @@ def test_compiling_beforehand_compiles_all(tmp_path, layout):
     subprocess.run([sys.executable, "-c", COMPILED, store.path], check=True)
 
 
-def arrays_of(graph: AnyRankGraph) -> Sequence[np.ndarray]:
-    """All that a rank holds with edges on disk, buffers included."""
-    if isinstance(graph, GridGraph):
-        flows = graph.tiles
-        state = [line.seen for line in (*graph.rows.values(), *graph.columns.values())]
-    else:
-        flows, state = graph.flows, [graph.sent]
-    for rows in (rows for flow in flows for rows in (flow.forward, flow.backward)):
-        assert not isinstance(rows, Rows)
-        if rows is not None:
-            state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
-    for kind in (graph.delegates, *graph.normals.values()):
-        state += [kind.visited, kind.found, kind.distance, kind.parent, kind._queue]
+def arrays_of(graph: RankGraph) -> Sequence[np.ndarray]:
+    """All that a rank that is alone holds with edges on disk, buffers included."""
+    state = [graph.delegates]
+    for adjacency in graph.adjacencies:
+        rows = adjacency.rows
+        assert isinstance(rows, RowsOnDisk)
+        state += [rows.offsets, rows.stream.page_starts, rows.stream._verified, *rows.buffers]
+    assert not graph.every_ghost
+    for some in graph.vertex_states:
+        state += [some.visited, some.frontier, some.found, some.distance, some.parent]
     return state
 
 

@@ -19,15 +19,14 @@ from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines import edges as search_edges
-from delegraph.pipeline.engines.disk import stream_search
 from delegraph.pipeline.engines.memory import resume, search
-from delegraph.pipeline.engines.streamed_graph import StreamedGraph
 from delegraph.pipeline.results import checkpoint
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.results.found import Found
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import graphs, make_graph, random_edges
+from support.ranks import stream_search, streamed
 from support.searches import violations_of
 
 VERTICES = 400
@@ -98,7 +97,7 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
     options = BuildOptions(directed=directed, partitions=partitions, threshold=8)
     edges = open_edges(tmp_path / "edges.parquet")
     store = build_store(edges, tmp_path / "graph.dg", options, Executor(2), Resources())
-    graph = StreamedGraph.of(store, Team(1))
+    graph = streamed(store)
     whole = stream_search(graph, 0, Team(2))
     assert whole.depth > 3
     for level in range(whole.depth + 2):
@@ -112,6 +111,33 @@ def test_streamed_search_goes_on_from_every_level(directed, partitions, tmp_path
             for one in (found, whole)
         ]
         assert ways[0] == ways[1]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_goes_on_where_the_edges_are(partitions, tmp_path):
+    """A search that was cut off on disk in memory, and the other way round."""
+    src, dst = random_edges(3, VERTICES, 700)
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    edges = open_edges(tmp_path / "edges.parquet")
+    options = BuildOptions(partitions=partitions, threshold=8)
+    store = build_store(edges, tmp_path / "graph.dg", options, Executor(2), Resources())
+
+    def on_disk(saved: Checkpoint, max_depth: int | None) -> Found:
+        return stream_search(streamed(store), 0, Team(2), max_depth, checkpoint=saved)
+
+    def held(saved: Checkpoint, max_depth: int | None) -> Found:
+        return search(store.graph(Team(1)), 0, CpuBackend(2), max_depth, checkpoint=saved)
+
+    whole = held(Checkpoint(tmp_path / "whole", 0), None)
+    assert whole.depth > 3
+    for level in range(1, whole.depth + 1):
+        for first, then in ((on_disk, held), (held, on_disk)):
+            folder = tmp_path / f"{level}-{first.__name__}"
+            begun = first(Checkpoint(folder, 0), level)
+            found = then(Checkpoint(folder, 0), None)
+            assert np.array_equal(found.distance, whole.distance)
+            assert found.supersteps[:level] == begun.supersteps
+            assert found.reached == whole.reached
 
 
 def saved(folder, level=3, search="this"):
@@ -136,7 +162,10 @@ def test_holds_only_the_last(tmp_path):
     saved(tmp_path, 3)
     (tmp_path / ".search.json.partial-1").write_bytes(b"of a killed save")
     one = saved(tmp_path, 12)
-    names = {"search.json", "distance-00012.npy", "parent-00012.npy"}
+    names = {
+        *("search.json", "supersteps-00012.parquet"),
+        *("distance-00012.npy", "parent-00012.npy"),
+    }
     assert {path.name for path in tmp_path.iterdir()} == names
     one.clear()
     assert not list(tmp_path.iterdir())
@@ -189,7 +218,7 @@ def test_other_json_is_ignored(document, tmp_path):
     assert Checkpoint(tmp_path, 0).load(10) is None
 
 
-@pytest.mark.parametrize("change", [{"level": "3"}, {"supersteps": {}}, {"arrays": []}])
+@pytest.mark.parametrize("change", [{"level": "3"}, {"files": {}}, {"files": []}])
 def test_documents_of_another_shape_are_ignored(change, tmp_path):
     one = saved(tmp_path)
     path = tmp_path / "search.json"

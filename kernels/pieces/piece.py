@@ -1,0 +1,85 @@
+"""What a visit of some edges of a subgraph is given: the edges, and the vertices at both ends.
+
+A subgraph numbers its rows and its targets; a *segment* is where the state of vertices stands, each
+in its *place*. ``places`` leads from the one to the other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..base.compiled import OFFSETS, Struct, i64, kernel, u32s, u64s
+from ..base.numbering import NUMBERING, Numbering
+
+
+class Piece(NamedTuple):
+    """Compressed sparse rows, of whose edges ``begin <= e < end`` are at hand.
+
+    offsets: uint32 or uint64 (rows + 1,), of the whole subgraph. targets: uint32 (end - begin,).
+    The first and the last row of the edges may be cut: their other edges are in other pieces, which
+    other threads may hold at the same time.
+    """
+
+    offsets: NDArray[np.unsignedinteger]
+    targets: NDArray[np.uint32]
+    begin: int
+    end: int
+
+
+class Start(NamedTuple):
+    """The vertices that a visit leads from.
+
+    ids: from places to global ids. bits: bitmap by place: of a push, the frontier; of a pull, those
+    that are taken for a parent.
+    """
+
+    places: Numbering
+    ids: Numbering
+    bits: NDArray[np.uint64]
+
+
+class Ends(NamedTuple):
+    """The vertices that a visit leads to, and what becomes of those that it finds.
+
+    visited, found: bitmaps by place; nobody looks for what is in the one, and a vertex belongs to
+    the thread that sets its bit in the other. They may be the same. parents: uint32, by place. Or
+    ``vertices``, uint32, is not empty and receives what was found, in no order, and ``parents`` as
+    much: both hold all that can be.
+    """
+
+    places: Numbering
+    visited: NDArray[np.uint64]
+    found: NDArray[np.uint64]
+    vertices: NDArray[np.uint32]
+    parents: NDArray[np.uint32]
+
+
+PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64))
+START = Struct(Start, (NUMBERING, NUMBERING, u64s))
+ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
+
+
+@njit(nogil=True, cache=True)
+def keep(vertices, parents, count, v, parent):
+    """Keep a vertex that was found after ``count`` others, as Ends has it."""
+    if vertices.shape[0]:
+        vertices[count] = v
+        parents[count] = parent
+    else:
+        parents[v] = parent
+
+
+@kernel(OFFSETS, i64)
+def row_of(offsets, edge):
+    """The row that holds an edge: the last one that starts at it or before."""
+    low = 0
+    high = offsets.shape[0] - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.int64(offsets[middle]) <= edge:
+            low = middle
+        else:
+            high = middle
+    return low

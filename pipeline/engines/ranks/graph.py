@@ -1,0 +1,286 @@
+"""What a rank holds of a graph: the subgraphs of its partitions, and the segments that they join.
+
+A rank that is alone has all vertices in its own segment, by global id, delegates among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.base.bitmap import WORD
+from ....kernels.base.numbering import Numbering, by_rule, by_table
+from ....kernels.base.team import Team
+from ....kernels.pieces.vertices import add_all
+from ....partition.store.grid import Grid
+from ....partition.store.layout import kept_subgraphs, local_rows
+from ....partition.store.store import Store, stem_of
+from ..direction import Pullable
+from .edges import Active, AnyRows, Loader
+from .routes import (
+    Ends,
+    Kind,
+    Routes,
+    count_of,
+    lies_in,
+    owned,
+    partitions_of,
+    places,
+    reverse_of,
+    routes_of,
+    segments_of,
+)
+from .state import Ghosts, Vertices
+
+
+class Side(NamedTuple):
+    """One end of a subgraph. places: in the segment, of the subgraph's numbers."""
+
+    segment: Vertices | Ghosts
+    places: Numbering
+
+
+@dataclass
+class Adjacency:
+    """A subgraph of a partition. active: its rows in the frontier, as far as that is known here."""
+
+    partition: int
+    name: str
+    rows: AnyRows
+    source: Side
+    target: Side
+    active: Active = field(default_factory=lambda: Active(0, 0, np.empty(0)))
+
+    def look(self, team: Team) -> None:
+        """Find the active rows."""
+        segment, numbers = self.source
+        self.active = self.rows.active(team, numbers, segment.frontier)
+
+
+@dataclass
+class Flow:
+    """A way for a search to go (routes.Route): it pushes from the rows of ``forward``, and pulls to
+    those of ``backward``, if it can.
+
+    pullable: of the rows of ``backward`` that are owned here, those that a pull can still find;
+    whole: before a search.
+    """
+
+    name: str
+    forward: Adjacency
+    backward: Adjacency | None
+    whole: Pullable
+    pullable: Pullable
+
+    def enter(self) -> None:
+        """The frontier is no longer there for a pull to find."""
+        if self.backward is not None:
+            rows, edges = self.backward.active[:2]
+            self.pullable = Pullable(self.pullable.rows - rows, self.pullable.edges - edges)
+
+
+@dataclass
+class RankGraph:
+    """partitions: of the whole graph. held: those of this rank, whose vertices are ``own``.
+
+    delegates: their global ids. shared: their state; None of a rank that is alone, and in a grid.
+    ghosts: by kind.
+    """
+
+    rank: int
+    ranks: int
+    partitions: int
+    vertices: int
+    grid: Grid | None
+    routes: Routes
+    held: range
+    own: Vertices
+    delegates: NDArray[np.uint32]
+    shared: Vertices | None
+    ghosts: dict[Kind, list[Ghosts]]
+    adjacencies: list[Adjacency]
+    flows: list[Flow]
+
+    @property
+    def vertex_states(self) -> list[Vertices]:
+        """Of the own segment, and of the shared one if there is one."""
+        return [self.own] if self.shared is None else [self.own, self.shared]
+
+    @property
+    def every_ghost(self) -> list[Ghosts]:
+        return [ghosts for kind in self.ghosts.values() for ghosts in kind]
+
+    def within(self, partition: int) -> Numbering:
+        """Places in the own segment of the vertices of a partition that is held."""
+        return places(range(partition, partition + 1), self.held)
+
+    def begin(self, source: int) -> None:
+        """source: a global id; every rank is told. Forgets another search."""
+        for state in (*self.vertex_states, *self.every_ghost):
+            state.clear()
+        for flow in self.flows:
+            flow.pullable = flow.whole
+        local, partition = divmod(source, self.partitions)
+        place = np.flatnonzero(self.delegates == source)
+        if self.shared is not None and len(place):
+            self.shared.begin(int(place[0]))
+        elif partition in self.held:
+            self.own.begin(local * len(self.held) + self.held.index(partition))
+
+    def resume(
+        self, distance: NDArray[np.int32], parent: NDArray[np.uint32], level: int, team: Team
+    ) -> None:
+        """Go on with a search after ``level``, alone: arrays by global id, which change."""
+        own = self.own
+        own.resume(distance, parent, level)
+        before = own.visited ^ own.frontier
+        for flow in self.flows:
+            if flow.backward is not None:
+                numbers = flow.backward.source.places
+                flow.pullable = Pullable(
+                    *flow.backward.rows.active(team, numbers, before, inverted=True)[:2]
+                )
+
+
+def load(loader: Loader, rank: int, ranks: int) -> RankGraph:
+    return _Loading(loader, rank, ranks).graph()
+
+
+class _Loading:
+    def __init__(self, loader: Loader, rank: int, ranks: int) -> None:
+        info = loader.store.info
+        n = info.vertices
+        self._loader, self._rank, self._ranks = loader, rank, ranks
+        self._routes = routes_of(info.grid)
+        self._held = owned(rank, ranks, info.partitions)
+        ids = places(self._held, range(info.partitions))
+        self._own = Vertices(count_of(self._held, n, info.partitions), ids)
+        self._delegates = loader.store.delegates(loader.team)
+        self._shared = None
+        if info.grid is None and ranks > 1:
+            self._shared = Vertices(len(self._delegates), by_table(self._delegates))
+        expanded = {kind for kinds in self._routes.expand.values() for kind in kinds}
+
+        def ghosts(kind: Kind, segment: range) -> Ghosts:
+            count = count_of(segment, n, info.partitions)
+            return Ghosts(segment, count, info.partitions, kind in expanded)
+
+        self._ghosts: dict[Kind, dict[range, Ghosts]] = {
+            kind: {segment: ghosts(kind, segment) for segment in segments}
+            for kind, segments in segments_of(info, rank, ranks).items()
+        }
+
+    def graph(self) -> RankGraph:
+        info = self._loader.store.info
+        made = list(self._flows())
+        adjacencies = {id(a): a for flow in made for a in (flow.forward, flow.backward) if a}
+        ghosts: dict[Kind, list[Ghosts]] = {
+            kind: list(some.values()) for kind, some in self._ghosts.items()
+        }
+        return RankGraph(
+            rank=self._rank,
+            ranks=self._ranks,
+            partitions=info.partitions,
+            vertices=info.vertices,
+            grid=info.grid,
+            routes=self._routes,
+            held=self._held,
+            own=self._own,
+            delegates=self._delegates,
+            shared=self._shared,
+            ghosts=ghosts,
+            adjacencies=list(adjacencies.values()),
+            flows=made,
+        )
+
+    def _flows(self) -> Iterator[Flow]:
+        info = self._loader.store.info
+        for p in self._held:
+            rows = {
+                name: self._loader.rows(p, name)
+                for name in kept_subgraphs(info.grid, info.directed)
+            }
+            made: dict[str, Adjacency] = {}
+            for route in self._routes.flows:
+                names = route.subgraph, reverse_of(route.subgraph, info.directed)
+                ends = route.push, route.pull and Ends(*reversed(route.pull))
+                for name, joined in zip(names, ends, strict=True):
+                    if joined is not None and name not in made:
+                        sides = self._side(joined.source, p), self._side(joined.target, p)
+                        made[name] = Adjacency(p, name, rows[name], *sides)
+                backward = made[names[1]] if route.pull else None
+                whole = self._pullable(backward)
+                yield Flow(route.name, made[names[0]], backward, whole, whole)
+
+    def _side(self, kind: Kind, partition: int) -> Side:
+        info = self._loader.store.info
+        if kind == "own":
+            return Side(self._own, places(range(partition, partition + 1), self._held))
+        if kind == "shared":
+            if self._shared is None:
+                return Side(self._own, by_table(self._delegates))
+            return Side(self._shared, by_rule())
+        segment = partitions_of(kind, partition, info.partitions, info.grid)
+        if lies_in(segment, self._held):
+            return Side(self._own, places(segment, self._held))
+        return Side(self._ghosts[kind][segment], by_rule())
+
+    def _pullable(self, backward: Adjacency | None) -> Pullable:
+        """What a pull can find, of rows that are owned here."""
+        if backward is None:
+            return Pullable(0, 0)
+        segment, numbers = backward.source
+        bits = np.zeros(-(-segment.count // WORD), np.uint64)
+        if isinstance(segment, Ghosts):
+            info = self._loader.store.info
+            for p in (p for p in segment.segment if p in self._held):
+                every = np.arange(local_rows(info.vertices, info.partitions, p), dtype=np.uint32)
+                add_all(every, places(range(p, p + 1), segment.segment), bits)
+        inverted = isinstance(segment, Vertices)
+        return Pullable(*backward.rows.active(self._loader.team, numbers, bits, inverted)[:2])
+
+
+def share_bytes(store: Store, rank: int, ranks: int) -> int:
+    """Bytes that loading and searching a rank's share holds at most."""
+    info = store.info
+    held = owned(rank, ranks, info.partitions)
+    n, own = info.vertices, count_of(held, info.vertices, info.partitions)
+    prefixes = tuple(stem_of(p, "") for p in held)
+    graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+    state = vertex_bytes(own) + 4 * info.delegates
+    if len(held) > 1:  # one flow may find what another one then knows
+        state += own // 8
+    if ranks == 1:
+        return graph + state
+    segments = segments_of(info, rank, ranks)
+    ghosts: dict[Kind, list[int]] = {
+        kind: [count_of(s, n, info.partitions) for s in some] for kind, some in segments.items()
+    }
+    state += sum(sum(counts) // 4 for counts in ghosts.values())  # two bitmaps
+    listed = 8 * max(own, *(max(counts, default=0) for counts in ghosts.values()))
+    shared = 0 if info.grid is not None else info.delegates
+    return graph + state + vertex_bytes(shared) + listed + _sent_bytes(store, held, ranks, ghosts)
+
+
+def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[int]]) -> int:
+    """Lists of what was found and sent, or came, with its parents, until the end."""
+    info, grid = store.info, store.info.grid
+    found = sum(sum(counts) for counts in ghosts.values())
+    if grid is None:
+        # A target along nn stands, with its parent, in the list that is made, sorted, and kept.
+        own = sum(store.files[file].bytes for p in held for file in store.shards(p, "nn"))
+        others = info.subgraph_edges["nn"] - own // 4
+        here = info.delegates + count_of(held, info.vertices, info.partitions)
+        return 6 * min(own, 4 * found) + 8 * min(others, (ranks - 1) * here)
+    others = min(ranks, grid.rows) + min(ranks, grid.columns) - 2
+    most = max(local_rows(info.vertices, info.partitions, p) for p in held)
+    return 6 * 4 * found + 8 * others * most * len(held)
+
+
+def vertex_bytes(count: int) -> int:
+    """Of ``Vertices``: distance, parent, three bitmaps."""
+    return count * (4 + 4) + 3 * 8 * -(-count // WORD)

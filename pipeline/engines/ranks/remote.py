@@ -1,0 +1,115 @@
+"""Vertices that a rank found and another one owns: sent once, their parents at the end.
+
+Parents do not travel with the vertices (Pan, Pearce, Owens: Scalable Breadth-First Search on a GPU
+Cluster, section V). Each rank keeps them in the order in which the vertices went, and the receiver
+what came; in the end it takes the first parent whose level is the vertex's distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.base.graph import UNREACHED
+from ....kernels.pieces.vertices import admit, adopt, sort_by_remainder
+from ....partition.store.layout import local_rows
+from .graph import RankGraph
+from .packing import packed, unpacked
+from .state import NONE
+
+
+class Away(NamedTuple):
+    """Vertices of one partition that were found: local ids (uint32), and their parents."""
+
+    partition: int
+    vertices: NDArray[np.uint32]
+    parents: NDArray[np.uint32]
+
+
+class _Came(NamedTuple):
+    """Those that another rank sent in one superstep."""
+
+    level: int
+    partition: int
+    vertices: NDArray[np.uint32]
+
+
+def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    return np.concatenate([NONE, *lists])
+
+
+def by_partition(
+    vertices: NDArray[np.uint32], parents: NDArray[np.uint32], segment: range
+) -> Iterator[Away]:
+    """Vertices of a segment, by place, as those of its partitions, if any."""
+    local, ordered = np.empty_like(vertices), np.empty_like(parents)
+    starts = np.empty(len(segment) + 1, np.int64)
+    sort_by_remainder(vertices, parents, len(segment), starts, local, ordered)
+    for partition, (first, last) in zip(segment, pairwise(starts.tolist()), strict=True):
+        if first < last:
+            yield Away(partition, local[first:last], ordered[first:last])
+
+
+class Remote:
+    """Of one search."""
+
+    def __init__(self, graph: RankGraph) -> None:
+        self._graph = graph
+        self._waiting: dict[int, list[Away]] = {}  # by partition, distinct vertices
+        # By rank: the parents of what was sent there, and what came from there, in the same order.
+        self._went: list[list[NDArray[np.uint32]]] = [[] for _ in range(graph.ranks)]
+        self._came: list[list[_Came]] = [[] for _ in range(graph.ranks)]
+
+    def add(self, away: Away) -> int:
+        """Enter what this rank owns, keep the rest for ``pack``; vertices that are new here."""
+        if away.partition in self._graph.held:
+            return self._admit(*away)
+        self._waiting.setdefault(away.partition, []).append(away)
+        return len(away.vertices)
+
+    def _admit(
+        self, partition: int, vertices: NDArray[np.uint32], parents: NDArray[np.uint32]
+    ) -> int:
+        own = self._graph.own
+        numbers, state = self._graph.within(partition), (own.visited, own.found, own.parent)
+        return int(admit(vertices, parents, numbers, *state))
+
+    def pack(self, rank: int) -> tuple[list[int], list[NDArray]]:
+        """What waits for a rank: partition and vertices of each part, and the parts."""
+        graph = self._graph
+        head, parts = [], []
+        for partition in sorted(p for p in self._waiting if p % graph.ranks == rank):
+            found = self._waiting.pop(partition)
+            vertices = joined(away.vertices for away in found)
+            of = local_rows(graph.vertices, graph.partitions, partition)
+            part, parents = packed(vertices, joined(away.parents for away in found), of)
+            head += [partition, len(vertices)]
+            parts.append(part)
+            self._went[rank].append(parents)
+        return head, parts
+
+    def unpack(self, rank: int, level: int, head: list[int], parts: Iterable[NDArray]) -> None:
+        """Enter what a rank packed."""
+        graph = self._graph
+        for part, partition, count in zip(parts, head[::2], head[1::2], strict=True):
+            of = local_rows(graph.vertices, graph.partitions, partition)
+            vertices = unpacked(part, count, of)
+            self._admit(partition, vertices, NONE)
+            self._came[rank].append(_Came(level, partition, vertices))
+
+    def parents(self, rank: int) -> NDArray[np.uint32]:
+        """Of all that was sent to a rank."""
+        return joined(self._went[rank])
+
+    def adopt(self, rank: int, parents: NDArray[np.uint32]) -> None:
+        """Take parents of what a rank has sent."""
+        own, at = self._graph.own, 0
+        for came in self._came[rank]:
+            some = parents[at : at + len(came.vertices)]
+            at += len(some)
+            numbers = self._graph.within(came.partition)
+            adopt(came.vertices, some, numbers, came.level, own.distance, own.parent, UNREACHED)

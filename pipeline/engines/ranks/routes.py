@@ -1,0 +1,178 @@
+"""Layouts as data: between which segments a partition's edges lead, and what is sent for them.
+
+A *segment* is the vertices of some partitions, or the delegates. A rank of R holds the partitions p
+with p mod R = r, and keeps, once, however many it holds, the segments that their edges join:
+
+    own      the vertices of the rank's partitions
+    shared   the delegates, on all ranks
+    column   those of the partitions of a grid column; row: of a grid row; all: of the graph
+
+A *flow* leads along a subgraph from one segment to another, and may have a reverse to pull along.
+What a rank has to know of vertices that others own, their owners *expand* to it before the visits;
+what the visits found of them is *folded* to the owners after. Shared ones are folded to all ranks.
+A segment whose partitions the rank holds all is a part of its own one, and needs neither.
+
+Two tables say it. ``delegate`` is Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search
+on a GPU Cluster): nothing is expanded, and every rank takes its own direction along each flow:
+pushing along the one and pulling along the reverse of another reaches the same vertices. A grid
+pushes as Bisson, Bernaschi, Mastrostefano do (Parallel Distributed Breadth First Search on the
+Kepler Architecture, section 2.2), who do not pull: from the vertices of a column to those of a row.
+To pull, a tile is taken as the edges that enter the vertices of its column (partition/grid.py), so
+that rows and columns change places; so all ranks have to take one direction. ``1d`` is the grid of
+one row: its columns are own, and its row is all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from ....kernels.base.numbering import Numbering, by_rule
+from ....partition.store.grid import Grid
+from ....partition.store.layout import local_rows
+from ....partition.store.store import GraphInfo
+from ..direction import Direction
+
+Kind = Literal["own", "shared", "column", "row", "all"]
+
+
+class Ends(NamedTuple):
+    """Kinds of segments."""
+
+    source: Kind
+    target: Kind
+
+
+class Route(NamedTuple):
+    """One for each partition: where its flow along a subgraph leads.
+
+    name: in records. push: from the rows of the subgraph to its targets. pull: from the targets of
+    its reverse (``reverse_of``) to the rows of that; None where it only pushes.
+    """
+
+    name: str
+    subgraph: str
+    push: Ends
+    pull: Ends | None
+
+
+class Routes(NamedTuple):
+    """The table of a layout.
+
+    expand, fold: by direction. agreed: whether all ranks take one direction, which is chosen from
+    counters that come with the expand of ``push``; another direction expands the rest of its own
+    after that. messages: what expands and folds count as in records; folds of shared ones.
+    """
+
+    flows: tuple[Route, ...]
+    expand: Mapping[Direction, tuple[Kind, ...]]
+    fold: Mapping[Direction, tuple[Kind, ...]]
+    agreed: bool
+    messages: Mapping[str, str]
+
+    @property
+    def ghosts(self) -> list[Kind]:
+        """Kinds of segments of which others may own some."""
+        ends = [ends for flow in self.flows for ends in (flow.push, flow.pull) if ends]
+        kinds: list[Kind] = [kind for some in ends for kind in some]
+        apart: tuple[Kind, ...] = "column", "row", "all"
+        return [kind for kind in apart if kind in kinds]
+
+
+DELEGATE = Routes(
+    flows=(
+        Route("nn", "nn", Ends("own", "all"), None),
+        Route("nd", "nd", Ends("own", "shared"), Ends("own", "shared")),
+        Route("dn", "dn", Ends("shared", "own"), Ends("shared", "own")),
+        Route("dd", "dd", Ends("shared", "shared"), Ends("shared", "shared")),
+    ),
+    expand={"push": (), "pull": ()},
+    fold={"push": ("shared", "all"), "pull": ("shared", "all")},
+    agreed=False,
+    messages={"shared": "delegates", "fold": "normals"},
+)
+
+GRID = Routes(
+    flows=(Route("all", "nn", Ends("column", "row"), Ends("row", "column")),),
+    expand={"push": ("column",), "pull": ("column", "row")},
+    fold={"push": ("row",), "pull": ("column",)},
+    agreed=True,
+    messages={"expand": "expand", "fold": "fold"},
+)
+
+
+def routes_of(grid: Grid | None) -> Routes:
+    return DELEGATE if grid is None else GRID
+
+
+def reverse_of(name: str, directed: bool) -> str:
+    """What holds a subgraph's edges by their targets.
+
+    >>> reverse_of("nd", directed=False), reverse_of("nd", directed=True)
+    ('dn', 'reverse-nd')
+    """
+    return f"reverse-{name}" if directed else name[::-1]
+
+
+def owned(rank: int, ranks: int, partitions: int) -> range:
+    """The partitions that a rank holds.
+
+    >>> owned(1, 2, 5)
+    range(1, 5, 2)
+    """
+    return range(rank, partitions, ranks)
+
+
+def partitions_of(kind: Kind, partition: int, partitions: int, grid: Grid | None) -> range:
+    """Those of a segment, not shared nor own, that edges of a partition lead to or from.
+
+    >>> partitions_of("column", 1, 6, Grid(2, 3)), partitions_of("row", 1, 6, Grid(2, 3))
+    (range(1, 6, 3), range(0, 3))
+    """
+    if grid is not None and kind == "column":
+        return range(grid.column(partition), partitions, grid.columns)
+    if grid is not None and kind == "row":
+        first = grid.partition(grid.row(partition), 0)
+        return range(first, first + grid.columns)
+    return range(partitions)
+
+
+def members(kind: Kind, partitions: int, grid: Grid | None) -> int:
+    """How many partitions each segment of a kind has."""
+    return len(partitions_of(kind, 0, partitions, grid))
+
+
+def count_of(segment: range, vertices: int, partitions: int) -> int:
+    """Vertices of a segment."""
+    return sum(local_rows(vertices, partitions, p) for p in segment)
+
+
+def places(part: range, segment: range) -> Numbering:
+    """Places in a segment of the vertices of some of its partitions, by their places among those.
+
+    A segment deals its places out to its partitions in turn: of m, the i-th one has the places
+    i, m + i, 2 m + i, ... So all partitions' are global ids, and a single one's local ids.
+
+    >>> places(range(3, 4), range(0, 6))[1:]  # of partition 3 of 6: 3, 9, 15, ...
+    (6, 3, 1, 1)
+    >>> places(range(0, 6, 3), range(0, 6))[1:]  # of a column of a grid of 2 x 3: 0, 3, 6, ...
+    (3, 0, 1, 1)
+    >>> places(range(3, 6), range(0, 6))[1:]  # of a row: 3, 4, 5, 9, 10, 11, ...
+    (6, 3, 3, 1)
+    """
+    step = part.step // segment.step if len(part) > 1 else 1
+    return by_rule(len(segment), segment.index(part[0]), len(part), step)
+
+
+def lies_in(part: range, segment: range) -> bool:
+    return all(p in segment for p in part)
+
+
+def segments_of(info: GraphInfo, rank: int, ranks: int) -> dict[Kind, list[range]]:
+    """The segments of vertices that a rank has to know of beside its own, by kind."""
+    own = owned(rank, ranks, info.partitions)
+    found: dict[Kind, list[range]] = {}
+    for kind in routes_of(info.grid).ghosts:
+        every = {partitions_of(kind, p, info.partitions, info.grid): None for p in own}
+        found[kind] = [segment for segment in every if not lies_in(segment, own)]
+    return found
