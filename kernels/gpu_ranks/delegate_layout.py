@@ -20,13 +20,12 @@ from .peer_memory import Exchange
 from .search import Sizes
 from .structures import GLOBAL_IDS, ORIGIN
 
+KERNEL = WideKernel("ranks/delegate_search.cu", "delegate_search")
+
 MANY_DELEGATES = 1 << 20  # a second round costs 20 us, or 60 where a rank knows 80 million
 
 _LEAST_QUEUED = 1 << 16
 _QUEUED_BY_A_WARP = 32 * 32 + 128  # beyond what a queue is to hold, before it looks again
-
-
-KERNEL = WideKernel("ranks/delegate_search.cu", "delegate_search")
 
 
 class DelegateLevel(NamedTuple):

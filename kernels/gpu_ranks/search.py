@@ -121,10 +121,9 @@ class Mail(Protocol):
 class Layout(Protocol):
     """What a rank has, and does, in one layout.
 
-    kernel: of its searches. control, record: types of what it keeps
-    from launch to launch, and of what it tells of a superstep; told: the same for people, a
-    NamedTuple. structure: the kernel's, of a rank, of which Search fills in what it makes itself.
-    shared: what other ranks read, ``parent`` among it.
+    control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
+    superstep; told: the same for people, a NamedTuple. structure: the kernel's, of a rank, of which
+    Search fills in what it makes itself. shared: what other ranks read, ``parent`` among it.
     """
 
     kernel: WideKernel
@@ -215,8 +214,7 @@ class Search(Generic[L]):
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernel of a search."""
-        with self.device.use():
-            self._kernel()
+        self._kernel()
 
     def align(self) -> None:
         """Have the devices wait for each other: what follows begins on all of them at once.
@@ -327,7 +325,7 @@ class Search(Generic[L]):
         self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
-        graph, deep = self.rows.graph, self.distance is self._wide
+        graph, deep = self.rows.graph, self.distance is not self._made["distance"]
         return self.layout.kernel.on(self.device, graph.forward.offset_type, graph.tiered, deep)
 
     def _widen(self) -> None:

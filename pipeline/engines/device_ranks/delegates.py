@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +32,11 @@ from .needs import Needs
 class DelegatesOfRank:
     """See layouts.LayoutOfRank."""
 
-    kernel: ClassVar = delegate_layout.KERNEL
-
     store: Store
     rank: int
     ranks: int
+
+    kernel = delegate_layout.KERNEL
 
     @property
     def subgraphs(self) -> list[str]:

@@ -5,7 +5,6 @@ what it leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,11 +32,11 @@ from .needs import Needs
 class GridOfRank:
     """See layouts.LayoutOfRank."""
 
-    kernel: ClassVar = grid_layout.KERNEL
-
     store: Store
     rank: int
     ranks: int
+
+    kernel = grid_layout.KERNEL
 
     @property
     def subgraphs(self) -> tuple[str, ...]:

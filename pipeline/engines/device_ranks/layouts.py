@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,8 @@ class Maker(Protocol):
 class LayoutOfRank(Protocol):
     """What differs with the layout, of one rank.
 
-    subgraphs: names, in the order in which they are loaded. kernel: of its searches.
+    subgraphs: names, in the order in which they are loaded.
     """
-
-    kernel: ClassVar[WideKernel]
 
     @property
     def subgraphs(self) -> Sequence[str]: ...
@@ -60,6 +58,9 @@ class LayoutOfRank(Protocol):
     def numbers(self) -> tuple[int, int]:
         """What the rank knows, at most: delegates and own vertices; ghosts."""
         ...
+
+    @property
+    def kernel(self) -> WideKernel: ...
 
     def needs(self, device: Device) -> Needs: ...
 

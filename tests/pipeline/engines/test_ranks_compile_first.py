@@ -12,7 +12,7 @@ from delegraph.kernels.gpu import device as devices
 from delegraph.kernels.gpu.device import open_device
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
-from delegraph.pipeline.engines.device import room_for
+from delegraph.pipeline.engines import device as device_search
 from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
 from delegraph.pipeline.engines.workers.job import SearchJob
 from support import emulator
@@ -77,8 +77,9 @@ def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
     store = open_store(tmp_path / "graph.dg")
     device, limit = open_device(), None
     if name == "search, tiered":
-        here = RankOnDevice(store, 0, size)
-        room = room_for(store, device) if size == 1 else here.room_for(device)
+        room = device_search.room_for(store, device)
+        if size > 1:
+            room = RankOnDevice(store, 0, size).room_for(device)
         limit = room.device_bytes - 4  # an entry less than there are
     asked: list[tuple[str, str, bool]] = []
     monkeypatch.setattr(devices, "_compile", lambda device, *rest: asked.append(rest) or Kernel())
