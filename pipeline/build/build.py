@@ -149,19 +149,24 @@ def _build_anywhere(
     notes: tuple[str, ...] = ()
     pool, asked = run.executor.pool, resources.device
     try:
-        if isinstance(pool, Cluster) and asked != "cpu":
+        if isinstance(pool, Cluster) and may_have_devices(pool, asked):
             limit = resources.device_memory_limit
             there, told = build_files_on_workers(run, pool, asked, limit)
             return there, (*told, f"built on {there}")
         if device is not None:
             build_files_on_device(run, device)
             return device, (f"built on {device}",)
-        if asked == "auto":
-            notes = ("built on the CPU",)
     except DeviceMemoryError as error:
         notes = (f"built on the CPU: {error}",)
     build_files(run)
     return None, notes
+
+
+def may_have_devices(cluster: Cluster, device: str) -> bool:
+    """Whether workers are to be asked for their GPUs: local ones have those of this machine."""
+    if cluster.local and device == "auto":
+        return has_device_each(device, cluster.workers)
+    return device != "cpu"
 
 
 def build_files(run: Preparation) -> None:
