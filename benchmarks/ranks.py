@@ -93,21 +93,22 @@ def measure(name: str, sources: int, folder: Path) -> dict[str, Any]:
             ran = run("bfs", store, "-o", out, *asked, "--json", "--overwrite", "--quiet")
             records.append(json.loads(ran.stdout))
     times = {
-        workers: [sum(step["seconds"] for step in record["supersteps"]) for record in records]
+        workers: [sum(step["seconds"] for step in of_all(record)) for record in records]
         for workers, records in runs.items()
     }
     ratio = statistics.median(b / a for a, b in zip(times[1], times[2], strict=True))
-    middle = runs[2][int(np.argsort(times[2])[len(times[2]) // 2])]["supersteps"]
+    middle = runs[2][int(np.argsort(times[2])[len(times[2]) // 2])]
     sent = {
-        kind: sum(step["bytes_sent"][kind] for step in middle) for kind in middle[0]["bytes_sent"]
+        kind: sum(step["bytes_sent"][kind] for step in of_all(middle))
+        for kind in middle["supersteps"][0]["bytes_sent"]
     }
     each = statistics.median(
-        seconds / len(record["supersteps"])
-        for seconds, record in zip(times[2], runs[2], strict=True)
+        seconds / count_of(record) for seconds, record in zip(times[2], runs[2], strict=True)
     )
     print(
         f"{name}: two processes take {ratio:.2f} times as long as one of two threads "
-        f"({len(times[1])} sources); {len(middle)} supersteps of {1e3 * each:.2f} ms; sent: {sent}",
+        f"({len(times[1])} sources); {count_of(middle)} supersteps of {1e3 * each:.2f} ms; "
+        f"sent: {sent}",
         flush=True,
     )
     return {
@@ -115,9 +116,18 @@ def measure(name: str, sources: int, folder: Path) -> dict[str, Any]:
         "sources": len(times[1]),
         "seconds": times,
         "ratio": ratio,
-        "supersteps": len(middle),
+        "supersteps": count_of(middle),
         "bytes_sent": sent,
     }
+
+
+def of_all(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What can be added up over a search: its supersteps, and of a long one sums of the rest."""
+    return [*record["supersteps"], *filter(None, [record["supersteps_between"]])]
+
+
+def count_of(record: dict[str, Any]) -> int:
+    return sum(step.get("supersteps", 1) for step in of_all(record))
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:

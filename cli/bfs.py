@@ -8,6 +8,8 @@ import click
 
 from . import options
 
+_TABLE = "-"  # for people, in place of a file
+
 
 @click.command()
 @click.argument("graph", type=click.Path())
@@ -32,7 +34,14 @@ from . import options
 @options.restart
 @options.overwrite
 @options.build_options
-@click.option("--profile", is_flag=True, help="Show what every superstep did, and its time.")
+@click.option(
+    "--profile",
+    is_flag=False,
+    flag_value=_TABLE,
+    metavar="[FILE.parquet]",
+    help="Show what every superstep did, and its time; of a long search, the first and last. With "
+    "a FILE: write all of them there.",
+)
 @options.as_json
 @options.quiet
 @options.debug
@@ -53,7 +62,7 @@ def bfs(
     scratch: str | None,
     restart: bool,
     overwrite: bool,
-    profile: bool,
+    profile: str | None,
     as_json: bool,
     quiet: bool,
     **build_values: Any,
@@ -93,6 +102,7 @@ def bfs(
             max_depth=max_depth,
             checkpoint=checkpoint,
             timeout=timeout,
+            profile=None if profile == _TABLE else profile,
             threads=threads,
             overwrite=overwrite,
             progress=progress,
@@ -110,8 +120,9 @@ def bfs(
     options.tell_reused(quiet or searched_already, reused)
     for note in notes:
         options.talk(quiet, note)
-    if profile:
-        click.echo(supersteps_table(record["supersteps"]), err=True)
+    if profile == _TABLE:
+        told = supersteps_table(record["supersteps"], record["supersteps_between"])
+        click.echo(told, err=True)
     if as_json:
         options.print_json(record)
         return

@@ -113,6 +113,7 @@ def bfs(
     max_depth: int | None = None,
     checkpoint: float = 60.0,
     timeout: float = 60.0,
+    profile: AnyPath | None = None,
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -120,8 +121,9 @@ def bfs(
 ) -> SearchOutcome:
     """Search a store or an edge list from ``source``.
 
-    Writes the result folder and the run's record beside it. checkpoint: seconds between two saves
-    of a long search. timeout: how long ranks wait for one that shows no sign of life.
+    Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
+    row for each superstep. checkpoint: seconds between two saves of a long search. timeout: how
+    long ranks wait for one that shows no sign of life.
     """
     from .algorithms.bfs import SearchOptions, search_to_result
 
@@ -137,6 +139,7 @@ def bfs(
         Executor(threads, progress),
         resources,
         overwrite,
+        None if profile is None else Path(profile),
     )
 
 

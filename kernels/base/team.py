@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 
 class Team:
@@ -22,12 +23,29 @@ class Team:
         self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def run(self, kernel: Callable, *args) -> list:
-        """Call ``kernel(*args)`` once a thread; the results, in no order."""
+        """Call ``kernel(*args)`` once a thread; the results, in no order.
+
+        The first error is raised once all threads are done: until then they use what the caller
+        closes.
+        """
         if self._others is None:
             return [kernel(*args)]
-        others = [self._others.submit(kernel, *args) for _ in range(self.threads - 1)]
-        mine = kernel(*args)
-        return [mine, *(other.result() for other in others)]
+        errors: list[BaseException] = []
+
+        def call() -> Any:
+            try:
+                return kernel(*args)
+            except BaseException as error:
+                errors.append(error)
+
+        others = [self._others.submit(call) for _ in range(self.threads - 1)]
+        results = [call(), *(other.result() for other in others)]
+        try:
+            if errors:
+                raise errors[0]
+        finally:
+            errors.clear()  # an error holds its frames, and they hold the list: no ring
+        return results
 
     def map(self, function: Callable, items: Sequence) -> list:
         """``function`` of each item, in order, each thread taking the next one."""

@@ -1,4 +1,6 @@
-"""Graph500's rules on a device: the definition is check.py, the kernels are cuda/check.cu."""
+"""Graph500's rules on a device: the definition is bfs/check.py, the kernels stand in
+cuda/bfs/check.cu.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,12 @@ import numpy as np
 
 from ..base.graph import UNREACHED
 from ..bfs.check import RULES, Violations
-from .device import Device, pack, unsigned_name
+from .device import Device, pack, strip_lanes, unsigned_name
 from .graph import Rows
 
 _SOURCE = "bfs/check.cu"
-_TILE = 1024  # as in check.cu
-_LANES = 32
-_NOWHERE = np.uint64(2**64 - 1)
-_CLAIM = np.dtype(
+NOWHERE = np.uint64(2**64 - 1)
+CLAIM = np.dtype(
     [
         *((name, np.uint64) for name in ("distance", "parent")),
         *((name, np.uint32) for name in ("vertices", "source")),
@@ -23,7 +23,7 @@ _CLAIM = np.dtype(
     ],
     align=True,
 )
-_REPORT = np.dtype([("count", np.uint64), ("first", np.uint64)], align=True)
+REPORT = np.dtype([("count", np.uint64), ("first", np.uint64)], align=True)
 
 
 def check(
@@ -43,7 +43,7 @@ def check(
     kind = {"u": "u8", "i": "int"}[distance.dtype.kind]
     with device.use() as cupy:
         claim = pack(
-            _CLAIM,
+            CLAIM,
             distance=distance,
             parent=parent,
             vertices=n,
@@ -51,13 +51,13 @@ def check(
             limit=2**31 - 1 if max_depth is None else min(max_depth, 2**31 - 1),
         )
         count = cupy.zeros(1 + len(RULES), np.uint64)
-        first = cupy.full(1 + len(RULES), _NOWHERE, np.uint64)
-        report = pack(_REPORT, count=count, first=first)
+        first = cupy.full(1 + len(RULES), NOWHERE, np.uint64)
+        report = pack(REPORT, count=count, first=first)
         device.launch(_SOURCE, f"check_vertices<{kind}>", n, (claim, report))
         joined = cupy.zeros(n, np.uint8)
         function = f"check_edges<{rows.offset_type}, {kind}>"
         arguments = (rows.offsets, rows.targets(), np.uint64(edges), claim, joined, report)
-        device.launch(_SOURCE, function, -(-edges // _TILE) * _LANES, arguments)
+        device.launch(_SOURCE, function, strip_lanes(edges), arguments)
         device.launch(_SOURCE, "check_joined", n, (parent, joined, np.uint32(n), report))
         counts, places = count.get().tolist(), first.get().tolist()
 
@@ -71,7 +71,7 @@ def check(
 
 def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
     """What ``Violations`` names for the place of a violation, if there was one."""
-    if place == _NOWHERE:
+    if place == NOWHERE:
         return ()
     if rule in (3, 4):
         return place >> 32, place & 0xFFFFFFFF

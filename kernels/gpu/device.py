@@ -162,6 +162,11 @@ class Device:
 MOST_BLOCKS = 16
 """Blocks of the largest thread-block cluster that any device takes."""
 
+LONG_STRIP = 1024
+"""Items that a warp takes at a time, of kernels that are launched for ``strip_lanes``
+(cuda/base/work.cuh).
+"""
+
 _PORTABLE_BLOCKS = 8  # that any device takes which takes clusters
 _WHOLE = 64  # multiprocessors: less is a slice of a device, which may not take large clusters
 _LARGE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
@@ -239,6 +244,15 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
         properties["sharedMemPerBlockOptin"],
         cupy,
     )
+
+
+def strip_lanes(items: int) -> int:
+    """Threads of the warps that take so many items.
+
+    >>> strip_lanes(1), strip_lanes(1025)
+    (32, 64)
+    """
+    return -(-items // LONG_STRIP) * 32
 
 
 def unsigned_name(dtype: Any) -> str:

@@ -1,4 +1,5 @@
-"""Synthetic edge lists on a device: the rows of generate.py, bit for bit (cuda/generate.cu).
+"""Synthetic edge lists on a device: the rows of prepare/generate.py, bit for bit
+(cuda/prepare/generate.cu).
 
 Every function returns (src, dst), uint32 arrays on the device; vertices have to be below 2^32 - 1.
 """

@@ -1,4 +1,4 @@
-"""A graph on a device: its rows, and the forms of them that searches read (cuda/derive.cu).
+"""A graph on a device: its rows, and the forms of them that searches read (cuda/bfs/derive.cu).
 
 Targets that are not to stand on the device are read in place from pinned host memory; what is
 read most, each row's first entry, is on the device in any case.
@@ -17,13 +17,14 @@ Array = Any
 """An array on the device (cupy.ndarray)."""
 
 WARP_ENTRIES = 4096
-"""Rows longer than this are read by more than one warp (cuda/pull.cuh)."""
+"""Rows longer than this are read by more than one warp (cuda/bfs/pull.cuh)."""
 
 NEXT = 4
 LOOKS = 32
-MOST_PADDED = 8  # mean degree; gpu_search.bytes_needed counts on it
-MOST_VERTICES = 2**32 - 2**20  # kernels round up to tiles with 32 bits
+MOST_PADDED = 8  # mean degree; search.bytes_needed counts on it
+MOST_VERTICES = 2**32 - 2**20  # kernels round up to strips with 32 bits
 MOST_SHORT = 2**32 - 64  # entries that offsets of 32 bits are used for: kernels look some ahead
+_SOURCE = "bfs/derive.cu"
 _WIDTHS = (4, 8)
 _LONGER_SHARE = 0.01  # of rows that may be longer than padded ones
 
@@ -52,7 +53,7 @@ class Rows:
         return unsigned_name(self.offsets.dtype)
 
     def targets(self) -> np.ndarray:
-        """The structure ``Targets`` of cuda/search.cuh."""
+        """The structure ``Targets`` of cuda/bfs/search.cuh."""
         far = 0 if self.far is None else self.far.ctypes.data
         return pack(TARGETS, near=self.near, far=far, near_end=len(self.near))
 
@@ -109,7 +110,9 @@ def derive(
         following = cupy.empty((used, NEXT), np.uint32)
         kind = reverse.offset_type
         device.launch(
-            *("bfs/derive.cu", f"first_entries<{kind}>", used * NEXT),
+            _SOURCE,
+            f"first_entries<{kind}>",
+            used * NEXT,
             (reverse.offsets, reverse.targets(), first, following, np.uint32(used)),
         )
         in_rows = _longer(device, reverse, used)
@@ -119,14 +122,9 @@ def derive(
             few = out_rows[_place(width)] <= _LONGER_SHARE * used
             if few and forward.edges <= MOST_PADDED * used:
                 in_padded = cupy.empty((used, width), np.uint32)
-                device.launch(
-                    *(
-                        "bfs/derive.cu",
-                        f"padded_rows<{forward.offset_type}, {width}>",
-                        used * width,
-                    ),
-                    (forward.offsets, forward.targets(), in_padded, np.uint32(used)),
-                )
+                function = f"padded_rows<{forward.offset_type}, {width}>"
+                arguments = (forward.offsets, forward.targets(), in_padded, np.uint32(used))
+                device.launch(_SOURCE, function, used * width, arguments)
                 break
         long_rows = int(in_rows[_place(WARP_ENTRIES)])
         looks = _looks(in_rows)
@@ -146,7 +144,7 @@ def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
     cupy = device.cupy
     counts = cupy.zeros(32, np.uint64)
     name = f"long_rows<{rows.offset_type}>"
-    device.launch("bfs/derive.cu", name, used, (rows.offsets, np.uint32(used), counts))
+    device.launch(_SOURCE, name, used, (rows.offsets, np.uint32(used), counts))
     return counts.get().astype(np.int64)
 
 

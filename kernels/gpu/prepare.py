@@ -1,4 +1,4 @@
-"""Preparation on a device: degrees, positions and compressed sparse rows (cuda/prepare.cu).
+"""Preparation on a device: degrees, positions and compressed sparse rows (cuda/prepare/prepare.cu).
 
 Edges are dense ids, below 2^32 - 1, in arrays on the device. Of R rows, the largest buffers are
 the edges (8 R bytes), their keys (16 R) and what the library's radix sort takes beside (16 R);
@@ -17,15 +17,13 @@ import numpy as np
 
 from ..base.graph import UNREACHED
 from ..prepare.csr import SLOTS, degree_dtype
-from .device import Device, DeviceError, pack, unsigned_name
+from .device import LONG_STRIP, Device, DeviceError, pack, strip_lanes, unsigned_name
 from .graph import MOST_SHORT
 
 MOST_ROWS = 2**32 - 2
 """Rows of all subgraphs together: they are numbered with 32 bits, of which one value is taken."""
 
 _SOURCE = "prepare/prepare.cu"
-_TILE = 1024  # as in prepare.cu
-_LANES = 32
 _SLACK = 32 << 20  # small arrays, and what the pool rounds up
 
 Columns = tuple[Any, Any]
@@ -49,7 +47,7 @@ def bytes_needed(
     by_position = domain * (4 + degree + 4) + 16 * delegates  # and global ids
     own_rows = domain * (2 if directed else 1) if subgraph_rows is None else subgraph_rows
     pair, key = 8 * rows, 16 * rows
-    written = 8 * rows + (4 + 8 + 8) * own_rows + 2 * 8 * (key // 8 // _TILE + 1)
+    written = 8 * rows + (4 + 8 + 8) * own_rows + 2 * 8 * (key // 8 // LONG_STRIP + 1)
     sorting = key + _sort_bytes(2 * rows)
     return (
         _SLACK + by_id + max(pair + ordering, by_position + max(pair + key, sorting, key + written))
@@ -277,16 +275,16 @@ class CountedRows(NamedTuple):
 def rows_of(device: Device, keys: Any, rows: int) -> CountedRows:
     """Drop the duplicates of sorted keys, whose rows lie below ``rows``."""
     count = len(keys)
-    tiles = -(-count // _TILE)
+    strips = -(-count // LONG_STRIP)
     with device.use() as cupy:
-        distinct = cupy.empty(tiles, np.uint64)
-        size = (np.uint64(count), np.uint64(tiles))
-        device.launch(_SOURCE, "count_distinct", tiles * _LANES, (keys, *size, distinct))
+        distinct = cupy.empty(strips, np.uint64)
+        size = (np.uint64(count), np.uint64(strips))
+        device.launch(_SOURCE, "count_distinct", strip_lanes(count), (keys, *size, distinct))
         ends = cupy.cumsum(distinct, dtype=np.uint64)
-        left = int(ends[-1]) if tiles else 0
+        left = int(ends[-1]) if strips else 0
         _make_room(cupy, 4 * (left + rows))
         found = CountedRows(cupy.zeros(rows, np.uint32), cupy.empty(left, np.uint32))
-        device.launch(_SOURCE, "write_rows", tiles * _LANES, (keys, *size, ends, *found))
+        device.launch(_SOURCE, "write_rows", strip_lanes(count), (keys, *size, ends, *found))
     return found
 
 

@@ -1,4 +1,5 @@
-"""Breadth-first search on one GPU: launches what cuda/wide_search.cu and narrow_search.cu do.
+"""Breadth-first search on one GPU: launches what wide_search.cu and narrow_search.cu in
+cuda/bfs do.
 
 A search is one launch as a rule. It takes another one where it changes from many vertices a level
 to few (or back), where distances outgrow a byte, or where its records fill their buffer.
@@ -10,10 +11,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from ..base import arrays
+from ..base.arrays import allocate, total_bytes
 from ..base.graph import UNREACHED
 from .device import MOST_BLOCKS, Device, pack
-from .graph import LOOKS, MOST_PADDED, MOST_SHORT, NEXT, TARGETS, Array, DeviceGraph
+from .graph import (
+    LOOKS,
+    MOST_PADDED,
+    MOST_SHORT,
+    NEXT,
+    TARGETS,
+    WARP_ENTRIES,
+    Array,
+    DeviceGraph,
+)
 
 GRAPH = np.dtype(
     [
@@ -67,19 +80,39 @@ PUSH_COST = 2.4
 """What following an edge in a push costs, where looking at an entry in a pull costs 1."""
 
 WIDE_LAUNCH = (1024, 1)  # threads of a block, blocks of a multiprocessor
-_SCRATCH = 1920  # bytes of shared memory of a warp (cuda/pull.cuh)
-_TILE = 128  # vertices (there)
+_SCRATCH = 1920  # bytes of shared memory of a warp (cuda/bfs/pull.cuh)
+_STRIP = 128  # vertices (there)
 LEVELS = 1 << 16  # records in their buffer
 _FEW_LEVELS = 64  # that are read with the state, in one copy
 MOST_QUEUED = 1 << 23
 _NARROW_THREADS = 256
-_BLOCK_FRONTIER = 2048  # cuda/narrow_search.cu, and the next two
+_BLOCK_FRONTIER = 2048  # cuda/bfs/narrow_search.cu, and the next two
 _LIGHT = 32
 _COHORT = 40 << 10  # bytes of shared memory of a block of it, beside the bitmap
 _SLICE = 1 << 20  # vertices whose degrees are added up at once
 _SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
 _NARROW_LEVELS = 4  # small ones, after which the narrow search takes over
 _NARROW_FRONTIER = 512  # of a small level, for each block of the cluster
+
+
+class WideKernel(NamedTuple):
+    """A kernel that all of a device's threads run together: a file of cuda/, and its name there."""
+
+    source: str
+    name: str
+
+    def on(self, device: Device, offset: str, tiered: bool, deep: bool = False) -> Any:
+        """Its instance for a graph with offsets of this type in C++; compiles it, once.
+
+        deep: for distances of more than a byte.
+        """
+        kinds = f"{offset}, {'int' if deep else 'u8'}, {str(tiered).lower()}"
+        name = f"{self.name}<{kinds}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
+        with device.use():
+            return device.kernel(self.source, name, shared_bytes(), cooperative=True)
+
+
+WIDE_SEARCH = WideKernel("bfs/wide_search.cu", "wide_search")
 
 
 class Level(NamedTuple):
@@ -103,11 +136,40 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
     rows = (vertices + 1) * offset * (2 if directed else 1)
     padded = 4 * 8 * vertices if edges <= MOST_PADDED * vertices else 0
     derived = 4 * (1 + NEXT) * vertices + padded
-    state = (1 + 4 + 4) * vertices + vertices // 4
-    spill = MOST_BLOCKS * _BLOCK_FRONTIER * _LIGHT
-    queued = min(vertices, _enqueue_edges(vertices) + spill) + 1
-    buffers = 2 * queued * (4 + 2 * offset) + 16 * spill + LEVELS * LEVEL.itemsize
-    return rows + derived + state + buffers + _SLACK
+    most = state(vertices, vertices, f"u{offset}", edges // WARP_ENTRIES, MOST_BLOCKS)
+    return rows + derived + total_bytes([*most, wide_distance(vertices)]) + _SLACK
+
+
+def state(
+    vertices: int, used: int, offsets: DTypeLike, long_rows: int, blocks: int
+) -> list[arrays.Array]:
+    """What searches write to, but for ``wide_distance``.
+
+    used, long_rows: see DeviceGraph. offsets: type of the graph's. blocks: of the narrow search.
+    """
+    spill = blocks * _BLOCK_FRONTIER * _LIGHT
+    queued = min(used, _enqueue_edges(used) + spill) + 1
+    words = -(-used // _STRIP) * (_STRIP // 32)
+    queues = [(f"vertex_{i}", f"row_{i}", f"before_{i}") for i in range(2)]
+    kinds = (np.uint32, offsets, offsets)
+    return [
+        arrays.Array("distance", np.uint8, vertices, fill=255),
+        arrays.Array("parent", np.uint32, vertices, fill=UNREACHED),
+        *(arrays.Array(f"visited_{i}", np.uint32, words) for i in range(2)),
+        *(
+            arrays.Array(name, kind, queued)
+            for names in queues
+            for name, kind in zip(names, kinds, strict=True)
+        ),
+        arrays.Array("rest", np.uint32, long_rows + 1),
+        arrays.Array("control", np.uint8, CONTROL.itemsize + LEVELS * LEVEL.itemsize, fill=0),
+        arrays.Array("spill", np.uint64, 2 * spill),
+    ]
+
+
+def wide_distance(vertices: int) -> arrays.Array:
+    """Of more than a byte: made when it is needed."""
+    return arrays.Array("distance", np.int32, vertices, fill=-1)
 
 
 def _enqueue_edges(used: int) -> int:
@@ -125,7 +187,7 @@ def widened(distance: Array) -> Array:
 
 
 def pack_graph(graph: DeviceGraph) -> np.ndarray:
-    """The structure ``Graph`` of cuda/search.cuh."""
+    """The structure ``Graph`` of cuda/bfs/search.cuh."""
     return pack(
         GRAPH,
         offsets=graph.forward.offsets,
@@ -159,39 +221,33 @@ class GpuSearch:
         self._lonely_source: int | None = None
         with self.device.use() as cupy:
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
-            self._bytes = cupy.full(graph.vertices, 255, np.uint8)
-            self._words: Array | None = None  # distances of more than a byte
-            self.parent: Array = cupy.full(graph.vertices, UNREACHED, np.uint32)
-            self.distance: Array = self._bytes
-            words = -(-graph.used // _TILE) * (_TILE // 32)
-            self._visited = [cupy.empty(words, np.uint32) for _ in range(2)]
-            enqueue_edges = _enqueue_edges(graph.used)
             self._blocks = self.device.cluster_blocks
-            spill = self._blocks * _BLOCK_FRONTIER * _LIGHT
-            queued = min(graph.used, enqueue_edges + spill) + 1
-            kind = graph.forward.offsets.dtype
-            self._queues = [
-                [cupy.empty(queued, dtype) for dtype in (np.uint32, kind, kind)] for _ in range(2)
-            ]
-            self._rest = cupy.empty(graph.long_rows + 1, np.uint32)
-            self._state = cupy.zeros(CONTROL.itemsize + LEVELS * LEVEL.itemsize, np.uint8)
-            self._spill = cupy.empty(2 * spill, np.uint64) if self.narrow else None
+            kind, long_rows = graph.forward.offsets.dtype, graph.long_rows
+            declared = state(graph.vertices, graph.used, kind, long_rows, self._blocks)
+            self._made = made = allocate(declared, cupy)
+        self.parent: Array = made["parent"]
+        self.distance: Array = made["distance"]
+        self._bytes, self._control = made["distance"], made["control"]
+        self._words: Array | None = None  # distances of more than a byte
         self._graph = pack_graph(graph)
         self._search = pack(
             SEARCH,
             parent=self.parent,
-            visited=[bitmap.data.ptr for bitmap in self._visited],
-            queue=[tuple(part.data.ptr for part in queue) for queue in self._queues],
-            rest=self._rest,
-            control=self._state,
-            levels=self._state.data.ptr + CONTROL.itemsize,
+            visited=[made[f"visited_{i}"].data.ptr for i in range(2)],
+            queue=[
+                tuple(made[f"{part}_{i}"].data.ptr for part in ("vertex", "row", "before"))
+                for i in range(2)
+            ],
+            rest=made["rest"],
+            control=self._control,
+            levels=self._control.data.ptr + CONTROL.itemsize,
             level_capacity=LEVELS,
-            enqueue_edges=enqueue_edges,
+            enqueue_edges=_enqueue_edges(graph.used),
             narrow_levels=_NARROW_LEVELS if self.narrow else 0,
             narrow_frontier=_NARROW_FRONTIER * self._blocks,
             push_cost=self.push_cost,
         )
-        self._padded = pack(PADDED, padded=graph.padded, spill=self._spill)
+        self._padded = pack(PADDED, padded=graph.padded, spill=made["spill"])
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, the kernels of a search."""
@@ -307,16 +363,15 @@ class GpuSearch:
             narrow((self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
 
     def _wide(self) -> Any:
-        kind = self.graph.forward.offset_type
-        distance = "u8" if self.distance is self._bytes else "int"
-        tiered = "true" if self.graph.tiered else "false"
-        name = f"wide_search<{kind}, {distance}, {tiered}, {WIDE_LAUNCH[0]}, {WIDE_LAUNCH[1]}>"
-        return self.device.kernel("bfs/wide_search.cu", name, shared_bytes(), cooperative=True)
+        forward, tiered = self.graph.forward, self.graph.tiered
+        return WIDE_SEARCH.on(
+            self.device, forward.offset_type, tiered, self.distance is not self._bytes
+        )
 
     def _narrow(self) -> tuple[Any, int]:
         """The kernel, and the dynamic shared memory that it takes."""
         width = 0 if self.graph.padded is None else self.graph.padded.shape[1]
-        bitmap = 4 * -(-len(self._visited[0]) // self._blocks)
+        bitmap = 4 * -(-len(self._made["visited_0"]) // self._blocks)
         local = bitmap + _COHORT <= self.device.shared_bytes
         kind = self.graph.forward.offset_type
         kinds = f"{kind}, {width}, {self._blocks}, {str(local).lower()}, {_NARROW_THREADS}"
@@ -333,21 +388,22 @@ class GpuSearch:
 
     def _outcome(self) -> tuple[int, int]:
         """Status and level of a launch that has ended; keeps its records."""
-        few = self._state[: CONTROL.itemsize + _FEW_LEVELS * LEVEL.itemsize].get()
+        few = self._control[: CONTROL.itemsize + _FEW_LEVELS * LEVEL.itemsize].get()
         control = few[: CONTROL.itemsize].view(CONTROL)[0]
         level = int(control["level"])
         count = level - int(self._search["first_level"][0])
         records = few[CONTROL.itemsize :].view(LEVEL)
         if count > _FEW_LEVELS:
             end = CONTROL.itemsize + count * LEVEL.itemsize
-            records = self._state[CONTROL.itemsize : end].get().view(LEVEL)
+            records = self._control[CONTROL.itemsize : end].get().view(LEVEL)
         self._records.append(records[:count])
         return int(control["status"]), level
 
     def _take_words(self) -> Array:
         """From here on, distances of more than a byte."""
         if self._words is None:
-            self._words = self.device.cupy.full(self.graph.vertices, -1, np.int32)
+            declared = wide_distance(self.graph.vertices)
+            self._words = allocate([declared], self.device.cupy)["distance"]
         self.distance = self._words
         self._search["distance"] = self.distance.data.ptr
         return self._words

@@ -1,4 +1,4 @@
-"""What ranks of a search by several devices send each other (cuda/mail.cuh), as the host sees it.
+"""What ranks send each other in the layout of delegates (cuda/ranks/mail.cuh), as the host sees it.
 
 A rank's mail and parents stand in memory of its own that others may read. Where they cannot, the
 host has what each round wrote sent, and parents at the end.
@@ -9,44 +9,43 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..base import arrays
 from ..gpu.device import Device
 from ..gpu.graph import Array
-from .delegate_rows import RankRows
+from .delegate_rows import DelegateRows
 from .delegate_structures import ARRIVAL
 from .numbering import aligned
-from .peer_memory import Exchange, PeerMemory
+from .peer_memory import Exchange, PeerArrays
 
 
-class RankMemory:
-    """A rank's arrivals, mail of even and odd rounds, and parents.
+def shared(ranks: int, delegates: int, own: int, numbers: int) -> list[arrays.Array]:
+    """A rank's arrivals, mail of even and odd rounds (delegates, as a bitmap and as a list, then
+    ghosts), and parents by all its numbers.
 
-    starts: where each of these begins. parent: uint32, by all numbers of the rank.
+    delegates, own, numbers: where numbers of delegates, of own vertices, and of all end.
     """
+    mail = 2 * (delegates + numbers - own) // 32
+    return [
+        arrays.Array("arrivals", np.uint8, 2 * ranks * ARRIVAL.itemsize),
+        arrays.Array("mail_0", np.uint32, mail),
+        arrays.Array("mail_1", np.uint32, mail),
+        arrays.Array("parent", np.uint32, numbers),
+    ]
 
-    def __init__(self, device: Device, rows: RankRows) -> None:
+
+class DelegateMemory:
+    """What stands where in a rank's bitmaps and mail, in words."""
+
+    def __init__(self, device: Device, rows: DelegateRows) -> None:
         self._rows = rows
-        ranks = rows.numbering.ranks
-        self.delegate_words = rows.numbering.first_normal // 32
+        ranks, delegates = rows.ranks, rows.numbering.first_normal
+        self.delegate_words = delegates // 32
         self.ghost_words = (rows.numbers - rows.own_numbers) // 32
-        mail = 4 * 2 * (self.delegate_words + self.ghost_words)
-        sizes = [2 * ranks * ARRIVAL.itemsize, mail, mail, 4 * rows.numbers]
-        starts = np.cumsum([0, *(-(-size // 256) * 256 for size in sizes)]).tolist()
-        self.starts: list[int] = starts[:-1]
-        self.peers = PeerMemory(device, starts[-1])
-        self.parent = self._view(3, rows.numbers)
-
-    @property
-    def arrivals_at(self) -> int:
-        return self.peers.address
-
-    @property
-    def mail_at(self) -> list[int]:
-        return [self.peers.address + at for at in self.starts[1:3]]
+        self.arrays = PeerArrays(device, shared(ranks, delegates, rows.own_numbers, rows.numbers))
 
     def region_of(self, rank: int) -> tuple[int, int]:
-        """Where a rank's delegates stand in bitmaps, in words."""
+        """Where a rank's delegates stand in bitmaps."""
         first, end = self._rows.numbering.own_delegates(rank)
         return first // 32, end // 32
 
@@ -55,16 +54,6 @@ class RankMemory:
         first = self._rows.ghost_first[peer]
         words = aligned(len(self._rows.ghosts[peer])) // 32
         return (first - self._rows.own_numbers) // 32, words, first
-
-    def mail(self, parity: int) -> Array:
-        """Delegates, as a bitmap and as a list, then ghosts."""
-        return self._view(1 + parity, 2 * (self.delegate_words + self.ghost_words))
-
-    def set_arrivals(self, arrivals: NDArray[np.void]) -> None:
-        self._view(0, arrivals.nbytes // 4).set(arrivals.view(np.uint32).ravel())
-
-    def _view(self, part: int, length: int) -> Array:
-        return self.peers.array(self.starts[part], length, np.uint32)
 
 
 class _Inbox(NamedTuple):
@@ -75,20 +64,29 @@ class _Inbox(NamedTuple):
     wanted: Array
 
 
-class HostedMail:
-    """Mail of a rank that others cannot read. ``begin`` of each search, ``carry`` of each round,
-    ``fetch_parents`` at the end: all ranks together.
+class HostedDelegateMail:
+    """Mail of a rank that others cannot read (search.Mail).
 
-    exchange: takes and gives device arrays.
+    ghost_vertices: by rank, our numbers of its ghosts that we own. sent: what the kernel says of
+    even and odd rounds: vertices for each rank, and delegates. exchange: takes and gives device
+    arrays.
     """
 
     def __init__(
-        self, device: Device, rows: RankRows, memory: RankMemory, exchange: Exchange
+        self,
+        device: Device,
+        rows: DelegateRows,
+        memory: DelegateMemory,
+        exchange: Exchange,
+        ghost_vertices: list[Array],
+        sent: Array,
     ) -> None:
         self._device = device
         self._rows = rows
         self._memory = memory
         self._exchange = exchange
+        self._ghost_vertices = ghost_vertices
+        self._sent = sent
         self._inboxes: dict[int, _Inbox] = {}
 
     def open(self, peer: int, words: int) -> dict[str, Any]:
@@ -107,13 +105,12 @@ class HostedMail:
         for inbox in self._inboxes.values():
             inbox.wanted.fill(0)
 
-    def carry(self, number: int, fresh: int, sent: list[int]) -> None:
-        """Send the mail of a round, and put that of the others where the kernel reads it.
-
-        fresh: whether this rank has found anything. sent: vertices for each rank, and delegates.
-        """
-        memory, ranks, parity = self._memory, self._rows.numbering.ranks, number & 1
-        words, mail = memory.delegate_words, memory.mail(parity)
+    def carry(self, control: np.void) -> None:
+        """Send the mail of a round, and put that of the others where the kernel reads it."""
+        number, fresh = int(control["round"]), int(control["fresh"])
+        memory, ranks, parity = self._memory, self._rows.ranks, number & 1
+        sent = self._sent.get().reshape(2, -1)[parity].tolist()
+        words, mail = memory.delegate_words, memory.arrays.array(f"mail_{parity}")
         delegates = _packed(mail[:words], mail[words : 2 * words], sent[ranks])
         ghosts = mail[2 * words :]
         messages = []
@@ -130,21 +127,13 @@ class HostedMail:
             _put(inbox.delegates, found, found_delegates)
             _put(inbox.ghosts, found_ghosts, theirs)
             arrivals[peer, parity] = number, fresh, found, found_ghosts, 0
-        memory.set_arrivals(arrivals)
+        memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
-    def fetch_parents(self, ghost_vertices: list[Array]) -> None:
-        """Of vertices that another rank found first: it knows their parents.
-
-        ghost_vertices: by rank, our numbers of its ghosts that we own.
-        """
-        cupy, parent = self._device.cupy, self._memory.parent
-        wanted = {
-            peer: cupy.flatnonzero(
-                cupy.unpackbits(inbox.wanted.view(np.uint8), bitorder="little")
-            ).astype(np.uint32)
-            for peer, inbox in self._inboxes.items()
-        }
-        ranks = range(self._rows.numbering.ranks)
+    def fetch_parents(self) -> None:
+        """Of vertices that another rank found first: it knows their parents."""
+        cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
+        wanted = {peer: set_bits(cupy, inbox.wanted) for peer, inbox in self._inboxes.items()}
+        ranks = range(self._rows.ranks)
         nothing = cupy.empty(0, np.uint32)
         asked = self._exchange([[wanted.get(peer, nothing)] for peer in ranks])
         answers = [
@@ -152,7 +141,13 @@ class HostedMail:
         ]
         for peer, (parents,) in enumerate(self._exchange(answers)):
             if len(parents):
-                parent[ghost_vertices[peer][wanted[peer]]] = parents
+                parent[self._ghost_vertices[peer][wanted[peer]]] = parents
+
+
+def set_bits(cupy: Any, bitmap: Array) -> Array:
+    """uint32, places of the bits that are set."""
+    bits = cupy.unpackbits(bitmap.view(np.uint8), bitorder="little")
+    return cupy.flatnonzero(bits).astype(np.uint32)
 
 
 def _packed(bitmap: Array, listed: Array, count: int) -> Array:

@@ -1,7 +1,7 @@
-"""The rows of one rank of a search by several devices, made on its device (cuda/rank_rows.cu).
+"""The rows of one rank with delegates, made on its device (cuda/ranks/delegate_rows.cu).
 
 Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster) says which rank
-has an edge. In numbers of its own (rank_numbering.py) targets along nn need 32 bits, and a ghost is
+has an edge. In numbers of its own (numbering.py) targets along nn need 32 bits, and a ghost is
 marked as any vertex is.
 """
 
@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.graph import UNREACHED
-from ..gpu.device import Device, DeviceError, pack, unsigned_name
-from ..gpu.graph import MOST_SHORT, Array, DeviceGraph, Rows, derive
-from .numbering import ALIGNED, RankNumbering, aligned
+from ..gpu.device import Device, DeviceError, pack
+from ..gpu.graph import Array, DeviceGraph, derive
+from .merged_rows import MergedRows, pack_shard
+from .numbering import ALIGNED, DelegateNumbering, aligned, origins_of
 
 MOST_NUMBERS = 2**32 - 2 * ALIGNED
 
 _SOURCE = "ranks/delegate_rows.cu"
+NUMBERS = np.dtype([("table", "u8"), ("plus", "i8")])
 _OWNER = np.dtype([(name, "u4") for name in ("first", "marked", "before", "ghosts")])
 _OWNERS = np.dtype(
     [("of", "u8"), *((name, "u4") for name in ("partitions", "ranks", "rank", "normals"))],
@@ -29,7 +31,7 @@ _OWNERS = np.dtype(
 
 
 @dataclass(frozen=True)
-class RankRows:
+class DelegateRows:
     """What a rank has on its device.
 
     graph: rows of dd, dn and nd, of delegates and own vertices. nn_offsets: uint32, a row for each
@@ -38,7 +40,7 @@ class RankRows:
     uint32, their global ids, as a store has them; None where hubs are first.
     """
 
-    numbering: RankNumbering
+    numbering: DelegateNumbering
     rank: int
     graph: DeviceGraph
     nn_offsets: Array
@@ -59,7 +61,7 @@ class RankRows:
         return self.numbering.number(self.rank, vertex)
 
     def delegate_numbers(self, xp: Any) -> Array:
-        """See RankNumbering."""
+        """See DelegateNumbering."""
         return self.numbering.delegate_numbers(xp, self.delegates)
 
     def delegate_ids(self, xp: Any) -> Array | None:
@@ -71,6 +73,37 @@ class RankRows:
         ids = xp.full(self.numbering.first_normal, UNREACHED, np.uint32)
         ids[self.delegate_numbers(xp)] = xp.asarray(self.delegates)
         return ids
+
+    def global_ids(self, cupy: Any) -> Array:
+        """uint32, by the rank's numbers; UNREACHED where there is no vertex."""
+        numbering = self.numbering
+        found = cupy.full(self.numbers, UNREACHED, np.uint32)
+        segments = [*numbering.normal_segments(self.rank).values()]
+        delegates = self.delegate_ids(cupy)
+        if delegates is None:
+            segments += numbering.delegate_segments.values()
+        else:
+            found[: numbering.first_normal] = delegates
+        for partition, first, vertices, skipped in segments:
+            places = cupy.arange(skipped, skipped + vertices, dtype=np.uint32)
+            some = places * np.uint32(numbering.partitions) + np.uint32(partition)
+            found[first : first + vertices] = some
+        for owner, ghosts in enumerate(self.ghosts):
+            at = self.ghost_first[owner]
+            found[at : at + len(ghosts)] = _ghost_ids(cupy, numbering, owner, ghosts)
+        return found
+
+    def owned_ids(self, cupy: Any) -> Array:
+        """The same, by own number, of what the rank owns."""
+        ids = self.global_ids(cupy)[: self.own_numbers]
+        first, end = self.numbering.own_delegates(self.rank)
+        ids[:first] = UNREACHED
+        ids[end : self.numbering.first_normal] = UNREACHED
+        return ids
+
+    @property
+    def ranks(self) -> int:
+        return self.numbering.ranks
 
     @property
     def own_numbers(self) -> int:
@@ -89,33 +122,7 @@ class RankRows:
 
 
 @dataclass
-class MergedRows:
-    """Rows that are made of several subgraphs. fill: where each row goes on."""
-
-    counts: Array
-    offsets: Array = None
-    fill: Array = None
-    near: Array = None
-    far: np.ndarray | None = None
-
-    def begin(self, device: Device, near: int | None) -> None:
-        cupy = device.cupy
-        edges = int(self.counts.sum(dtype=np.uint64))
-        kind = np.uint32 if edges < MOST_SHORT else np.uint64
-        self.offsets = cupy.zeros(len(self.counts) + 1, kind)
-        self.offsets[1:] = cupy.cumsum(self.counts, dtype=kind)
-        self.fill = self.offsets[:-1].copy()
-        near = edges if near is None else min(near, edges)
-        self.near = cupy.empty(near, np.uint32)
-        self.far = device.pinned(edges - near, np.uint32) if near < edges else None
-
-    @property
-    def rows(self) -> Rows:
-        return Rows(self.offsets, self.near, self.far)
-
-
-@dataclass
-class RankRowsMaker:
+class DelegateRowsMaker:
     """Takes subgraphs, first their offsets (``count``), then their targets (``place``).
 
     delegates: their global ids; None where hubs are first. near: entries of the rows of dd,
@@ -124,7 +131,7 @@ class RankRowsMaker:
     """
 
     device: Device
-    numbering: RankNumbering
+    numbering: DelegateNumbering
     rank: int
     directed: bool
     delegates: NDArray[np.uint32] | None = None
@@ -161,23 +168,14 @@ class RankRowsMaker:
         segment, first_row = self._segments[partition], self._first_row(name)
         row_plus = segment.first - segment.skipped - first_row
         plus = 0 if name == "nn" else segment.first - segment.skipped
-        numbers = np.uint64(self._delegate_numbers.data.ptr)
-        none = np.uint64(0)
-        kinds = f"{unsigned_name(making.offsets.dtype)}, {unsigned_name(offsets.dtype)}"
+        table = {"d": self._delegate_numbers, "n": None}
+        of_rows = pack(NUMBERS, table=table[_end_of_rows(name)], plus=row_plus)
+        of_targets = pack(NUMBERS, table=table[_end_of_targets(name)], plus=plus)
         with self.device.use() as cupy:
-            shard = cupy.asarray(targets)
-            far = np.uint64(0 if making.far is None else making.far.ctypes.data)
-            self.device.launch(
-                *(_SOURCE, f"place_targets<{kinds}>", len(targets)),
-                (
-                    *(shard, np.uint64(begin), np.uint64(len(targets))),
-                    *(offsets, np.uint32(len(offsets) - 1)),
-                    *(numbers if _end_of_rows(name) == "d" else none, np.int64(row_plus)),
-                    making.fill,
-                    *(numbers if _end_of_targets(name) == "d" else none, np.uint32(plus)),
-                    *(making.near, np.uint64(len(making.near)), far),
-                ),
-            )
+            there = cupy.asarray(targets)
+            kernel = _SOURCE, f"place_targets<{making.types(offsets)}>"
+            shard = pack_shard(there, begin, offsets)
+            making.place(self.device, kernel, shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A subgraph's targets have all been placed."""
@@ -185,7 +183,7 @@ class RankRowsMaker:
             self._add(self._making(name).fill, partition, name, self._offsets[partition, name])
             del self._offsets[partition, name]
 
-    def finish(self) -> RankRows:
+    def finish(self) -> DelegateRows:
         with self.device.use():
             nn = self._made["nn"]
             ghosts, ghost_first = self._number_ghosts(nn.near)
@@ -197,17 +195,15 @@ class RankRowsMaker:
                 f"rank {self.rank} has {len(nn.near):,} edges between normal vertices, and a "
                 "device takes 2^32: build the store with a lower --threshold"
             )
-        return RankRows(
-            *(
-                self.numbering,
-                self.rank,
-                graph,
-                nn.offsets,
-                nn.near,
-                ghosts,
-                ghost_first,
-                self.delegates,
-            )
+        return DelegateRows(
+            numbering=self.numbering,
+            rank=self.rank,
+            graph=graph,
+            nn_offsets=nn.offsets,
+            nn_targets=nn.near,
+            ghosts=ghosts,
+            ghost_first=ghost_first,
+            delegates=self.delegates,
         )
 
     def _making(self, name: str) -> MergedRows:
@@ -231,7 +227,7 @@ class RankRowsMaker:
         some += lengths[segment.skipped :]  # rows of delegates, which are empty, go before
 
     def _number_ghosts(self, targets: Array) -> tuple[list[Array], list[int]]:
-        """Targets along nn become the rank's numbers; see RankRows for what is returned."""
+        """Targets along nn become the rank's numbers; see DelegateRows for what is returned."""
         numbering, cupy = self.numbering, self.device.cupy
         normals = numbering.first_normal
         sizes = [numbering.own_numbers(rank) - normals for rank in range(numbering.ranks)]
@@ -289,6 +285,16 @@ def _end_of_rows(name: str) -> str:
 
 def _end_of_targets(name: str) -> str:
     return name[-2] if name.startswith("reverse-") else name[-1]
+
+
+def _ghost_ids(cupy: Any, numbering: DelegateNumbering, owner: int, ghosts: Array) -> Array:
+    """Global ids of normal vertices, as their owner numbers them."""
+    origins = origins_of(numbering.normal_segments(owner).values())
+    place = (ghosts - np.uint32(numbering.first_normal)) // np.uint32(ALIGNED)
+    first, partition = (
+        cupy.asarray(origins[name].copy())[place] for name in ("first", "partition")
+    )
+    return (ghosts - first) * np.uint32(numbering.partitions) + partition
 
 
 def _ones(cupy: Any, words: Array) -> Array:

@@ -1,13 +1,12 @@
-"""The structures of cuda/rank.cuh, as NumPy types (device.pack fills them in)."""
+"""The structures of cuda/ranks/delegates.cuh, as NumPy types (device.pack fills them in)."""
 
 import numpy as np
 
 from ..gpu.search import COUNTERS, SEARCH
+from .structures import GLOBAL_IDS, PHASES
 
-PART = np.dtype([("first", "u4"), ("partition", "u4")])
-PARTS = np.dtype([("of", "u8"), ("partitions", "u4")], align=True)
 NAME = np.dtype(
-    [("parts", PARTS), ("delegates", "u8"), ("changed", "u8"), ("normals", "u4")], align=True
+    [("ids", GLOBAL_IDS), ("delegates", "u8"), ("changed", "u8"), ("normals", "u4")], align=True
 )
 REGION = np.dtype([("begin", "u4"), ("end", "u4")])
 ARRIVAL = np.dtype(
@@ -24,11 +23,12 @@ PEER = np.dtype(
     ],
     align=True,
 )
+NOTED = np.dtype([(name, "u8") for name in ("queued", "normals", "delegates", "with_rows")])
 CONTROL = np.dtype(
     [
         ("arrived", "u8"),
         ("visits", COUNTERS, 2),
-        ("noted", COUNTERS, 2),
+        ("noted", NOTED, 2),
         *((name, "u8") for name in ("round", "forward", "unvisited_edges", "pull_bound")),
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
         *(
@@ -38,8 +38,6 @@ CONTROL = np.dtype(
     ],
     align=True,
 )
-PHASES = ("visit", "write", "wait", "read", "note")
-
 LEVEL = np.dtype(
     [
         ("examined", "u8"),

@@ -1,5 +1,4 @@
-"""What ranks of a search in a grid of partitions send each other (cuda/grid.cuh), as the host sees
-it.
+"""What ranks send each other in a grid of partitions (cuda/ranks/grid.cuh), as the host sees it.
 
 A rank's mail, its counts and the parents that it knows stand in memory of its own that others may
 read. Where they cannot, the host carries what each round wrote, and parents at the end.
@@ -12,19 +11,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base import arrays
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
+from .delegate_mail import set_bits
 from .grid_rows import GridNumbering, Known
 from .grid_structures import ARRIVAL, LETTER
 from .numbering import aligned
-from .peer_memory import Exchange, PeerMemory
+from .peer_memory import Exchange, PeerArrays, places_of
 
 EXPAND_COLUMNS, EXPAND_ROWS, FOLD = 1, 2, 3  # enum Round
 PULL = 1  # enum Step
 
 
 class Kind(IntEnum):
-    """Of letters (cuda/grid.cuh)."""
+    """Of letters (cuda/ranks/grid.cuh)."""
 
     FRONTIER_OF_COLUMNS = 0
     VISITED_OF_ROWS = 1
@@ -69,31 +70,30 @@ def inboxes_of(letters: Letters, rank: int) -> set[tuple[int, int]]:
     }
 
 
-class GridMemory:
-    """A rank's arrivals, counts and mail of even and odd rounds, and parents by all its numbers.
+def shared(known: Known, ranks: int) -> list[arrays.Array]:
+    """A rank's arrivals, counts (vertices, by segment) and mail (a bitmap and a list of all
+    numbers) of even and odd rounds, and parents by all its numbers.
+    """
+    mail = 2 * known.numbers // 32
+    return [
+        arrays.Array("arrivals", np.uint8, 2 * ranks * ARRIVAL.itemsize),
+        arrays.Array("sent", np.uint32, 2 * len(known.segments)),
+        arrays.Array("mail_0", np.uint32, mail),
+        arrays.Array("mail_1", np.uint32, mail),
+        arrays.Array("parent", np.uint32, known.numbers),
+    ]
 
-    What stands where in another rank's memory follows from what it knows.
+
+class GridMemory:
+    """Mail in the memory that ranks share. What stands where in another rank's memory follows from
+    what it knows.
     """
 
     def __init__(self, device: Device, letters: Letters, rank: int) -> None:
         self._letters = letters
         self._rank = rank
         self.known = letters.known[rank]
-        self._starts = self._starts_of(rank)
-        self.peers = PeerMemory(device, self._starts[-1])
-        self.parent = self._view(4, self.known.numbers)
-
-    @property
-    def arrivals_at(self) -> int:
-        return self.peers.address
-
-    @property
-    def sent_at(self) -> int:
-        return self.peers.address + self._starts[1]
-
-    @property
-    def mail_at(self) -> list[int]:
-        return [self.peers.address + at for at in self._starts[2:4]]
+        self.arrays = PeerArrays(device, shared(self.known, len(letters.known)))
 
     def arrivals_in(self, base: int) -> int:
         """Where this rank writes in another one's memory, which begins at ``base``."""
@@ -101,14 +101,15 @@ class GridMemory:
 
     def letter_from(self, sender: int, base: int, partition: int) -> np.ndarray:
         """What a rank says of a partition, in its memory, which begins at ``base``."""
-        starts, known = self._starts_of(sender), self._letters.known[sender]
-        segment, place = known.at[partition], known.place[partition]
-        counts = base + starts[1] + 4 * place
+        known = self._letters.known[sender]
+        places = places_of(shared(known, len(self._letters.known)))
+        segment = known.at[partition]
+        counts = base + places["sent"] + 4 * known.place[partition]
         return pack(
             LETTER,
-            mail=[base + at + segment.first // 8 for at in starts[2:4]],
+            mail=[base + places[name] + segment.first // 8 for name in ("mail_0", "mail_1")],
             count=[counts, counts + 4 * len(known.segments)],
-            parent=base + starts[4] + 4 * segment.first,
+            parent=base + places["parent"] + 4 * segment.first,
             words=aligned(segment.vertices) // 32,
             to_list=known.numbers // 32,
             at=self.known.at[partition].first // 32,
@@ -116,27 +117,14 @@ class GridMemory:
 
     def sent(self, parity: int) -> list[int]:
         """Vertices of each segment that mail tells of."""
-        return self._view(1, 2 * len(self.known.segments)).get().reshape(2, -1)[parity].tolist()
+        return self.arrays.array("sent").get().reshape(2, -1)[parity].tolist()
 
     def mail(self, parity: int, partition: int, count: int) -> Array:
         """Of a partition, of which it tells ``count`` vertices: a list, or a bitmap."""
         segment, words = self.known.at[partition], self.known.numbers // 32
-        mail = self._view(2 + parity, 2 * words)
+        mail = self.arrays.array(f"mail_{parity}")
         at, own = segment.first // 32, aligned(segment.vertices) // 32
         return mail[words + at : words + at + count] if count <= own else mail[at : at + own]
-
-    def set_arrivals(self, arrivals: np.ndarray) -> None:
-        self._view(0, arrivals.nbytes // 4).set(arrivals.view(np.uint32).ravel())
-
-    def _view(self, part: int, length: int) -> Array:
-        return self.peers.array(self._starts[part], length, np.uint32)
-
-    def _starts_of(self, rank: int) -> list[int]:
-        known = self._letters.known[rank]
-        mail = 4 * 2 * (known.numbers // 32)
-        arrivals = 2 * len(self._letters.known) * ARRIVAL.itemsize
-        sizes = [arrivals, 2 * 4 * len(known.segments), mail, mail, 4 * known.numbers]
-        return np.cumsum([0, *(-(-size // 256) * 256 for size in sizes)]).tolist()
 
 
 class _Inbox(NamedTuple):
@@ -149,9 +137,7 @@ class _Inbox(NamedTuple):
 
 
 class HostedGridMail:
-    """Mail of a rank that the host carries. ``begin`` of each search, ``carry`` of each round,
-    ``fetch_parents`` at the end: all ranks together.
-    """
+    """Mail of a rank that others cannot read (search.Mail)."""
 
     def __init__(
         self, device: Device, letters: Letters, rank: int, memory: GridMemory, exchange: Exchange
@@ -214,17 +200,15 @@ class HostedGridMail:
                 inbox.count.fill(count)
                 into = inbox.listed if count <= len(inbox.bitmap) else inbox.bitmap
                 into[: len(some)] = some
-        self._memory.set_arrivals(arrivals)
+        self._memory.arrays.array("arrivals").set(arrivals.view(np.uint8).ravel())
 
     def fetch_parents(self) -> None:
         """Of vertices that another rank found first: it knows their parents."""
-        cupy, parent = self._device.cupy, self._memory.parent
+        cupy, parent = self._device.cupy, self._memory.arrays.array("parent")
         known = self._memory.known
         ranks = range(len(self._letters.known))
         wanted = {
-            place: cupy.flatnonzero(
-                cupy.unpackbits(inbox.wanted.view(np.uint8), bitorder="little")
-            ).astype(np.uint32)
+            place: set_bits(cupy, inbox.wanted)
             for place, inbox in self._inboxes.items()
             if place[1] in known.at and place[1] % len(ranks) == self._rank
         }

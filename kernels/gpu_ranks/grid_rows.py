@@ -1,25 +1,28 @@
-"""The rows of one rank of a search in a grid of partitions, made on its device
-(cuda/grid_rows.cu).
+"""The rows of one rank in a grid of partitions, made on its device (cuda/ranks/grid_rows.cu).
 
 Rank r of R holds the partitions p with p mod R = r. It numbers whole partitions, each from a
 multiple of ALIGNED on: its own; then those of other ranks in its grid columns, which it has rows
 of; then those in its grid rows alone, which are targets and nothing else. So a tile's rows and
 targets, which count places in its grid column and row, are numbers of one kind, and several tiles
-of a rank are one graph. What an edge's tile is says partition/grid.py.
+of a rank are one graph. What an edge's tile is says partition/store/grid.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gpu.device import Device, unsigned_name
+from ..base.graph import UNREACHED
+from ..gpu.device import Device, pack
 from ..gpu.graph import Array, DeviceGraph, derive
-from .delegate_rows import MergedRows
+from .merged_rows import MergedRows, pack_shard
 from .numbering import Segment, aligned
+
+TURNS = np.dtype([("firsts", "u8"), ("partitions", "u4")], align=True)
 
 _SOURCE = "ranks/grid_rows.cu"
 
@@ -135,6 +138,23 @@ class GridRows:
         """What the rank calls a vertex of its own by its global id; None if it is another's."""
         return self.numbering.number(self.rank, vertex)
 
+    def global_ids(self, cupy: Any) -> Array:
+        """uint32, by the rank's numbers; UNREACHED where there is no vertex."""
+        partitions = np.uint32(self.numbering.partitions)
+        found = cupy.full(self.known.numbers, UNREACHED, np.uint32)
+        for p, first, count, _ in self.known.segments:
+            ids = cupy.arange(count, dtype=np.uint32) * partitions + np.uint32(p)
+            found[first : first + count] = ids
+        return found
+
+    def owned_ids(self, cupy: Any) -> Array:
+        """The same, by own number, of what the rank owns."""
+        return self.global_ids(cupy)[: self.own_numbers]
+
+    @property
+    def ranks(self) -> int:
+        return self.numbering.ranks
+
     @property
     def own_numbers(self) -> int:
         return self.known.own_numbers
@@ -184,21 +204,15 @@ class GridRowsMaker:
         making, offsets = self._made[name], self._offsets[partition, name]
         grid = self.numbering
         in_row = [partition // grid.columns * grid.columns + j for j in range(grid.columns)]
-        kinds = f"{unsigned_name(making.offsets.dtype)}, {unsigned_name(offsets.dtype)}"
         with self.device.use() as cupy:
-            shard = cupy.asarray(targets)
-            row_firsts = cupy.asarray(self._firsts(self._column_of(partition)))
-            target_firsts = cupy.asarray(self._firsts(in_row))
-            far = np.uint64(0 if making.far is None else making.far.ctypes.data)
-            self.device.launch(
-                *(_SOURCE, f"place_tile<{kinds}>", len(targets)),
-                (
-                    *(shard, np.uint64(begin), np.uint64(len(targets))),
-                    *(offsets, np.uint32(len(offsets) - 1)),
-                    *(row_firsts, np.uint32(grid.rows), target_firsts, np.uint32(grid.columns)),
-                    *(making.fill, making.near, np.uint64(len(making.near)), far),
-                ),
-            )
+            there = cupy.asarray(targets)
+            column_firsts = cupy.asarray(self._firsts(self._column_of(partition)))
+            row_firsts = cupy.asarray(self._firsts(in_row))
+            of_rows = pack(TURNS, firsts=column_firsts, partitions=grid.rows)
+            of_targets = pack(TURNS, firsts=row_firsts, partitions=grid.columns)
+            kernel = _SOURCE, f"place_tile<{making.types(offsets)}>"
+            shard = pack_shard(there, begin, offsets)
+            making.place(self.device, kernel, shard, of_rows, of_targets)
 
     def end(self, partition: int, name: str) -> None:
         """A tile's targets have all been placed."""

@@ -1,13 +1,13 @@
-"""The structures of cuda/grid.cuh, as NumPy types (device.pack fills them in)."""
+"""The structures of cuda/ranks/grid.cuh, as NumPy types (device.pack fills them in)."""
 
 import numpy as np
 
 from ..gpu.search import COUNTERS, SEARCH
-from .delegate_structures import PARTS, PHASES
+from .structures import GLOBAL_IDS, PHASES
 
 KINDS = 4  # of letters
 
-NAME = np.dtype([("parts", PARTS)], align=True)
+NAME = np.dtype([("ids", GLOBAL_IDS)], align=True)
 ARRIVAL = np.dtype(
     [
         *((name, "u8") for name in ("round", "push_work", "pull_work")),

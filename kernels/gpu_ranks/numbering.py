@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..gpu.graph import Array
-from .delegate_structures import PART
+from .structures import ORIGIN
 
 ALIGNED = 1024
 """Vertices whose bits a warp reads at once."""
@@ -48,25 +48,25 @@ class Segment(NamedTuple):
         return self.first + aligned(self.vertices)
 
 
-def parts_of(segments: Iterable[Segment]) -> NDArray[np.void]:
-    """The kernel's ``Part`` of each ALIGNED numbers, of segments one after the other."""
-    parts = [
+def origins_of(segments: Iterable[Segment]) -> NDArray[np.void]:
+    """The kernel's ``Origin`` of each ALIGNED numbers, of segments one after the other."""
+    origins = [
         (segment.first - segment.skipped, segment.partition)
         for segment in segments
         for _ in range(aligned(segment.vertices) // ALIGNED)
     ]
-    return np.array(parts or [(0, 0)], PART)
+    return np.array(origins or [(0, 0)], ORIGIN)
 
 
 @dataclass(frozen=True)
-class RankNumbering:
+class DelegateNumbering:
     """Which vertices each rank owns, those of the partitions p with p mod ranks = rank, and what
     it calls them.
 
     owned_delegates: of each partition. hubs_first: whether global ids go by degree, so that the
     first of them are the delegates.
 
-    >>> two = RankNumbering.of(ranks=2, partitions=3, vertices=10, delegates=0)
+    >>> two = DelegateNumbering.of(ranks=2, partitions=3, vertices=10, delegates=0)
     >>> two.number(0, 3), two.number(0, 2), two.number(1, 2)
     (1, 1024, None)
     """
@@ -80,7 +80,7 @@ class RankNumbering:
     @classmethod
     def of(
         cls, ranks: int, partitions: int, vertices: int, delegates: int | NDArray[np.uint32]
-    ) -> RankNumbering:
+    ) -> DelegateNumbering:
         """delegates: how many, of ids that go by degree; else their global ids."""
         hubs_first = isinstance(delegates, int)
         if isinstance(delegates, int):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.arrays import Array as Declared
 from ..gpu.device import Device, DeviceMemoryError
 from ..gpu.graph import Array
 
@@ -111,6 +112,37 @@ class PeerMemory:
                 return None
             bases.append(address)
         return bases
+
+
+class PeerArrays:
+    """Arrays in one PeerMemory. places: where each begins, by name, as ``places_of`` says."""
+
+    def __init__(self, device: Device, declared: Sequence[Declared]) -> None:
+        self.places = places_of(declared)
+        self._declared = {array.name: array for array in declared}
+        self.memory = PeerMemory(device, self.places[END])
+
+    def array(self, name: str) -> Array:
+        declared = self._declared[name]
+        return self.memory.array(self.places[name], declared.length, declared.dtype)
+
+    def address(self, name: str) -> int:
+        return self.memory.address + self.places[name]
+
+
+END = ""
+"""Among places, where the last array ends."""
+
+
+def places_of(declared: Sequence[Declared]) -> dict[str, int]:
+    """Where arrays begin, one after the other, each at a multiple of 256 bytes.
+
+    >>> places_of([Declared("mail", "u4", 3), Declared("parent", "u4", 65)])
+    {'mail': 0, 'parent': 256, '': 768}
+    """
+    sizes = [-(-array.bytes // 256) * 256 for array in declared]
+    names = [*(array.name for array in declared), END]
+    return dict(zip(names, accumulate(sizes, initial=0), strict=True))
 
 
 def all_to_all(

@@ -5,7 +5,7 @@ of highest degree): the delegates are then the positions below ``delegates``, an
 sorted by position are sorted hub first.
 
 Edges are placed by Algorithm 1 of Pan, Pearce, Owens (Scalable Breadth-First Search on a
-GPU Cluster), or in a grid of partitions (partition/grid.py), and become keys, a row and the
+GPU Cluster), or in a grid of partitions (partition/store/grid.py), and become keys, a row and the
 target's position, grouped by bucket; a bucket is a range of rows of one subgraph of one partition.
 With one partition and no delegates, that is a plain CSR cut into ranges of rows.
 """

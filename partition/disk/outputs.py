@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from ..errors import DelegraphError, InputError
 
-Kind = Literal["store", "result", "edge list"]
+Kind = Literal["store", "result", "edge list", "supersteps"]
 AnyPath = str | os.PathLike[str]
 
 MANIFEST = "manifest.json"

@@ -5,7 +5,7 @@
     .NAME.work/output/         becomes NAME when the work is done
     .NAME.work/record.json     becomes NAME.run.json right after that
     .NAME.work/replaced/       what stood at NAME, for the moment in between
-    .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/)
+    .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
 
 The same command finds the folder and goes on after the last finished step. Another one is
 refused, with the difference in words. A run that ends well, or with nothing worth keeping,
@@ -49,9 +49,10 @@ class Work:
         self.folder = path.with_name(f".{path.name}.work")
         self.output = self.folder / "output"
         self.scratch = self.folder / "scratch"
+        self._place = os.path.realpath(path)
+        self._elsewhere = f"{path.name}-{xxhash.xxh3_64_hexdigest(self._place.encode())}"
         if scratch is not None:
-            place = xxhash.xxh3_64_hexdigest(os.path.realpath(path).encode())
-            self.scratch = Path(scratch).absolute() / f"{path.name}-{place}"
+            self.scratch = Path(scratch).absolute() / self._elsewhere
         self.reused: list[str] = []
         self.disk_bytes = 0  # that the plan expects to write, for the message of a full disk
         self._journal = self.folder / "journal.json"
@@ -122,23 +123,39 @@ class Work:
         self._publish_record()
         document = _read_journal(self._journal)
         steps = document["steps"] if document else {}
-        if steps and not restart and self.output.is_dir():
-            if document["purpose"] != self._purpose:
-                raise InputError(
-                    f"{self.path} was begun by another command and cut off: "
-                    f"{difference(document['purpose'], self._purpose)}; run that one again, or "
-                    "start over with --restart"
-                )
+        useful = bool(steps) and not restart and self.output.is_dir()
+        if useful and document["purpose"] != self._purpose:
+            raise InputError(
+                f"{self.path} was begun by another command and cut off: "
+                f"{difference(document['purpose'], self._purpose)}; run that one again, or "
+                "start over with --restart"
+            )
+        if useful and self.scratch.is_dir():
             self._steps = steps
             self._remove_partial()
         else:
             if document:
-                shutil.rmtree(document["scratch"], ignore_errors=True)
+                self._remove_elsewhere(Path(document["scratch"]))
             self._clear()
         for place in (self.output, self.scratch):
             place.mkdir(parents=True, exist_ok=True)
         if self.scratch.parent != self.folder and not self._steps:
+            write_file(self.scratch / _MARK, self._place.encode())
             self._write_journal()  # where the scratch files are, should this run be killed
+
+    def _remove_elsewhere(self, scratch: Path) -> None:
+        """Remove what an earlier attempt has left in a folder that its journal names.
+
+        Only if that is our own: a journal that was copied along with its folder names another
+        output's scratch, and one that was tampered with names anything.
+        """
+        with contextlib.suppress(OSError):
+            if (
+                scratch.name == self._elsewhere
+                and scratch.lstat().st_uid == os.geteuid()
+                and (scratch / _MARK).read_bytes() == self._place.encode()
+            ):
+                shutil.rmtree(scratch, ignore_errors=True)
 
     def _remove_partial(self) -> None:
         """Remove the files that were being written when the earlier attempt was cut off."""
@@ -229,6 +246,7 @@ def begin_work(
 
 
 _LOCK = "lock"
+_MARK = ".delegraph-scratch"  # in scratch that stands elsewhere: the output that it is of
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 A span is a range of dense ids whose tables fit in memory, all ids where that is possible. Tasks
 count some chunks of the input in one span each; what they count is added up, and positions follow
-from how many vertices of each span have which degree (kernels/positions.py).
+from how many vertices of each span have which degree (kernels/prepare/positions.py).
 """
 
 from __future__ import annotations

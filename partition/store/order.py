@@ -1,4 +1,6 @@
-"""Degrees, the order of the vertices, and the threshold between normal ones and delegates."""
+"""The order of the vertices, by their degrees, and the threshold between normal ones and
+delegates.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class VertexOrder:
 
     Dense ids that do not occur are not vertices. *Position* is a vertex's place by falling
     degree, ties by id; *global id* is its number in the chosen order, which for ``degree``
-    is the position. Which position a dense id has is kept apart, in spans of ids (build.py).
+    is the position. Which position a dense id has is kept apart, in spans of ids (runs.py).
 
     distinct: uint32 or uint64, the degrees that occur, falling. counts: int64, vertices of each.
     global_of_position: uint32 (n,), None where it is the identity.

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from ...kernels.base import sort
 from ...kernels.base.graph import Graph
 from ...kernels.base.numbering import by_table, renumber_all
-from ...kernels.base.sort import radix_sort
 from ...kernels.base.team import Team
 from ..disk.files import (
     ArrayWriter,
@@ -305,7 +305,7 @@ def _rows_by_position(
     n = len(position)
     bits = max(n - 1, 0).bit_length()
     keys = (sources.astype(np.uint64) << np.uint64(32)) | position[targets]
-    keys = radix_sort(keys, np.empty_like(keys), bits, bits)
+    keys = sort.radix_sort(keys, np.empty_like(keys), bits, bits)
     offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
     np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
     vertex = np.empty(n, np.uint32)

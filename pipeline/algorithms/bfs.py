@@ -39,10 +39,18 @@ from ..results.found import Found
 from ..results.names import Names
 from ..results.result import ResultInfo, open_result, write_result
 from ..results.store_names import StoreNames
+from ..results.supersteps import Profile, shortened
 from ..run.devices import device_errors
 from ..run.execute import Executor
 from ..run.plan import check_space, fits, held_now
-from ..run.records import Clock, RunRecord, SearchRecord, command_record, encode_record
+from ..run.records import (
+    Clock,
+    RunRecord,
+    SearchRecord,
+    SuperstepRecord,
+    command_record,
+    encode_record,
+)
 from ..run.resources import Resources
 
 CHECKPOINT_SECONDS = 60.0
@@ -105,11 +113,13 @@ def search_to_result(
     executor: Executor,
     resources: Resources,
     overwrite: bool = False,
+    profile: str | Path | None = None,
 ) -> SearchOutcome:
     """Search the store or edge list at ``path`` and write the result folder ``output``.
 
     source: the vertex to start from, as typed. build_options: how to read an edge list, and
-    whether to build a store of it; a store refuses them, having its own.
+    whether to build a store of it; a store refuses them, having its own. profile: a Parquet file to
+    write, with a row for each superstep.
     Raises InputError for bad input, a source that is not in the graph or a memory
     limit that is too small, before anything but scratch is written.
     """
@@ -134,9 +144,13 @@ def search_to_result(
     purpose = {**wanted, "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
+    told = None if profile is None else Profile(profile, path, output)
     if there and not overwrite:
         clean_up(output, purpose, resources.scratch)
-        return SearchOutcome(_searched_already(output, wanted), already=True)
+        record = _searched_already(output, wanted)
+        if told is not None:
+            told.write(_all_supersteps(record, output))
+        return SearchOutcome(record, already=True)
     if there:
         check_output(output, "result", overwrite, path)
     with (
@@ -148,6 +162,8 @@ def search_to_result(
         info = result_info(ran.subject, value, options.max_depth)
         write(ran.subject, found, info, run)
         record = record_of(ran, found, info, run)
+        if told is not None:
+            told.write(found.supersteps)
         work.publish("result", overwrite, encode_record(record))
     return SearchOutcome(record, already=False, notes=tuple(run.notes))
 
@@ -191,7 +207,11 @@ def _search_store(store: Store, device: Device | None, run: Run) -> tuple[Ran, F
         engine = WorkersEngine(
             store, subject, run.resources, threads, timeout, run.work.scratch, run.notes
         )
-        return _search_by([engine], "", run)
+        try:  # which way they take they choose themselves
+            found = _search_once(engine, engine.need().host, "", run)
+            return Ran.of(engine), found
+        finally:
+            engine.close()
     kept = f"{info.fingerprint}, {info.order} order, {info.partitions} partitions"
     return _search_by(engines_of_store(store, subject, device, threads), kept, run)
 
@@ -289,6 +309,7 @@ def write(subject: Subject, found: Found, info: ResultInfo, run: Run) -> None:
 
 def record_of(ran: Ran, found: Found, info: ResultInfo, run: Run) -> RunRecord:
     limit = run.resources.limit
+    supersteps = shortened(found.supersteps)
     return RunRecord(
         **command_record(run.executor.steps, run.options.threads, limit, ran.device),
         ranks=ran.ranks,
@@ -302,7 +323,8 @@ def record_of(ran: Ran, found: Found, info: ResultInfo, run: Run) -> RunRecord:
             depth=found.depth,
         ),
         seconds=run.clock.seconds,
-        supersteps=found.supersteps,
+        supersteps=supersteps.listed,
+        supersteps_between=supersteps.between,
     )
 
 
@@ -318,6 +340,16 @@ def _wanted(
     }
 
 
+def _all_supersteps(record: RunRecord, output: Path) -> list[SuperstepRecord]:
+    """Of a result that was there already. InputError where its record does not list all."""
+    if record["supersteps_between"] is not None:
+        raise InputError(
+            f"{output} was searched already, and of its supersteps only the first and last are "
+            "known: search again with --overwrite, or leave out the file of --profile"
+        )
+    return record["supersteps"]
+
+
 def _searched_already(output: Path, wanted: dict[str, str]) -> RunRecord:
     """The record of a result; InputError, with the difference in words, if it is another one."""
     info = open_result(output).info
@@ -326,6 +358,7 @@ def _searched_already(output: Path, wanted: dict[str, str]) -> RunRecord:
     try:
         record = json.loads(record_path(output).read_bytes())
         if theirs == wanted and record["graph"]["fingerprint"] == info.graph:
+            record.setdefault("supersteps_between", None)  # of a version that listed them all
             return cast(RunRecord, record)
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not ours, or gone

@@ -1,8 +1,8 @@
 """Graph500's rules over what several ranks found of a store, on their hosts, in any layout.
 
-The definition is kernels/check.py. All ranks get the distances and parents of all vertices; each
-checks the edges that it has, and rank 0 the tree, too, and that some rank has an edge that joins a
-vertex to its parent. So each violation counts once, as where one process checks.
+The definition is kernels/bfs/check.py. All ranks get the distances and parents of all vertices;
+each checks the edges that it has, and rank 0 the tree, too, and that some rank has an edge that
+joins a vertex to its parent. So each violation counts once, as where one process checks.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +12,15 @@ from ...kernels.base.team import Team
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, open_device
 from ...kernels.gpu.search import PUSH_COST
-from ...kernels.gpu_ranks.delegate_rows import RankRows
-from ...kernels.gpu_ranks.delegate_search import GpuRankSearch
-from ...kernels.gpu_ranks.grid_search import GpuGridSearch
-from ...partition.errors import DelegraphError, InputError
+from ...kernels.gpu_ranks.delegate_layout import DelegateLayout
+from ...kernels.gpu_ranks.delegate_rows import DelegateRows
+from ...kernels.gpu_ranks.grid_layout import GridLayout
+from ...kernels.gpu_ranks.search import Search
+from ...partition.errors import InputError
 from ...partition.store.grid import Grid, LayoutName, grid_of
 from ...partition.store.layout import table_1_bytes
 from ..build.generate import Recipe
 from ..build.generated import Prepared, prepare
-from ..engines.device_ranks.layouts import DeviceSearchOfRank
 from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
@@ -76,7 +77,7 @@ class BenchJob:
 
     def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
-            raise DelegraphError(f"a graph is generated on GPUs only: {why}")
+            raise InputError(f"a graph is generated on GPUs only: {why}")
         return replace(self, device=device)
 
     def again(self) -> BenchJob:
@@ -148,11 +149,11 @@ class BenchJob:
 
     def _search(
         self, device: Device, prepared: Prepared, communicator: Communicator
-    ) -> DeviceSearchOfRank:
-        if isinstance(prepared.rows, RankRows):
-            return GpuRankSearch(device, prepared.rows, communicator.check)
+    ) -> Search[Any]:
+        if isinstance(prepared.rows, DelegateRows):
+            return Search(DelegateLayout(device, prepared.rows), communicator.check)
         push_cost = 0.0 if self.placing.push_only else PUSH_COST
-        return GpuGridSearch(device, prepared.rows, communicator.check, push_cost)
+        return Search(GridLayout(device, prepared.rows), communicator.check, push_cost)
 
 
 def _with_edges(prepared: Prepared) -> int:

@@ -11,16 +11,18 @@ import numpy as np
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import Violations
 from ...kernels.gpu.graph import Array
-from ...kernels.gpu_ranks.delegate_search import RankLevel
-from ...kernels.gpu_ranks.delegate_structures import PHASES
-from ...kernels.gpu_ranks.grid_search import GridLevel
+from ...kernels.gpu_ranks.check import Checker
+from ...kernels.gpu_ranks.delegate_layout import DelegateLevel
+from ...kernels.gpu_ranks.grid_layout import GridLevel
+from ...kernels.gpu_ranks.search import Search
+from ...kernels.gpu_ranks.structures import PHASES
 from ...partition.disk.memory import held_bytes
-from ..engines.device_ranks.layouts import DeviceSearchOfRank, checker_of
 from ..engines.ranks.edges import Rows
 from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import result_of
 from ..engines.ranks.search import search_rank
 from ..ranks.communicator import Communicator, barrier
+from ..results.supersteps import ends
 from ..run.records import SuperstepRecord
 from .check import RankCheck
 from .protocol import Timings
@@ -107,7 +109,7 @@ class CpuRankSearcher:
             held_bytes=int(max(held for held, _ in told)),
             graph_bytes=int(sum(graph for _, graph in told)),
             table_bytes=table_bytes,
-            levels=[dict(step) for step in every[_median(timings)]],
+            levels=[dict(step) for step in ends(every[_median(timings)])],
         )
 
 
@@ -117,13 +119,11 @@ class DeviceRankCheck:
     rows_from: by the rank's own numbers, on its device; none of delegates that others own.
     """
 
-    def __init__(
-        self, gpu: DeviceSearchOfRank, communicator: Communicator, rows_from: Array
-    ) -> None:
+    def __init__(self, gpu: Search[Any], communicator: Communicator, rows_from: Array) -> None:
         self._gpu = gpu
         self._communicator = communicator
         self._rows_from = rows_from
-        self._checker = checker_of(gpu, communicator)
+        self._checker = Checker(gpu, communicator.exchange)
 
     def __call__(self, source: int) -> Checked:
         """Rules that are broken as far as this rank knows; of all ranks, rows, by their ends, that
@@ -142,7 +142,7 @@ class DeviceRankSearcher:
 
     def __init__(
         self,
-        gpu: DeviceSearchOfRank,
+        gpu: Search[Any],
         communicator: Communicator,
         check: Callable[[int], Checked],
     ) -> None:
@@ -150,7 +150,7 @@ class DeviceRankSearcher:
         self._gpu = gpu
         self._communicator = communicator
         self._check = check
-        self.levels: list[Sequence[RankLevel | GridLevel]] = []
+        self.levels: list[Sequence[DelegateLevel | GridLevel]] = []
         with device.use() as cupy:
             self._busy = cupy.zeros(BUSY, np.uint32)
 
@@ -214,7 +214,7 @@ def _median(timings: Timings) -> int:
     return int(np.argsort(timings.seconds)[len(timings.seconds) // 2])
 
 
-def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
+def _levels(levels: Sequence[DelegateLevel | GridLevel], seconds: float) -> list[dict[str, Any]]:
     """What this rank did in a search, which took so long."""
     scale = seconds / max(1, sum(sum(level.clocks) for level in levels))
     return [
@@ -223,7 +223,7 @@ def _levels(levels: Sequence[RankLevel | GridLevel], seconds: float) -> list[dic
             "clocks": dict(zip(PHASES, level.clocks, strict=True)),
             "seconds": sum(level.clocks) * scale,
         }
-        for level in levels
+        for level in ends(levels)
     ]
 
 

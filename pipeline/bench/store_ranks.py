@@ -16,11 +16,11 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, open_device
 from ...kernels.gpu.graph import Array
-from ...partition.errors import DelegraphError
+from ...kernels.gpu_ranks.search import Search
+from ...partition.errors import LimitError
 from ...partition.store.layout import table_1_bytes
 from ...partition.store.store import Store, open_store
-from ..engines.device_ranks import layouts as rank_on_device
-from ..engines.device_ranks.layouts import DeviceSearchOfRank, own_ids
+from ..engines.device_ranks.layouts import RankOnDevice
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
@@ -71,7 +71,7 @@ class StoreBenchJob:
 
     def on(self, device: str, why: str = "") -> StoreBenchJob:
         if device == "cpu" and self.must_fit:
-            raise DelegraphError(why)
+            raise LimitError(why)
         return replace(self, device=device)
 
     def again(self) -> StoreBenchJob:
@@ -90,7 +90,10 @@ class StoreBenchJob:
             need = share_bytes(store, rank, size, device)
             if device is None:
                 warm_up_search(store.offsets_types())
-            warm_up_check()
+            else:
+                here = RankOnDevice(store, rank, size)
+                here.compile(device, here.room_for(device, searcher_bytes(here)))
+        warm_up_check()
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(
@@ -158,8 +161,8 @@ def open_searcher(
         yield CpuRankSearcher(graph, communicator, team, check)
         return
     with device_arrays(communicator, device) as ours:
-        beside = searcher_bytes(store, *place)
-        gpu = rank_on_device.load(store, device, *place, team, ours.check, beside)
+        here = RankOnDevice(store, *place)
+        gpu = here.load(device, team, ours.check, searcher_bytes(here))
         try:
             gpu.connect(ours.exchange)
             if checked_on_device(store):
@@ -169,7 +172,7 @@ def open_searcher(
                 on_host = checking(lambda: stored_edges(store, *place, team))
 
                 def there(source: int) -> Checked:
-                    return on_host(source, rank_on_device.collect(gpu, ours)[0])
+                    return on_host(source, here.collect(gpu, ours)[0])
 
             yield DeviceRankSearcher(gpu, ours, there)
         finally:
@@ -193,10 +196,10 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     """
     if device is None:
         return rank_bytes(store, rank, ranks) + check_bytes(store, rank, ranks)
-    beside = searcher_bytes(store, rank, ranks)
-    host = rank_on_device.room_for(store, rank, ranks, device, beside).host_bytes
+    here = RankOnDevice(store, rank, ranks)
+    host = here.room_for(device, searcher_bytes(here)).host_bytes
     if checked_on_device(store) and store.info.grid is not None:
-        return host + (4 + 4) * sum(rank_on_device.numbers_of(store, rank, ranks))
+        return host + (4 + 4) * sum(here.numbers)
     if checked_on_device(store):
         # Distances of ghosts, and of others' delegates, on their way.
         told = (4 + 4) * store.info.vertices // ranks + store.info.delegates
@@ -205,17 +208,18 @@ def share_bytes(store: Store, rank: int, ranks: int, device: Device | None) -> i
     return host + result + check_bytes(store, rank, ranks)
 
 
-def searcher_bytes(store: Store, rank: int, ranks: int) -> int:
+def searcher_bytes(here: RankOnDevice) -> int:
     """What a DeviceRankSearcher holds on the device beside the graph and its search."""
-    own, ghosts = rank_on_device.numbers_of(store, rank, ranks)
+    own, ghosts = here.numbers
     # Ids and distances; in a grid parents and what has joined, too, and distances as they come.
-    each = 4 + 4 if store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
+    each = 4 + 4 if here.store.info.grid is None else 4 + (4 + 1 + 1) + 4 + 1
     return 4 * BUSY + each * (own + ghosts) + (8 + 4) * own
 
 
-def _rows_from_own(gpu: DeviceSearchOfRank, rows_from: NDArray[np.int64]) -> Array:
+def _rows_from_own(gpu: Search[Any], rows_from: NDArray[np.int64]) -> Array:
     """By a rank's own numbers, on its device."""
-    ids = own_ids(gpu)
+    with gpu.device.use() as cupy:
+        ids = gpu.rows.owned_ids(cupy).get()
     there = ids != UNREACHED
     own = np.zeros(len(ids), np.uint64)
     own[there] = rows_from[ids[there]]

@@ -1,4 +1,4 @@
-"""Synthetic edge lists on disk (kernels/generate.py makes the rows)."""
+"""Synthetic edge lists on disk (kernels/prepare/generate.py makes the rows)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Preparation of a generated graph across ranks with a device each: nothing on disk.
 
 Every rank makes its slice of the edges; degrees are added up over all ranks, and vertices placed
-by each; keys (cuda/prepare.cu) go to the rank that has their partition, which sorts them. One
-partition a rank, delegates or a grid as in a store.
+by each; keys (cuda/prepare/prepare.cu) go to the rank that has their partition, which sorts them.
+One partition a rank, delegates or a grid as in a store.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array
 from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
-from ...kernels.gpu_ranks.delegate_rows import RankRows, RankRowsMaker
+from ...kernels.gpu_ranks.delegate_rows import DelegateRows, DelegateRowsMaker
 from ...kernels.gpu_ranks.grid_rows import GridNumbering, GridRows, GridRowsMaker
-from ...kernels.gpu_ranks.numbering import RankNumbering
+from ...kernels.gpu_ranks.numbering import DelegateNumbering
 from ...kernels.gpu_ranks.peer_memory import PeerMemory, all_to_all
 from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.store.grid import Grid
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
     whole graph; entries: of this rank, by subgraph.
     """
 
-    rows: RankRows | GridRows
+    rows: DelegateRows | GridRows
     rows_from: Array
     id_of_position: Array
     threshold: Threshold | None
@@ -85,8 +85,8 @@ def prepare(
             made, entries = _take_tile(device, numbering, grid, rank, counted)
             own_segments = [made.known.at[rank]]
         else:
-            numbering = RankNumbering.of(ranks, ranks, n, chosen.delegates)
-            maker = RankRowsMaker(device, numbering, rank, directed=False)
+            numbering = DelegateNumbering.of(ranks, ranks, n, chosen.delegates)
+            maker = DelegateRowsMaker(device, numbering, rank, directed=False)
             entries = _take(maker, rank, counted, n, chosen.delegates)
             made = maker.finish()
             segments = (numbering.delegate_segments, numbering.normal_segments(rank))
@@ -97,9 +97,8 @@ def prepare(
             own_degrees = positions.degree[rank::ranks][skipped : skipped + vertices]
             rows_from[first : first + vertices] = own_degrees
         edges = total(communicator, np.array([sum(entries.values())]))[0] // 2
-        return Prepared(
-            *(made, rows_from, positions.id_of_position, chosen, int(edges), int(rows), entries)
-        )
+        ids = positions.id_of_position
+        return Prepared(made, rows_from, ids, chosen, int(edges), int(rows), entries)
 
 
 def _position_vertices(
@@ -195,7 +194,7 @@ def exchange_keys(
 
 
 def _take(
-    maker: RankRowsMaker, rank: int, counted: Any, vertices: int, delegates: int
+    maker: DelegateRowsMaker, rank: int, counted: Any, vertices: int, delegates: int
 ) -> dict[str, int]:
     """Hand a partition's rows over, as a store's subgraphs; how many entries each has."""
     cupy, ranks = maker.device.cupy, maker.numbering.ranks

@@ -58,8 +58,8 @@ class BuildOptions:
     """What the user may choose about a store.
 
     partitions: None for the default, which depends on the number of rows. threshold: vertices
-    of higher degree are delegates; None for the automatic one. layout, grid: partition/grid.py; of
-    2d, None for the squarest grid.
+    of higher degree are delegates; None for the automatic one. layout, grid: see
+    partition/store/grid.py; of 2d, None for the squarest grid.
     """
 
     directed: bool = False

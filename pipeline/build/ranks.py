@@ -1,9 +1,9 @@
 """A build across workers with a device each: the store of build.py, byte for byte.
 
 Every rank copies its share of the edges to its device; degrees are added up over all ranks, and
-vertices placed by each. Keys (cuda/prepare.cu) are sorted, and go to the rank that writes their
-shard: shards are dealt out in order, as many keys to each rank as can be, whatever the partitions.
-What comes before (the dictionary) and after (the vertex table, offsets) is the CPU's.
+vertices placed by each. Keys (cuda/prepare/prepare.cu) are sorted, and go to the rank that writes
+their shard: shards are dealt out in order, as many keys to each rank as can be, whatever the
+partitions. What comes before (the dictionary) and after (the vertex table, offsets) is the CPU's.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ class BuildJob:
         device = open_device(0, self.device_limit)
         try:
             with device.use(), device_arrays(communicator, device) as communicator:
-                return self._run(device, communicator)
+                share = self._run(device, communicator)
+                barrier(communicator)  # one that leaves is gone to those that still write
+                return share
         finally:
             device.cupy.get_default_memory_pool().free_all_blocks()
 
@@ -267,7 +269,7 @@ def deal_out(sizes: NDArray[np.int64], ranks: int) -> list[int]:
 
 
 def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
-    """Global ids by rank; None where they are ranks."""
+    """Global ids by position; None where they are positions."""
     return None if layout.numbered_by_position else device.cupy.asarray(scratch.load("global"))
 
 

@@ -19,7 +19,7 @@ from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
-from ...kernels.gpu.search import GpuSearch
+from ...kernels.gpu.search import WIDE_SEARCH, GpuSearch, WideKernel
 from ...partition.disk.files import read_array_into
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
@@ -61,6 +61,8 @@ class DeviceEngine:
     def compile(self) -> None:
         if self.gpu is not None:
             self.gpu.warm_up()
+        else:
+            room_for(self._store, self.device, self._beside).compile(self.device, WIDE_SEARCH)
 
     def load(self) -> None:
         room = room_for(self._store, self.device, self._beside)
@@ -95,11 +97,21 @@ class Room:
 
     near: entries of targets on the device, of each of the two directions; the others are pinned.
     host_bytes: held at most by loading and by the result. device_bytes: held on the device.
+    entries: of the direction that has more.
     """
 
     near: int
     host_bytes: int
     device_bytes: int
+    entries: int
+
+    def compile(self, device: Device, kernel: WideKernel) -> None:
+        """Compile a search of such a graph: what a compiler holds is there before loading begins.
+
+        (Another instance, for levels that a byte does not hold, may follow; it holds no more.)
+        """
+        offset = "u32" if self.entries < MOST_SHORT else "u64"
+        kernel.on(device, offset, tiered=self.near < self.entries)
 
 
 def room_for(store: Store, device: Device, beside: int = 0) -> Room:
@@ -124,7 +136,7 @@ def room_for(store: Store, device: Device, beside: int = 0) -> Room:
     merged = graph_bytes(store) if info.partitions > 1 else 0
     loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
     host = pinned + merged + max(result, loading)
-    return Room(near, host, least + 4 * near * ways)
+    return Room(near, host, least + 4 * near * ways, entries)
 
 
 def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:

@@ -1,4 +1,6 @@
-"""Which direction a superstep takes: choice only; the work is in kernels/push.py and pull.py."""
+"""Which direction a superstep takes: choice only; the work is in push.py and pull.py of
+kernels/bfs.
+"""
 
 from __future__ import annotations
 

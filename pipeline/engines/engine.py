@@ -67,7 +67,9 @@ class Engine(Protocol):
         ...
 
     def compile(self) -> None:
-        """What its work will call: of a CPU before the graph is loaded, of a device after it."""
+        """What its work will call: of a CPU before the graph is loaded; of a device after it, too,
+        as some of that depends on the graph.
+        """
         ...
 
     def load(self) -> None:
@@ -106,13 +108,16 @@ def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Eng
     """The first engine that fits, compiled, and what it needs.
 
     limit: bytes that this process may hold. notes: lines for the user, receives why a device would
-    not do. Raises LimitError, naming the step and the least limit that would do, if none fits.
+    not do. Raises LimitError, naming the step and the least limit that would do, if none fits;
+    DeviceMemoryError if the last one is a device that is too small.
     """
     needs: list[tuple[int, str]] = []
     for engine in engines:
         try:
             need = engine.need()
         except DeviceMemoryError as error:
+            if engine is engines[-1]:
+                raise
             notes.append(f"searched on the CPU: {error}")
             continue
         last = engine is engines[-1]

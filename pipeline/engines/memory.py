@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.base import sort
 from ...kernels.base.arrays import total_bytes
+from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import Graph
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
@@ -149,6 +151,7 @@ class MemoryEngine:
 
     def compile(self) -> None:
         compile_search(*self._store.offsets_types(), merged_offsets(self._store))
+        compile_kernels(sort)  # by which partitions are merged
 
     def load(self) -> None:
         self.graph = self._store.graph(self.backend.team)

@@ -66,7 +66,9 @@ class Communicator(Protocol):
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Send ``messages[r]`` to each rank r; what each sent to this one, by rank.
 
-        The message to itself comes back as it is. Raises RankError.
+        The message to itself comes back as it is. Once this returns, what was sent to others may be
+        changed, and what came from them is this rank's own. Raises RankError: then what was sent
+        may still be on its way.
         """
         ...
 
@@ -106,7 +108,7 @@ class SingleCommunicator:
 
 
 class ThreadsCommunicator:
-    """Ranks that are threads of one process: nothing is copied, so nothing sent may be changed.
+    """Ranks that are threads of one process.
 
     A thread cannot be gone without a word: one that fails aborts.
     """
@@ -119,7 +121,8 @@ class ThreadsCommunicator:
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         boxes = self._group.boxes
         for peer, message in enumerate(messages):
-            boxes[self.rank][peer].put(message)
+            own = peer == self.rank
+            boxes[self.rank][peer].put(message if own else [array.copy() for array in message])
         return [self._take(peer) for peer in range(self.size)]
 
     def _take(self, peer: int) -> Message:

@@ -44,9 +44,10 @@ class RankJob(Protocol):
         ...
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
-        """How the rank can do it, the best first; compiles what others should not wait for.
+        """How the rank can do it, the best first; compiles what any of these ways calls.
 
-        All ranks have as many ways. DeviceMemoryError: no room for it.
+        What the worker holds afterwards is taken as what it holds beside the job. All ranks have as
+        many ways. DeviceMemoryError: no room for it.
         """
         ...
 

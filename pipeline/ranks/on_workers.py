@@ -4,7 +4,7 @@ Nothing here waits for ever. Workers answer before anything begins; ranks tell e
 are alive (tcp.py), and the first failure ends them all; the client watches the cluster meanwhile.
 Graph state is in the store alone, so a search that lost a rank is simply done again, once, on the
 workers that are left. One search at a time has the workers of a cluster. What ranks do is a RankJob
-(rank_jobs.py).
+(jobs.py).
 """
 
 from __future__ import annotations

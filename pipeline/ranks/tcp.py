@@ -187,17 +187,34 @@ class TcpCommunicator:
             self._lose(peer)
 
     async def _send_all(self, peer: int, message: Message) -> None:
-        """Small messages at once; of larger ones the lengths and types, then the arrays."""
+        """Small messages at once; of larger ones the lengths and types, then the arrays.
+
+        Ends once the system has taken all of it: until then Tornado holds views of the arrays.
+        """
         if sum(array.nbytes for array in message) <= _PIECE_BYTES:
             await self._send(peer, {"op": "data", "data": to_serialize(message)})
-            return
-        kinds = [(array.dtype.str, len(array)) for array in message]
-        await self._send(peer, {"op": "kinds", "kinds": kinds})
-        for array in message:
-            step = _PIECE_BYTES // array.itemsize
-            for first in range(0, len(array), step):
-                piece = to_serialize(array[first : first + step])
-                await self._send(peer, {"op": "piece", "data": piece})
+        else:
+            kinds = [(array.dtype.str, len(array)) for array in message]
+            await self._send(peer, {"op": "kinds", "kinds": kinds})
+            for array in message:
+                step = _PIECE_BYTES // array.itemsize
+                for first in range(0, len(array), step):
+                    piece = to_serialize(array[first : first + step])
+                    await self._send(peer, {"op": "piece", "data": piece})
+        await self._drain(peer)
+
+    async def _drain(self, peer: int) -> None:
+        """Wait until nothing of what has been written waits in this process.
+
+        Mostly nothing does: what the socket has room for is gone when a write returns. (Dask's own
+        write does not wait for the rest. A connection that is no stream has no such buffer.)
+        """
+        stream = getattr(self._outgoing.get(peer), "stream", None)
+        if stream is not None and stream.writing():
+            try:
+                await stream.write(b"")
+            except OSError:
+                self._lose(peer)
 
     async def _receive(self, comm: Any) -> None:
         """Take what comes over a connection that another rank has made."""

@@ -19,7 +19,7 @@ from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions,
 from ...partition.store.store import Store, open_store
 from ..results.result import Result, open_result
 from ..run.plan import Plan
-from ..run.records import SuperstepRecord
+from ..run.records import BetweenRecord, SuperstepRecord
 from .projection import project
 
 Document = dict[str, Any]
@@ -30,7 +30,7 @@ def describe(
 ) -> Document:
     """What there is to know about an edge list, a store or a result, without searching it.
 
-    ranks: of a store also what so many would hold and send (rank_projection.py).
+    ranks: of a store also what so many would hold and send (projection.py).
     """
     if is_store(path):
         store = open_store(path)
@@ -322,17 +322,23 @@ def _plan_lines(document: Document) -> str:
     return "\n".join([_table(rows), "", *steps])
 
 
-def supersteps_table(steps: Sequence[SuperstepRecord]) -> str:
-    """What every superstep did, a line each."""
-    head = f"{'level':>6} {'direction':<10}{'frontier':>14}{'found':>14}{'examined':>16}{'us':>12}"
-    return "\n".join(
-        [
-            head,
-            *(
-                f"{step['level']:>6} {'/'.join(sorted(set(step['direction'].values()))):<10}"
-                f"{step['frontier']:>14,}{step['found']:>14,}{step['edges_examined']:>16,}"
-                f"{step['seconds'] * 1e6:>12,.1f}"
-                for step in steps
-            ),
-        ]
-    )
+def supersteps_table(steps: Sequence[SuperstepRecord], between: BetweenRecord | None = None) -> str:
+    """What every superstep did, a line each. between: of those that ``steps`` leaves out."""
+    lines = [
+        f"{'level':>6} {'direction':<10}{'frontier':>14}{'found':>14}{'examined':>16}{'us':>12}"
+    ]
+    for step in steps:
+        if between is not None and step["level"] == between["last_level"] + 1:
+            ways = sorted({way for counts in between["directions"].values() for way in counts})
+            lines.append(
+                f"{'...':>6} {'/'.join(ways):<10}{'':>14}{between['found']:>14,}"
+                f"{between['edges_examined']:>16,}{between['seconds'] * 1e6:>12,.1f}  "
+                f"levels {between['first_level']:,} to {between['last_level']:,}: "
+                f"--profile FILE.parquet has each of them"
+            )
+        lines.append(
+            f"{step['level']:>6} {'/'.join(sorted(set(step['direction'].values()))):<10}"
+            f"{step['frontier']:>14,}{step['found']:>14,}{step['edges_examined']:>16,}"
+            f"{step['seconds'] * 1e6:>12,.1f}"
+        )
+    return "\n".join(lines)

@@ -1,10 +1,10 @@
 """Checkpoints of a search: what it has found so far, on disk, so that a killed one goes on.
 
-    search.json                     level, supersteps, and the arrays' files with their checksums
-    distance-00007.npy, parent-00007.npy        at level 7
+    search.json                     level, and the files with their checksums
+    distance-00007.npy, parent-00007.npy, supersteps-00007.parquet        at level 7
 
-The arrays get names of their own and are on the disk before ``search.json``, which is replaced
-as a whole, names them: whenever the process dies, it names whole arrays, old ones or new ones.
+The files get names of their own and are on the disk before ``search.json``, which is replaced
+as a whole, names them: whenever the process dies, it names whole files, old ones or new ones.
 All else that a search needs follows from these: its frontier are the vertices at distance
 ``level``.
 """
@@ -16,19 +16,26 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...partition.disk.files import ArrayWriter, FileRecord, read_array
+from ...partition.disk.files import (
+    ArrayWriter,
+    FileRecord,
+    read_array,
+    read_verified,
+    record_of,
+)
 from ...partition.disk.outputs import naming_full_disk, write_file
 from ...partition.errors import InputError
 from ..run.records import SuperstepRecord
+from .supersteps import read_supersteps, write_supersteps
 
-_FORMAT = "delegraph checkpoint 1"
+_FORMAT = "delegraph checkpoint 2"
 _NAME = "search.json"
 
 
@@ -82,14 +89,14 @@ class Checkpoint:
         needed = distance.nbytes + parent.nbytes
         with naming_full_disk(self._folder, lambda: f"{needed:,} bytes are needed, "):
             records = {name: self._write(names[name], array) for name, array in arrays.items()}
+            names["supersteps"] = f"supersteps-{level:05}.parquet"
+            write_supersteps(self._folder / names["supersteps"], supersteps)
+            records["supersteps"] = record_of(self._folder / names["supersteps"])
             document = {
                 "format": _FORMAT,
                 "search": self._search,
                 "level": level,
-                "supersteps": supersteps,
-                "arrays": {
-                    name: {"file": names[name], **records[name].to_json()} for name in arrays
-                },
+                "files": {name: {"file": names[name], **records[name].to_json()} for name in names},
             }
             document["xxh3"] = _digest(document)
             self._sync()
@@ -121,20 +128,23 @@ class Checkpoint:
                 return None
             if (document["format"], document["search"]) != (_FORMAT, self._search):
                 return None
-            level, supersteps = document["level"], document["supersteps"]
-            if not _are_supersteps(supersteps, level):
+            level, files = document["level"], document["files"]
+            path, record = self._file(files["supersteps"])
+            supersteps = read_supersteps(read_verified(path, record, Team(1)).data)
+            if len(supersteps) != level:
                 return None
-            arrays = document["arrays"]
-            distance = self._read(arrays["distance"], vertices, np.int32)
-            parent = self._read(arrays["parent"], vertices, np.uint32)
+            distance = self._read(files["distance"], vertices, np.int32)
+            parent = self._read(files["parent"], vertices, np.uint32)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
             return None
         self._loaded(level)
         return Saved(distance, parent, level, supersteps)
 
+    def _file(self, entry: dict) -> tuple[Path, FileRecord]:
+        return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)
+
     def _read(self, entry: dict, vertices: int, dtype: type[np.integer]) -> NDArray:
-        path = self._folder / Path(entry["file"]).name
-        record = FileRecord.from_json(entry)
+        path, record = self._file(entry)
         if record.length(dtype) != vertices:
             raise ValueError(f"{path}: of another graph")
         array = read_array(path, record, Team(1))
@@ -149,7 +159,7 @@ class Checkpoint:
 
     def _remove_all_but(self, *names: str) -> None:
         """Remove older arrays, and what a killed save left behind."""
-        for pattern in ("*.npy*", f".{_NAME}.*"):
+        for pattern in ("*.npy*", "*.parquet*", ".*.partial*"):
             for path in self._folder.glob(pattern):
                 if path.name not in names:
                     path.unlink(missing_ok=True)
@@ -157,14 +167,3 @@ class Checkpoint:
 
 def _digest(document: dict[str, Any]) -> str:
     return xxhash.xxh3_64_hexdigest(json.dumps(document, sort_keys=True).encode())
-
-
-def _are_supersteps(values: object, level: object) -> bool:
-    """Whether these are the records of the levels up to ``level``."""
-    keys = set(get_type_hints(SuperstepRecord))
-    return (
-        isinstance(level, int)
-        and isinstance(values, list)
-        and len(values) == level
-        and all(isinstance(value, dict) and set(value) == keys for value in values)
-    )

@@ -1,7 +1,7 @@
 """Validation: a result judged by Graph500's rules against the edges of its graph.
 
 Streams the result's rows and the store's edges; holds distances, parents and vertex names,
-and a batch of edges at a time (kernels/check.py has the rules).
+and a batch of edges at a time (kernels/bfs/check.py has the rules).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from ...kernels.gpu.device import Device, DeviceError, count_devices, open_device
-from ...partition.errors import DelegraphError, InputError
+from ...kernels.gpu.device import Device, DeviceError, DeviceMemoryError, count_devices, open_device
+from ...partition.errors import DelegraphError, InputError, LimitError
 
 
 def check_choice(device: str) -> None:
@@ -60,8 +60,13 @@ def has_device_each(device: str, workers: int) -> bool:
 
 @contextlib.contextmanager
 def device_errors() -> Iterator[None]:
-    """A DeviceError of the block becomes a DelegraphError, which a user sees as one line."""
+    """A DeviceError of the block becomes a DelegraphError, which a user sees as one line.
+
+    A device's memory that is too small is a LimitError, as this process's is.
+    """
     try:
         yield
+    except DeviceMemoryError as error:
+        raise LimitError(str(error)) from error
     except DeviceError as error:
         raise DelegraphError(str(error)) from error

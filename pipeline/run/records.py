@@ -25,7 +25,7 @@ from ..._version import __version__
 from ...kernels.gpu.device import Device
 from ...partition.store.store import Store
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class StepRecord(TypedDict):
@@ -40,6 +40,21 @@ class SuperstepRecord(TypedDict):
     level: int
     direction: dict[str, str]
     frontier: int
+    found: int
+    edges_examined: int
+    bytes_read: int
+    blocks_skipped: int
+    bytes_sent: dict[str, int]
+    seconds: float
+
+
+class BetweenRecord(TypedDict):
+    """Sums over supersteps in a row. directions: how many took each, by subgraph."""
+
+    supersteps: int
+    first_level: int
+    last_level: int
+    directions: dict[str, dict[str, int]]
     found: int
     edges_examined: int
     bytes_read: int
@@ -102,7 +117,7 @@ class CommandRecord(TypedDict):
 
 
 class RunRecord(CommandRecord):
-    """Of a search."""
+    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py)."""
 
     ranks: int
     layout: str
@@ -110,6 +125,7 @@ class RunRecord(CommandRecord):
     search: SearchRecord
     seconds: PhasesRecord
     supersteps: list[SuperstepRecord]
+    supersteps_between: BetweenRecord | None
 
 
 class BuildRecord(CommandRecord):

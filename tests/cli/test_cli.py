@@ -30,8 +30,10 @@ def conforms(value, kind) -> bool:
     """Whether a JSON value is what a type says: the keys of a TypedDict, no more and no less."""
     if is_typeddict(kind):
         hints = get_type_hints(kind)
-        return value.keys() == hints.keys() and all(
-            conforms(value[name], hint) for name, hint in hints.items()
+        return (
+            isinstance(value, dict)
+            and value.keys() == hints.keys()
+            and all(conforms(value[name], hint) for name, hint in hints.items())
         )
     origin, args = get_origin(kind), get_args(kind)
     if origin is list:

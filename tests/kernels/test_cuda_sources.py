@@ -16,11 +16,17 @@ from delegraph.kernels.gpu import device
 from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
-from delegraph.kernels.gpu_ranks import delegate_check as gpu_rank_check
-from delegraph.kernels.gpu_ranks import delegate_rows as rank_rows
-from delegraph.kernels.gpu_ranks import delegate_structures as rank_structures
-from delegraph.kernels.gpu_ranks import grid_mail, grid_structures
-from delegraph.kernels.gpu_ranks import launches as rank_launches
+from delegraph.kernels.gpu_ranks import check as rank_check
+from delegraph.kernels.gpu_ranks import (
+    delegate_rows,
+    delegate_structures,
+    grid_mail,
+    grid_rows,
+    grid_structures,
+    merged_rows,
+    structures,
+)
+from delegraph.kernels.gpu_ranks import search as rank_search
 
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
@@ -73,7 +79,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "prepare/generate.cu": ["kronecker", "uniform", "grid"],
         "prepare/prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
-        "ranks/check.cu": [f"check_rank_edges<{offset}>" for offset in OFFSETS],
+        "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
         "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
     }
 
@@ -133,29 +139,38 @@ def test_machine_code_of_a_source(nvrtc, name):
 STRUCTURES = [
     ("bfs/wide_search.cu", "Graph<u32>", gpu_search.GRAPH),
     ("bfs/wide_search.cu", "Search<u32, u8>", gpu_search.SEARCH),
+    ("bfs/wide_search.cu", "Counters", gpu_search.COUNTERS),
     ("bfs/wide_search.cu", "Control", gpu_search.CONTROL),
     ("bfs/wide_search.cu", "LevelRecord", gpu_search.LEVEL),
     ("bfs/wide_search.cu", "Targets", device_graph.TARGETS),
     ("bfs/narrow_search.cu", "Padded", gpu_search.PADDED),
-    ("ranks/delegate_search.cu", "Rank<u64, int>", rank_structures.RANK),
-    ("ranks/delegate_search.cu", "GlobalName", rank_structures.NAME),
-    ("ranks/delegate_search.cu", "Peer", rank_structures.PEER),
-    ("ranks/delegate_search.cu", "Arrival", rank_structures.ARRIVAL),
-    ("ranks/delegate_search.cu", "RankControl", rank_structures.CONTROL),
-    ("ranks/delegate_search.cu", "RankLevel", rank_structures.LEVEL),
+    ("ranks/delegate_search.cu", "DelegateRank<u64, int>", delegate_structures.RANK),
+    ("ranks/delegate_search.cu", "DelegateName", delegate_structures.NAME),
+    ("ranks/delegate_search.cu", "Peer", delegate_structures.PEER),
+    ("ranks/delegate_search.cu", "Arrival", delegate_structures.ARRIVAL),
+    ("ranks/delegate_search.cu", "Noted", delegate_structures.NOTED),
+    ("ranks/delegate_search.cu", "Region", delegate_structures.REGION),
+    ("ranks/delegate_search.cu", "DelegateControl", delegate_structures.CONTROL),
+    ("ranks/delegate_search.cu", "DelegateLevel", delegate_structures.LEVEL),
     ("ranks/grid_search.cu", "GridRank<u64, int>", grid_structures.RANK),
     ("ranks/grid_search.cu", "GridName", grid_structures.NAME),
     ("ranks/grid_search.cu", "Letter", grid_structures.LETTER),
-    ("ranks/grid_search.cu", "Part", rank_structures.PART),
+    ("ranks/grid_search.cu", "Origin", structures.ORIGIN),
+    ("ranks/grid_search.cu", "GlobalIds", structures.GLOBAL_IDS),
     ("ranks/grid_search.cu", "Segment", grid_structures.SEGMENT),
     ("ranks/grid_search.cu", "GridArrival", grid_structures.ARRIVAL),
+    ("ranks/grid_search.cu", "Weights", grid_structures.WEIGHTS),
     ("ranks/grid_search.cu", "GridControl", grid_structures.CONTROL),
     ("ranks/grid_search.cu", "GridLevel", grid_structures.LEVEL),
-    ("ranks/delegate_rows.cu", "Owner", rank_rows._OWNER),
-    ("ranks/delegate_rows.cu", "Owners", rank_rows._OWNERS),
-    ("bfs/check.cu", "Claim<int>", gpu_check._CLAIM),
-    ("bfs/check.cu", "Report", gpu_check._REPORT),
-    ("ranks/check.cu", "RankClaim", gpu_rank_check._CLAIM),
+    ("ranks/delegate_rows.cu", "Shard<u64>", merged_rows.SHARD),
+    ("ranks/delegate_rows.cu", "MergedRows<u32>", merged_rows.MERGED_ROWS),
+    ("ranks/delegate_rows.cu", "Numbers", delegate_rows.NUMBERS),
+    ("ranks/grid_rows.cu", "Turns", grid_rows.TURNS),
+    ("ranks/delegate_rows.cu", "Owner", delegate_rows._OWNER),
+    ("ranks/delegate_rows.cu", "Owners", delegate_rows._OWNERS),
+    ("bfs/check.cu", "Claim<int>", gpu_check.CLAIM),
+    ("bfs/check.cu", "Report", gpu_check.REPORT),
+    ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
 ]
 
@@ -173,7 +188,7 @@ def test_structures_are_the_same_on_both_sides(nvrtc, name, structure, kind):
 def test_constants_are_the_same_on_both_sides(nvrtc):
     wide = {
         "sizeof(Scratch)": gpu_search._SCRATCH,
-        "TILE": gpu_search._TILE,
+        "STRIP": gpu_search._STRIP,
         "WARP_ENTRIES": device_graph.WARP_ENTRIES,
         "NEXT": device_graph.NEXT,
         "LOOKS": device_graph.LOOKS,
@@ -185,12 +200,12 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
     }
     narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
     ranks = {
-        "(u32)EXCHANGE": rank_launches.EXCHANGE,
-        "(u32)STOPPED": rank_launches.STOPPED,
-        "(u32)BEGIN": rank_launches.BEGIN,
-        "(u32)GO_ON": rank_launches.GO_ON,
-        "(u32)RECEIVE": rank_launches.RECEIVE,
-        "(u32)MEET": rank_launches.MEET,
+        "(u32)EXCHANGE": rank_search.EXCHANGE,
+        "(u32)STOPPED": rank_search.STOPPED,
+        "(u32)BEGIN": rank_search.BEGIN,
+        "(u32)GO_ON": rank_search.GO_ON,
+        "(u32)RECEIVE": rank_search.RECEIVE,
+        "(u32)MEET": rank_search.MEET,
         "2 * BUFFER * sizeof(u32) <= sizeof(Scratch)": True,
     }
     grids = {
@@ -200,9 +215,10 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)PULL": grid_mail.PULL,
         **{f"(u32){kind.name}": kind for kind in grid_mail.Kind},
         "(u32)KINDS": grid_structures.KINDS,
-        "PHASES": len(rank_structures.PHASES),
+        "PHASES": len(structures.PHASES),
     }
     sources = {
+        "bfs/check.cu": {"LONG_STRIP": device.LONG_STRIP},
         "bfs/wide_search.cu": wide,
         "bfs/narrow_search.cu": narrow,
         "ranks/delegate_search.cu": ranks,

@@ -18,6 +18,7 @@ from delegraph.kernels.bfs.edges import EdgeSearch
 from delegraph.kernels.reference import ReferenceBackend
 from delegraph.pipeline.engines.memory import resume, search
 from support.graphs import graphs, make_graph, random_edges
+from support.marks import mostly_slow
 from support.searches import DIRECTIONS, violations_of
 
 
@@ -53,7 +54,7 @@ def test_search_against_definition(name, backend, graph, data):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", DIRECTIONS)
+@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "chosen", "alternating"))
 def test_shared_work_is_right_every_time(name, directed):
     """Large enough that several threads share each step; repeated to catch races."""
     vertices = 60_000

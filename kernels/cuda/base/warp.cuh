@@ -34,6 +34,23 @@ __device__ inline T warp_scan(T value) {
   return value;
 }
 
+// Add the sum over a block's threads of each of three numbers to its counter. Called by whole blocks.
+__device__ inline void add_sums(const u32 (&own)[3], u64 *const (&to)[3]) {
+  __shared__ u32 sums[3];
+  if (threadIdx.x < 3) sums[threadIdx.x] = 0;
+  __syncthreads();
+  const u32 mine[3] = {warp_sum(own[0]), warp_sum(own[1]), warp_sum(own[2])};
+  if (lane_id() < 3) {
+    const u32 sum = mine[lane_id() == 0 ? 0 : lane_id() == 1 ? 1 : 2];
+    if (sum) atomicAdd(&sums[lane_id()], sum);
+  }
+  __syncthreads();
+  if (threadIdx.x < 3 && sums[threadIdx.x]) {
+    u64 *const counter = threadIdx.x == 0 ? to[0] : threadIdx.x == 1 ? to[1] : to[2];
+    atomicAdd(counter, (u64)sums[threadIdx.x]);
+  }
+}
+
 // Have memory fetched into the second-level cache.
 __device__ inline void prefetch(const void *address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));

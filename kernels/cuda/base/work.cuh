@@ -1,7 +1,7 @@
 // How the threads of a launch share work: whatever the grid, they do all of it.
 #include "base/common.cuh"
 
-#define NONE 0xffffffffu           // no vertex, no rank
+#define NONE 0xffffffffu              // no vertex, no row
 #define NO_KEY 0xffffffffffffffffull  // sorts behind all keys
 
 __device__ inline u64 first_item() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
@@ -9,8 +9,8 @@ __device__ inline u64 items_apart() { return (u64)gridDim.x * blockDim.x; }
 
 // Thread by thread over ``count`` items.
 #define FOR_ITEMS(i, count) for (u64 i = first_item(); i < (count); i += items_apart())
-// Warp by warp over ``count`` tiles; the lanes of a warp go together.
-#define FOR_TILES(t, count) for (u64 t = first_item() >> 5; t < (count); t += items_apart() >> 5)
+// Warp by warp over ``count`` strips; the lanes of a warp go together.
+#define FOR_STRIPS(t, count) for (u64 t = first_item() >> 5; t < (count); t += items_apart() >> 5)
 
 // The last row from ``low`` on, and before ``high``, that begins at ``edge`` or before.
 template <class Offset>
@@ -25,4 +25,4 @@ __device__ inline u32 row_of(const Offset *offsets, u32 low, u32 high, u64 edge)
   return low;
 }
 
-#define TILE 1024  // edges of a warp at a time
+#define LONG_STRIP 1024  // edges, or keys, of a warp at a time

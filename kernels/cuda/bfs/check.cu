@@ -1,5 +1,5 @@
-// Graph500's rules, as kernels/check.py has them, over a result and the rows of its graph. Edges are
-// shared out evenly, whatever their rows: a warp takes some neighbouring ones and looks for their
+// Graph500's rules, as kernels/bfs/check.py has them, over a result and the rows of its graph. Edges
+// are shared out evenly, whatever their rows: a warp takes some neighbouring ones and looks for their
 // rows between those of the first and the last (Bisson et al., Parallel Distributed BFS on the Kepler
 // Architecture: one thread an edge, by binary search).
 #include "bfs/check.cuh"
@@ -37,8 +37,8 @@ __global__ void check_vertices(Claim<Distance> claim, Report report) {
 template <class Offset, class Distance>
 __global__ void check_edges(const Offset *__restrict__ offsets, const Targets targets, u64 edges,
                             Claim<Distance> claim, u8 *joined, Report report) {
-  FOR_TILES(tile, (edges + TILE - 1) / TILE) {
-    const u64 begin = tile * TILE, end = begin + TILE < edges ? begin + TILE : edges;
+  FOR_STRIPS(strip, (edges + LONG_STRIP - 1) / LONG_STRIP) {
+    const u64 begin = strip * LONG_STRIP, end = begin + LONG_STRIP < edges ? begin + LONG_STRIP : edges;
     const u32 low = row_of(offsets, 0, claim.vertices, begin);
     const u32 high = row_of(offsets, low, claim.vertices, end - 1) + 1;
     for (u64 e = begin + (threadIdx.x & 31); e < end; e += 32) {

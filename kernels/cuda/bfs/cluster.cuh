@@ -8,24 +8,24 @@
 #define CLUSTER(blocks)
 #endif
 
-// Where `own`, in this block's shared memory, lies in that of block `rank` of the cluster.
-__device__ inline u32 mapped(const void *own, u32 rank) {
+// Where `own`, in this block's shared memory, lies in that of block `block` of the cluster.
+__device__ inline u32 mapped(const void *own, u32 block) {
   u32 address = 0;
 #if __CUDA_ARCH__ >= 900
   asm("mapa.shared::cluster.u32 %0, %1, %2;"
       : "=r"(address)
-      : "r"((u32)__cvta_generic_to_shared(own)), "r"(rank));
+      : "r"((u32)__cvta_generic_to_shared(own)), "r"(block));
 #endif
   return address;
 }
 
-// Read what `own` names in the shared memory of block `rank`.
+// Read what `own` names in the shared memory of block `block`.
 template <int BLOCKS>
-__device__ inline u32 read_from(const u32 *own, u32 rank) {
+__device__ inline u32 read_from(const u32 *own, u32 block) {
 #if __CUDA_ARCH__ >= 900
   if (BLOCKS > 1) {
     u32 value;
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(mapped(own, rank)) : "memory");
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(mapped(own, block)) : "memory");
     return value;
   }
 #endif
@@ -33,11 +33,11 @@ __device__ inline u32 read_from(const u32 *own, u32 rank) {
 }
 
 template <int BLOCKS>
-__device__ inline u64 read_from(const u64 *own, u32 rank) {
+__device__ inline u64 read_from(const u64 *own, u32 block) {
 #if __CUDA_ARCH__ >= 900
   if (BLOCKS > 1) {
     u64 value;
-    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(value) : "r"(mapped(own, rank)) : "memory");
+    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(value) : "r"(mapped(own, block)) : "memory");
     return value;
   }
 #endif
@@ -47,7 +47,7 @@ __device__ inline u64 read_from(const u64 *own, u32 rank) {
 // Set a bit there, where `wanted`; gives what stood there before, ALL where not. A predicate and no
 // branch: several of these are to be under way at once.
 template <int BLOCKS>
-__device__ inline u32 or_where(bool wanted, u32 *own, u32 rank, u32 bit) {
+__device__ inline u32 or_where(bool wanted, u32 *own, u32 block, u32 bit) {
 #if __CUDA_ARCH__ >= 900
   if (BLOCKS > 1) {
     u32 before;
@@ -55,7 +55,7 @@ __device__ inline u32 or_where(bool wanted, u32 *own, u32 rank, u32 bit) {
         "{ .reg .pred p; setp.ne.u32 p, %3, 0; mov.u32 %0, 0xffffffff;"
         "@p atom.shared::cluster.or.b32 %0, [%1], %2; }"
         : "=&r"(before)
-        : "r"(mapped(own, rank)), "r"(bit), "r"((u32)wanted)
+        : "r"(mapped(own, block)), "r"(bit), "r"((u32)wanted)
         : "memory");
     return before;
   }
@@ -101,8 +101,8 @@ struct Meeting {
   // to have written anything whose arrival the fence would wait for.)
   __device__ void bring(u32 turn, const u32 &number) {
     __syncthreads();
-    u32 rank = threadIdx.x - (blockDim.x - 32);
-    if (rank >= BLOCKS) return;
+    u32 block = threadIdx.x - (blockDim.x - 32);
+    if (block >= BLOCKS) return;
     u32 place = turn & 1;
 #if __CUDA_ARCH__ >= 900
     if (BLOCKS > 1) {
@@ -111,15 +111,15 @@ struct Meeting {
 #else
       asm volatile("fence.acq_rel.cluster;" ::: "memory");
 #endif
-      if (rank == 0)
+      if (block == 0)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
                          at(&barrier[place])),
                      "r"(BLOCKS * 4)
                      : "memory");
       asm volatile(
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
-              mapped(&brought[place][blockIdx.x], rank)),
-          "r"(number), "r"(mapped(&barrier[place], rank))
+              mapped(&brought[place][blockIdx.x], block)),
+          "r"(number), "r"(mapped(&barrier[place], block))
           : "memory");
       return;
     }
@@ -127,8 +127,8 @@ struct Meeting {
     brought[place][0] = number;
   }
 
-  // What block `rank` brought.
-  __device__ u32 wait(u32 turn, u32 rank) {
+  // What block `block` brought.
+  __device__ u32 wait(u32 turn, u32 block) {
     u32 place = turn & 1;
 #if __CUDA_ARCH__ >= 900
     if (BLOCKS > 1) {
@@ -138,11 +138,11 @@ struct Meeting {
           "@!there bra again; }" ::"r"(at(&barrier[place])),
           "r"(turn >> 1 & 1)
           : "memory");
-      return brought[place][rank];
+      return brought[place][block];
     }
 #endif
     __syncthreads();
-    return brought[place][rank];
+    return brought[place][block];
   }
 
  private:

@@ -4,9 +4,9 @@
 // What a level costs is latency, so a level is one barrier of the cluster; the queues, and where they
 // fit the bits of visited vertices, lie in its shared memory; a thread knows where to look for its
 // vertex before it knows how many there are; a vertex's distance and parent are written while its
-// row is on its way, and found vertices' rows are fetched ahead while the barrier is under way. A level that grows too large, or has a vertex of
-// many edges, goes back to wide_search: with `partial`, the queue holds the vertices that are left to
-// push at this level.
+// row is on its way, and found vertices' rows are fetched ahead while the barrier is under way. A
+// level that grows too large, or has a vertex of many edges, goes back to wide_search: with `partial`,
+// the queue holds the vertices that are left to push at this level.
 #include "bfs/cluster.cuh"
 #include "bfs/passes.cuh"
 
@@ -48,8 +48,8 @@ struct Narrow {
   // Entries that were followed last, and which of them were found.
   u32 target[4], fresh;
 
-  __device__ u64 *spilled(u32 level, u32 rank, u32 index) {
-    return rows.spill + ((u64)(level & 1) * BLOCKS + rank) * SPILL + index - NEAR;
+  __device__ u64 *spilled(u32 level, u32 block, u32 index) {
+    return rows.spill + ((u64)(level & 1) * BLOCKS + block) * SPILL + index - NEAR;
   }
 
   __device__ void put(u32 level, u32 index, u64 reached) {
@@ -63,10 +63,10 @@ struct Narrow {
 
   // (Racecheck takes reading another block's queue, and that block's filling it a level later, for
   // a hazard: it does not see that a meeting lies between.)
-  __device__ u64 get(u32 level, u32 rank, u32 index) {
-    if (index >= NEAR) return __ldcg(spilled(level, rank, index));
+  __device__ u64 get(u32 level, u32 block, u32 index) {
+    if (index >= NEAR) return __ldcg(spilled(level, block, index));
     const u64 *place = &cohort.queue[level & 1][index];
-    return rank == blockIdx.x ? *place : read_from<BLOCKS>(place, rank);
+    return block == blockIdx.x ? *place : read_from<BLOCKS>(place, block);
   }
 
   // Where `wanted`, marks the vertex visited; gives the word that its bit stood in before, else ALL.
@@ -180,7 +180,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   const u32 first = __ldcg(&control->frontier);
   const Queue<Offset> &queue = search.queue[turn >> 1], &other = search.queue[turn >> 1 ^ 1];
   u32 *bitmap = search.visited[turn & 1];
-  const u32 words = (graph.vertices + TILE - 1) / TILE * TILE_WORDS;
+  const u32 words = (graph.vertices + STRIP - 1) / STRIP * STRIP_WORDS;
   Narrow<Offset, WIDTH, BLOCKS, LOCAL> narrow = {
       graph, search, rows, cohort, LOCAL ? bits : bitmap, queue, entered, {}, 0};
   const u32 visited_before = __ldcg(&control->visited);
@@ -214,10 +214,10 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
     // Queues are dealt out 32 vertices at a time, to a warp of each block in turn, the first ones to
     // their own block.
     for (u32 piece = warp; piece * 32 < most; piece += THREADS / 32) {
-      u32 rank = (block - piece) % BLOCKS, index = piece * 32 + lane_id();
-      u32 count = __shfl_sync(ALL, counted, rank);
+      u32 from = (block - piece) % BLOCKS, index = piece * 32 + lane_id();
+      u32 count = __shfl_sync(ALL, counted, from);
       bool mine = index < count;
-      if (piece * 32 < count) narrow.expand(mine, mine ? narrow.get(level, rank, index) : 0);
+      if (piece * 32 < count) narrow.expand(mine, mine ? narrow.get(level, from, index) : 0);
     }
     cohort.meeting.bring(level + 1 - entered, cohort.count[(level + 1) % 3]);
     narrow.fetch_ahead();

@@ -5,7 +5,7 @@
 template <class Offset, class Distance>
 __device__ void begin(const Graph<Offset> &graph, const Search<Offset, Distance> &search) {
   Control &control = *search.control;
-  u32 words = (graph.vertices + TILE - 1) / TILE * TILE_WORDS;
+  u32 words = (graph.vertices + STRIP - 1) / STRIP * STRIP_WORDS;
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
     search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -28,16 +28,16 @@ template <class Offset, class Distance>
 __device__ __noinline__ void gather(const Graph<Offset> &graph,
                                     const Search<Offset, Distance> &search, const u32 *visited,
                                     u32 level, Enqueue<Offset> queue) {
-  u32 tiles = (graph.vertices + TILE - 1) / TILE;
+  u32 strips = (graph.vertices + STRIP - 1) / STRIP;
   u32 warps = gridDim.x * (blockDim.x / 32);
-  for (u32 tile = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; tile < tiles; tile += warps) {
-    uint4 words = ((const uint4 *)visited)[tile];
-    u32 word[TILE_WORDS] = {words.x, words.y, words.z, words.w};
-    bool mine[TILE_WORDS];
-    u32 vertex[TILE_WORDS];
+  for (u32 strip = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; strip < strips; strip += warps) {
+    uint4 words = ((const uint4 *)visited)[strip];
+    u32 word[STRIP_WORDS] = {words.x, words.y, words.z, words.w};
+    bool mine[STRIP_WORDS];
+    u32 vertex[STRIP_WORDS];
 #pragma unroll
-    for (int i = 0; i < TILE_WORDS; i++) {
-      vertex[i] = tile * TILE + i * 32 + lane_id();
+    for (int i = 0; i < STRIP_WORDS; i++) {
+      vertex[i] = strip * STRIP + i * 32 + lane_id();
       mine[i] = word[i] >> lane_id() & 1 && search.distance[vertex[i]] == (Distance)level;
     }
     queue.add(mine, vertex);
@@ -48,8 +48,8 @@ __device__ __noinline__ void gather(const Graph<Offset> &graph,
 // Before a large push: keep what is visited now.
 template <class Offset>
 __device__ void keep(const Graph<Offset> &graph, const u32 *visited, u32 *kept) {
-  u32 tiles = (graph.vertices + TILE - 1) / TILE;
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < tiles; i += gridDim.x * blockDim.x)
+  u32 strips = (graph.vertices + STRIP - 1) / STRIP;
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < strips; i += gridDim.x * blockDim.x)
     ((uint4 *)kept)[i] = ((const uint4 *)visited)[i];
 }
 

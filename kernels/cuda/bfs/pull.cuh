@@ -10,41 +10,41 @@
 //
 // Where few are unvisited (SPARSE), a warp goes on listing until it has enough to look at together:
 // what it waits for are loads that follow from one another. It lists vertices then, not places among
-// its tiles, and marks what it finds in memory.
+// its strips, and marks what it finds in memory.
 #include "bfs/enqueue.cuh"
 
-#define TILE_WORDS 4  // what a lane reads of a bitmap at once
-#define TILE (32 * TILE_WORDS)
-#define MOST_TILES 24        // of a warp at a time
-#define BATCH 128            // vertices that a warp looks at together
+#define STRIP_WORDS 4             // what a lane reads of a bitmap at once
+#define STRIP (32 * STRIP_WORDS)  // vertices
+#define MOST_STRIPS 24       // of a warp at a time
+#define MANY 128             // vertices that a warp looks at together
 #define FEW 64               // the same, if it is SPARSE
 #define SPARSE_SHARE 128     // of all vertices, at most one in so many is looked for in a SPARSE pull
 #define LANE_ENTRIES 16     // that a lane looks at alone
 #define WARP_ENTRIES 4096   // that a warp looks at alone
 
-// What a pull looks for: of some tiles, the vertices whose bits `passed_over` leaves clear. By
-// default all unvisited vertices of the leading tiles.
+// What a pull looks for: of some strips, the vertices whose bits `passed_over` leaves clear. By
+// default all unvisited vertices of the leading strips.
 struct Everyone {
-  u32 tiles;
+  u32 strips;
 
-  __device__ u32 tile(u32 i) const { return i; }
-  __device__ uint4 passed_over(u32 tile, uint4 visited) const { return visited; }
+  __device__ u32 strip(u32 i) const { return i; }
+  __device__ uint4 passed_over(u32 strip, uint4 visited) const { return visited; }
 };
 
-__device__ inline u32 tiles_of(u32 vertices) { return (vertices + TILE - 1) / TILE; }
+__device__ inline u32 strips_of(u32 vertices) { return (vertices + STRIP - 1) / STRIP; }
 
-// A warp's share of shared memory. Places count the vertices of the warp's tiles; a SPARSE pull lists
+// A warp's share of shared memory. Places count the vertices of the warp's strips; a SPARSE pull lists
 // vertices.
 union alignas(16) Scratch {
   u32 buffer[BUFFER];
   struct {
-    u32 words[MOST_TILES * TILE_WORDS];
-    u16 unvisited[2 * BATCH];
-    u16 missed[2 * BATCH];
-    u16 left[2 * BATCH];
+    u32 words[MOST_STRIPS * STRIP_WORDS];
+    u16 unvisited[2 * MANY];
+    u16 missed[2 * MANY];
+    u16 left[2 * MANY];
   };
   struct {
-    u32 unvisited[FEW + TILE];
+    u32 unvisited[FEW + STRIP];
     u32 missed[2 * FEW];
     u32 left[2 * FEW];
   } few;
@@ -73,7 +73,7 @@ __device__ inline void drop(Place *list, u32 &count) {
 
 template <class Offset, class Distance, bool TIERED, bool SPARSE, class Name, class Sought>
 struct Pull {
-  static constexpr u32 TOGETHER = SPARSE ? FEW : BATCH;
+  static constexpr u32 TOGETHER = SPARSE ? FEW : MANY;
   static constexpr int EACH = TOGETHER / 32;  // of a lane
 
   const Graph<Offset> &graph;
@@ -84,8 +84,8 @@ struct Pull {
   Scratch &scratch;
   Counters &counters;
   u32 level;
-  u32 first;  // of the warp's tiles
-  u32 apart;  // one tile and the next
+  u32 first;  // of the warp's strips
+  u32 apart;  // one strip and the next
   Name name;
   Sought sought;
   Tally tally;
@@ -108,7 +108,7 @@ struct Pull {
 
   __device__ u32 vertex_at(u32 place) {
     if (SPARSE) return place;
-    return sought.tile(first + place / TILE * apart) * TILE + place % TILE;
+    return sought.strip(first + place / STRIP * apart) * STRIP + place % STRIP;
   }
 
   __device__ void reach(u32 place, u32 parent) {
@@ -256,33 +256,33 @@ struct Pull {
     if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
   }
 
-  // Some tiles of the warp. draining: until nothing is listed any more.
+  // Some strips of the warp. draining: until nothing is listed any more.
   __device__ void run(u32 count, bool draining) {
     bool mine = lane_id() < count;
-    u32 tile = sought.tile(first + lane_id() * apart);
+    u32 strip = sought.strip(first + lane_id() * apart);
     uint4 full = {ALL, ALL, ALL, ALL};
-    uint4 own = mine ? ((const uint4 *)now)[tile] : full;
+    uint4 own = mine ? ((const uint4 *)now)[strip] : full;
     if (mine) {
-      if (SPARSE) ((uint4 *)after)[tile] = own;
+      if (SPARSE) ((uint4 *)after)[strip] = own;
       else ((uint4 *)scratch.words)[lane_id()] = own;
-      own = sought.passed_over(tile, own);
+      own = sought.passed_over(strip, own);
     }
     u32 unvisited = 0, missed = 0, left = 0;
     if (SPARSE) unvisited = listed[0], missed = listed[1], left = listed[2];
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
     if (!SPARSE)
-      for (u32 place = lane_id() * 32; place < count * TILE; place += 32 * 32)
+      for (u32 place = lane_id() * 32; place < count * STRIP; place += 32 * 32)
         if (vertex_at(place) < graph.vertices && open) prefetch(graph.first + vertex_at(place));
     while (open || ((!SPARSE || draining) && (unvisited || missed || left))) {
       if (open && unvisited < TOGETHER) {
         int lane = __ffs(open) - 1;
         open &= open - 1;
-        u32 word[TILE_WORDS] = {__shfl_sync(ALL, own.x, lane), __shfl_sync(ALL, own.y, lane),
+        u32 word[STRIP_WORDS] = {__shfl_sync(ALL, own.x, lane), __shfl_sync(ALL, own.y, lane),
                                 __shfl_sync(ALL, own.z, lane), __shfl_sync(ALL, own.w, lane)};
-        u32 begin = lane * TILE;
-        if (SPARSE) begin = __shfl_sync(ALL, tile, lane) * TILE;
+        u32 begin = lane * STRIP;
+        if (SPARSE) begin = __shfl_sync(ALL, strip, lane) * STRIP;
 #pragma unroll
-        for (int i = 0; i < TILE_WORDS; i++) {
+        for (int i = 0; i < STRIP_WORDS; i++) {
           u32 place = begin + i * 32 + lane_id();
           bool wanted = !(word[i] >> lane_id() & 1) && vertex_at(place) < graph.vertices;
           append(list_of_unvisited(), unvisited, wanted, place);
@@ -297,7 +297,7 @@ struct Pull {
         else missed = 0;
       } else {
         look_first(min(unvisited, TOGETHER), missed);
-        if (unvisited > TOGETHER) drop<TOGETHER, TOGETHER + TILE>(list_of_unvisited(), unvisited);
+        if (unvisited > TOGETHER) drop<TOGETHER, TOGETHER + STRIP>(list_of_unvisited(), unvisited);
         else unvisited = 0;
       }
     }
@@ -306,28 +306,28 @@ struct Pull {
       listed[0] = unvisited, listed[1] = missed, listed[2] = left;
     } else if (mine) {
       const uint4 words = ((uint4 *)scratch.words)[lane_id()];
-      ((uint4 *)after)[tile] = words;
-      name.found((const uint4 *)now, words, tile);
+      ((uint4 *)after)[strip] = words;
+      name.found((const uint4 *)now, words, strip);
     }
     __syncwarp();
   }
 };
 
 template <class Offset, class Distance, bool TIERED, bool SPARSE, class Sought, class Name>
-__device__ inline Tally pull_tiles(const Graph<Offset> &graph,
+__device__ inline Tally pull_strips(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
                                    const u32 *now, u32 *after, Sought sought, Scratch &scratch,
                                    Counters &counters, u32 level, Name name) {
   u32 warps = gridDim.x * (blockDim.x / 32);
-  // Neighbouring tiles go to different multiprocessors, and a warp's tiles come from all over:
+  // Neighbouring strips go to different multiprocessors, and a warp's strips come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
   Pull<Offset, Distance, TIERED, SPARSE, Name, Sought> pull = {
       graph, search, before, now, after, scratch, counters, level, 0, warps, name, sought, {}, {}};
-  const u32 most = SPARSE ? 32 : MOST_TILES;
-  for (pull.first = warp; pull.first < sought.tiles; pull.first += most * warps) {
-    const u32 tiles = (sought.tiles - pull.first + warps - 1) / warps;
-    pull.run(min(most, tiles), tiles <= most);
+  const u32 most = SPARSE ? 32 : MOST_STRIPS;
+  for (pull.first = warp; pull.first < sought.strips; pull.first += most * warps) {
+    const u32 strips = (sought.strips - pull.first + warps - 1) / warps;
+    pull.run(min(most, strips), strips <= most);
   }
   return pull.tally;
 }
@@ -341,16 +341,16 @@ __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    Counters &counters, u32 level, bool sparse,
                                    Name name = {}) {
   if (sparse)
-    return pull_tiles<Offset, Distance, TIERED, true>(graph, search, before, now, after, sought,
+    return pull_strips<Offset, Distance, TIERED, true>(graph, search, before, now, after, sought,
                                                       scratch, counters, level, name);
-  return pull_tiles<Offset, Distance, TIERED, false>(graph, search, before, now, after, sought,
+  return pull_strips<Offset, Distance, TIERED, false>(graph, search, before, now, after, sought,
                                                      scratch, counters, level, name);
 }
 
 // Whether a pull for so many, or fewer, is to be SPARSE.
 template <class Sought>
 __device__ inline bool is_sparse(const Sought &sought, u64 unvisited) {
-  return unvisited < (u64)sought.tiles * TILE / SPARSE_SHARE;
+  return unvisited < (u64)sought.strips * STRIP / SPARSE_SHARE;
 }
 
 // The rows that were too long for a warp, read by the whole grid.

@@ -1,6 +1,6 @@
 // Push: follow the edges that leave the frontier; a thread an edge, whatever the degrees.
 //
-// The edges of the whole frontier are cut into tiles of equal length, a warp each; a tile's first
+// The edges of the whole frontier are cut into strips of equal length, a warp each; a strip's first
 // vertex is looked up in `before` (Liu et al.'s one thread an edge by scan and binary search).
 //
 // A SMALL level claims each vertex by an atomic operation that tells who came first, and queues it.
@@ -12,7 +12,7 @@
 enum Mode { SMALL, LARGE, LAZY };
 
 #define UNROLL 4
-#define LONGEST_TILE 1024
+#define LONGEST_STRIP 1024
 
 // The last of `count` places whose `before` is at most `edge`: 32 probes at a time.
 template <class Offset>
@@ -39,12 +39,12 @@ __device__ __noinline__ Tally push(const Graph<Offset> &graph,
   u32 warps = gridDim.x * (blockDim.x / 32);
   u32 warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   u64 share = (edges + warps - 1) / warps;
-  u32 tile = (u32)min((u64)LONGEST_TILE, (share + 31) / 32 * 32);
-  for (u64 at = (u64)warp * tile; at < edges; at += (u64)warps * tile) {
-    u64 stop = min(at + tile, edges);
+  u32 strip = (u32)min((u64)LONGEST_STRIP, (share + 31) / 32 * 32);
+  for (u64 at = (u64)warp * strip; at < edges; at += (u64)warps * strip) {
+    u64 stop = min(at + strip, edges);
     u32 place = find_place(queue.before, frontier, at);
     for (u64 edge = at; edge < stop; place += 32) {
-      // 32 vertices, a lane each, and the edges of them that are in the tile.
+      // 32 vertices, a lane each, and the edges of them that are in the strip.
       u32 own = place + lane_id();
       u64 before = own < frontier ? (u64)queue.before[own] : edges;
       u32 vertex = own < frontier ? queue.vertex[own] : 0;

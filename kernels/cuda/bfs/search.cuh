@@ -1,4 +1,4 @@
-// What a search reads and writes. gpu_search.py packs the same structures.
+// What a search reads and writes. gpu/search.py packs the same structures.
 #include "base/warp.cuh"
 
 #define NONE 0xffffffffu    // in `parent` and `first`: no vertex
@@ -93,7 +93,7 @@ template <class Offset, class Distance>
 struct Search {
   Distance *distance;
   u32 *parent;
-  u32 *visited[2];  // bitmaps, of whole tiles
+  u32 *visited[2];  // bitmaps, of whole strips
   Queue<Offset> queue[2];
   u32 *rest;
   Control *control;
@@ -110,12 +110,13 @@ struct Search {
 };
 
 // What a vertex is called as a parent: by default what the graph's rows call it. noted: whether its
-// distance is left to a pass after the level. found: is told of vertices, or of what becomes of a tile.
+// distance is left to a pass after the level. found: is told of vertices, or of what becomes of
+// a strip (pull.cuh).
 struct Unchanged {
   __device__ bool noted(u32 vertex) const { return false; }
   __device__ u32 operator()(u32 vertex) const { return vertex; }
   __device__ void found(u32 vertex) const {}
-  __device__ void found(const uint4 *before, const uint4 &after, u32 tile) const {}
+  __device__ void found(const uint4 *before, const uint4 &after, u32 strip) const {}
 };
 
 __device__ inline bool has(const u32 *bitmap, u32 vertex) {
@@ -176,16 +177,7 @@ struct Tally {
 
   // Called by whole blocks at the end of a level.
   __device__ void add_to(Counters &counters) const {
-    __shared__ u32 sums[3];
-    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
-    __syncthreads();
-    u32 mine[3] = {warp_sum(found), warp_sum(examined), warp_sum(wasted)};
-    if (lane_id() < 3) {
-      u32 sum = mine[lane_id() == 0 ? 0 : lane_id() == 1 ? 1 : 2];
-      if (sum) atomicAdd(&sums[lane_id()], sum);
-    }
-    __syncthreads();
-    if (threadIdx.x < 3 && sums[threadIdx.x])
-      atomicAdd(&counters.found + threadIdx.x, (u64)sums[threadIdx.x]);
+    u64 *const to[3] = {&counters.found, &counters.examined, &counters.wasted};
+    add_sums({found, examined, wasted}, to);
   }
 };

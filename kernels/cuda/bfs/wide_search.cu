@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       }
     } else {
       after = search.visited[course.bitmap ^ 1];
-      const Everyone sought = {tiles_of(graph.vertices)};
+      const Everyone sought = {strips_of(graph.vertices)};
       tally = pull<Offset, Distance, TIERED>(
           graph, search, visited, visited, after, sought, own, *counters, course.level + 1,
           is_sparse(sought, graph.vertices - course.now.visited));

@@ -1,5 +1,5 @@
-// Rows of synthetic graphs, those of kernels/generate.py bit for bit: a row is a function of its
-// number and the seed alone, by counter-based random words (Philox4x32-10; Salmon et al., SC 2011)
+// Rows of synthetic graphs, those of kernels/prepare/generate.py bit for bit: a row is a function of
+// its number and the seed alone, by counter-based random words (Philox4x32-10; Salmon et al., SC 2011)
 // that are compared with integer thresholds.
 #include "base/work.cuh"
 

@@ -3,8 +3,8 @@
 // Degrees are counted, vertices placed by falling degree, and an edge becomes a key: the row that it
 // belongs to over its target's position. Sorted keys are the rows of all subgraphs one after the other,
 // neighbours hub first. Which row that is follows from Algorithm 1 of Pan, Pearce, Owens (Scalable
-// Breadth-First Search on a GPU Cluster), or from a grid of partitions (partition/grid.py); the
-// definition is kernels/csr.py, ``place``.
+// Breadth-First Search on a GPU Cluster), or from a grid of partitions (partition/store/grid.py);
+// the definition is kernels/prepare/csr.py, ``place``.
 #include "base/work.cuh"
 
 // Each row counts at both its ends; a self-loop marks its vertex in ``looped`` (bytes) and counts
@@ -138,39 +138,37 @@ __global__ void make_keys(const u32 *__restrict__ src, const u32 *__restrict__ d
   }
 }
 
-#define TILE 1024  // keys of a warp at a time
-
 // Whether sorted keys[i] is the first of its kind; ``before``: its predecessor, NO_KEY without one.
 __device__ inline bool is_fresh(u64 key, u64 before) { return key != NO_KEY && key != before; }
 
-// Distinct keys of each tile.
-__global__ void count_distinct(const u64 *__restrict__ keys, u64 count, u64 tiles, u64 *distinct) {
+// Distinct keys of each strip.
+__global__ void count_distinct(const u64 *__restrict__ keys, u64 count, u64 strips, u64 *distinct) {
   const u32 lane = threadIdx.x & 31;
-  FOR_TILES(tile, tiles) {
+  FOR_STRIPS(strip, strips) {
     u32 own = 0;
 #pragma unroll 8
-    for (u32 step = 0; step < TILE; step += 32) {
-      const u64 i = tile * TILE + step + lane;
+    for (u32 step = 0; step < LONG_STRIP; step += 32) {
+      const u64 i = strip * LONG_STRIP + step + lane;
       const u64 key = i < count ? keys[i] : NO_KEY;
       const u64 before = i && i < count ? keys[i - 1] : NO_KEY;
       own += __popc(__ballot_sync(0xffffffffu, is_fresh(key, before)));
     }
-    if (lane == 0) distinct[tile] = own;
+    if (lane == 0) distinct[strip] = own;
   }
 }
 
 // Write the targets of distinct keys, one after the other, and count those of each row.
-// ends: distinct keys up to and with each tile. row_counts: zeros; a row adds where it ends and
+// ends: distinct keys up to and with each strip. row_counts: zeros; a row adds where it ends and
 // takes away where it begins, modulo 2^32: rows of no keys cost nothing, however many.
-__global__ void write_rows(const u64 *__restrict__ keys, u64 count, u64 tiles,
+__global__ void write_rows(const u64 *__restrict__ keys, u64 count, u64 strips,
                            const u64 *__restrict__ ends, u32 *row_counts,
                            u32 *__restrict__ targets) {
   const u32 lane = threadIdx.x & 31;
-  FOR_TILES(tile, tiles) {
-    u64 base = tile ? ends[tile - 1] : 0;
+  FOR_STRIPS(strip, strips) {
+    u64 base = strip ? ends[strip - 1] : 0;
 #pragma unroll 4
-    for (u32 step = 0; step < TILE; step += 32) {
-      const u64 i = tile * TILE + step + lane;
+    for (u32 step = 0; step < LONG_STRIP; step += 32) {
+      const u64 i = strip * LONG_STRIP + step + lane;
       const u64 key = i < count ? keys[i] : NO_KEY;
       const u64 before = i && i < count ? keys[i - 1] : NO_KEY;
       const bool fresh = is_fresh(key, before);

@@ -1,11 +1,11 @@
-// Passes of a rank over what it knows: before a search, and after its ranks have met.
+// Passes of a rank with delegates over what it knows: before a search, and after ranks have met.
 #include "ranks/frontier.cuh"
 #include "ranks/mail.cuh"
 #include "ranks/delegates.cuh"
 
-// Set the bits of all blocks.
+// Set the bits of all lines.
 template <class Offset, class Distance>
-__device__ void set_all(const Rank<Offset, Distance> &rank, const Blocks &changed, u32 bits) {
+__device__ void set_all(const DelegateRank<Offset, Distance> &rank, const Lines &changed, u32 bits) {
   const u32 words = ((rank.own_words + rank.ghost_words) / LINE + 31) / 32;
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
     changed.bits[i] = bits;
@@ -13,7 +13,7 @@ __device__ void set_all(const Rank<Offset, Distance> &rank, const Blocks &change
 
 // A search that begins: nothing but its source is visited, where this rank has it.
 template <class Offset, class Distance>
-__device__ void begin_rank(const Rank<Offset, Distance> &rank) {
+__device__ void begin(const DelegateRank<Offset, Distance> &rank) {
   const Search<Offset, Distance> &search = rank.search;
   u32 words = rank.own_words + rank.ghost_words;
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) {
@@ -24,7 +24,7 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.delegate_words;
        i += gridDim.x * blockDim.x)
     rank.found_here[i] = 0;
-  for (const Blocks &changed : rank.changed) set_all(rank, changed, 0);
+  for (const Lines &changed : rank.changed) set_all(rank, changed, 0);
   // The thread that has just cleared this word.
   const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
   if (search.source != NONE && (search.source >> 15) % threads == thread)
@@ -33,16 +33,19 @@ __device__ void begin_rank(const Rank<Offset, Distance> &rank) {
   for (u32 i = threadIdx.x; i < 2 * (rank.ranks + 1); i += blockDim.x) rank.sent[i] = 0;
   if (threadIdx.x == 0) {
     if (search.source != NONE) search.parent[search.source] = NONE;
-    for (int i = 0; i < 2; i++) rank.control->visits[i] = rank.control->noted[i] = Counters{};
+    for (int i = 0; i < 2; i++) {
+      rank.control->visits[i] = Counters{};
+      rank.control->noted[i] = Noted{};
+    }
   }
 }
 
 // Tell the others of the delegates that were found: what is in `now` and not in `kept`. most: at most
 // so many of them.
 template <class Offset, class Distance>
-__device__ __noinline__ void write_delegates(const Rank<Offset, Distance> &rank, const u32 *now,
-                                             const u32 *kept, u32 *entered, Share share,
-                                             u32 parity, u64 most, const Blocks &changed) {
+__device__ __noinline__ void write_delegates(const DelegateRank<Offset, Distance> &rank,
+                                             const u32 *now, const u32 *kept, u32 *entered, Share share,
+                                             u32 parity, u64 most, const Lines &changed) {
   const Stretches told = stretches_of(share, rank.region, rank.delegate_words);
   u32 *bitmap = rank.mail[parity];
   const u64 words = told.words();
@@ -64,8 +67,8 @@ __device__ __noinline__ void write_delegates(const Rank<Offset, Distance> &rank,
 
 // Tell each owner of the ghosts that were found.
 template <class Offset, class Distance>
-__device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, const u32 *visited,
-                                          u32 *kept, u32 parity, u64 most, const Blocks &changed) {
+__device__ __noinline__ void write_ghosts(const DelegateRank<Offset, Distance> &rank,
+                                          const u32 *visited, u32 *kept, u32 parity, u64 most, const Lines &changed) {
   u32 *mail = rank.mail[parity] + 2 * rank.delegate_words;
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   for (u32 k = sharers.first; k + 1 < rank.ranks; k += sharers.step) {
@@ -82,8 +85,8 @@ __device__ __noinline__ void write_ghosts(const Rank<Offset, Distance> &rank, co
 
 // Enter what the others have found. second: round of the superstep.
 template <class Offset, class Distance>
-__device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *visited, u32 level,
-                                     u32 parity, bool second, const Blocks &changed) {
+__device__ __noinline__ void receive(const DelegateRank<Offset, Distance> &rank, u32 *visited,
+                                     u32 level, u32 parity, bool second, const Lines &changed) {
   const Sharers sharers = Sharers::of(rank.ranks - 1);
   const u32 thread = sharers.thread, threads = sharers.threads;
   for (u32 i = sharers.first; i + 1 < rank.ranks; i += sharers.step) {
@@ -123,16 +126,29 @@ __device__ __noinline__ void receive(const Rank<Offset, Distance> &rank, u32 *vi
   }
 }
 
+// What one thread counts of what is new.
+struct NotedTally {
+  u32 normals;
+  u32 delegates;
+  u32 with_rows;
+
+  // Called by whole blocks.
+  __device__ void add_to(Noted &noted) const {
+    u64 *const to[3] = {&noted.normals, &noted.delegates, &noted.with_rows};
+    add_sums({normals, delegates, with_rows}, to);
+  }
+};
+
 // Give what is new its distance (of delegates those that this rank owns; of normal vertices where
 // they were `pushed`: a pull sees to them), count it, make it the frontier; `enqueueing`: unless
 // there is too much of it, queue it.
 template <class Offset, class Distance>
-__device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
-                                       const Rank<Offset, Distance> &rank, u32 level,
-                                       bool pushed, bool enqueueing, Enqueue<Offset> queue) {
-  const Blocks &changed = rank.changed[level % 3], &earlier = rank.changed[(level + 2) % 3];
+__device__ __noinline__ NotedTally note_new(const Graph<Offset> &graph,
+                                            const DelegateRank<Offset, Distance> &rank, u32 level,
+                                            bool pushed, bool enqueueing, Enqueue<Offset> queue) {
+  const Lines &changed = rank.changed[level % 3], &earlier = rank.changed[(level + 2) % 3];
   const Search<Offset, Distance> &search = rank.search;
-  Tally tally = {};
+  NotedTally tally = {};
   const Sharing sharing = Sharing::of_grid();
   for (u32 turn = 0; sharing.any(turn, rank.own_words); turn++) {
     const u32 first = sharing.first(turn);
@@ -149,8 +165,8 @@ __device__ __noinline__ Tally note_new(const Graph<Offset> &graph,
       any |= fresh[i];
       const u32 w = first + i, last = graph.vertices >> 5;
       const u32 below = w < last ? ALL : w == last ? (1u << (graph.vertices & 31)) - 1 : 0;
-      tally.wasted += __popc(fresh[i] & below);
-      (w < rank.delegate_words ? tally.examined : tally.found) += __popc(fresh[i]);
+      tally.with_rows += __popc(fresh[i] & below);
+      (w < rank.delegate_words ? tally.delegates : tally.normals) += __popc(fresh[i]);
     }
     if (mine || stale) store_words(rank.frontier, first, fresh);
     if (any) store_words(search.visited[1], first, now);

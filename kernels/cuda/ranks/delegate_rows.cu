@@ -1,6 +1,6 @@
-// From the stored subgraphs of a rank's partitions to its rows: see rank.cuh for how it numbers
+// From the stored subgraphs of a rank's partitions to its rows: see delegates.cuh for how it numbers
 // vertices.
-#include "base/work.cuh"
+#include "ranks/rows.cuh"
 
 // The normal vertices of a partition, and those of its owner that this rank has as ghosts.
 struct Owner {
@@ -34,27 +34,18 @@ __device__ inline void set_bit(u32 *bitmap, u32 place) {
   if (!(bitmap[place >> 5] & bit)) atomicOr(&bitmap[place >> 5], bit);
 }
 
-// Write the targets of a shard to the rows that they belong to. Row i of the subgraph is row
-// row_numbers[i], or i + row_plus, which goes on at its `fill`. A target t becomes
-// target_numbers[t], or t + plus.
+// Numbers of a subgraph's rows, or targets: by a table, or else each with `plus`.
+struct Numbers {
+  const u32 *table;
+  long long plus;
+
+  __device__ u32 operator()(u32 i) const { return table ? table[i] : (u32)(i + plus); }
+};
+
 template <class Offset, class From>
-__global__ void place_targets(const u32 *__restrict__ shard, u64 begin, u64 count,
-                              const From *__restrict__ offsets, u32 rows,
-                              const u32 *__restrict__ row_numbers, long long row_plus,
-                              const Offset *__restrict__ fill,
-                              const u32 *__restrict__ target_numbers, u32 plus,
-                              u32 *__restrict__ near, u64 near_end, u32 *far) {
-  FOR_ITEMS(i, count) {
-    const u64 edge = begin + i;
-    const u32 own = row_of(offsets, 0, rows, edge);
-    const u64 row = row_numbers ? row_numbers[own] : (u64)(own + row_plus);
-    const u64 at = (u64)fill[row] + (edge - offsets[own]);
-    const u32 target = target_numbers ? target_numbers[shard[i]] : shard[i] + plus;
-    if (at < near_end)
-      near[at] = target;
-    else
-      far[at - near_end] = target;
-  }
+__global__ void place_targets(const Shard<From> shard, const MergedRows<Offset> to,
+                              const Numbers rows, const Numbers targets) {
+  place(shard, to, rows, targets);
 }
 
 // Mark those of some targets, global ids, that other ranks own, in the bitmap of all owned vertices.

@@ -40,7 +40,7 @@ struct Standing {
   bool wide;   // and may find much
   bool fresh;  // it found something in this superstep
 
-  __device__ void load(const RankControl &control) {
+  __device__ void load(const DelegateControl &control) {
     now.load(control);
     round = __ldcg(&control.round);
     delegates = __ldcg(&control.delegates);
@@ -55,7 +55,7 @@ struct Standing {
     laps.begin();
   }
 
-  __device__ void save(RankControl &control) const {
+  __device__ void save(DelegateControl &control) const {
     now.save(control);
     control.round = round;
     control.delegates = delegates;
@@ -69,7 +69,7 @@ struct Standing {
 
   // What to do next: a step, or to end the launch.
   template <class Offset, class Distance>
-  __device__ void decide(const Graph<Offset> &graph, const Rank<Offset, Distance> &rank) {
+  __device__ void decide(const Graph<Offset> &graph, const DelegateRank<Offset, Distance> &rank) {
     const Search<Offset, Distance> &search = rank.search;
     const u32 last_level = sizeof(Distance) == 1 ? 254 : 0x7ffffffe;
     if (level >= search.max_level)
@@ -101,11 +101,12 @@ struct Standing {
   }
 
   // What was new has been noted: the source, or a level.
-  __device__ void advance(const Counters &visits, const Counters &noted, u32 most_queued) {
-    normals = (u32)__ldcg(&noted.found);
-    now.found = normals + (u32)__ldcg(&noted.examined);
-    now.visited += (u32)__ldcg(&noted.wasted);
-    delegates += (u32)__ldcg(&noted.examined);
+  __device__ void advance(const Counters &visits, const Noted &noted, u32 most_queued) {
+    const u32 fresh_delegates = (u32)__ldcg(&noted.delegates);
+    normals = (u32)__ldcg(&noted.normals);
+    now.found = normals + fresh_delegates;
+    now.visited += (u32)__ldcg(&noted.with_rows);
+    delegates += fresh_delegates;
     now.queued = false;
     now.frontier = 0;
     now.forward = 0;
@@ -120,48 +121,49 @@ struct Standing {
     level++;
   }
 
-  __device__ void record(const Counters &visits, const Counters &noted, RankLevel &level) const {
-    level = {__ldcg(&visits.examined), {}, delegate_bytes, normal_bytes, (u32)__ldcg(&noted.found),
-             (u32)__ldcg(&noted.examined), step == PULL, 0};
+  __device__ void record(const Counters &visits, const Noted &noted, DelegateLevel &level) const {
+    level = {__ldcg(&visits.examined), {}, delegate_bytes, normal_bytes,
+             (u32)__ldcg(&noted.normals), (u32)__ldcg(&noted.delegates), step == PULL, 0};
     laps.copy_to(level.clocks);
   }
 };
 
 // What a pull looks for: all that it has rows of, or, of two rounds, in the first all but the delegates
-// that other ranks own, in the second these alone. Tiles below `split` count from one place on, those
+// that other ranks own, in the second these alone. Strips below `split` count from one place on, those
 // from there on from another.
 struct Sought : Everyone {
   u32 split, low, high;
 
   template <class Offset, class Distance>
-  __device__ Sought(const Graph<Offset> &graph, const Rank<Offset, Distance> &rank, Share share) {
-    const u32 begin = rank.region.begin / TILE_WORDS, end = rank.region.end / TILE_WORDS;
-    const u32 delegates = rank.delegate_words / TILE_WORDS, all = tiles_of(graph.vertices);
-    tiles = split = all;
+  __device__ Sought(const Graph<Offset> &graph, const DelegateRank<Offset, Distance> &rank,
+                    Share share) {
+    const u32 begin = rank.region.begin / STRIP_WORDS, end = rank.region.end / STRIP_WORDS;
+    const u32 delegates = rank.delegate_words / STRIP_WORDS, all = strips_of(graph.vertices);
+    strips = split = all;
     low = high = 0;
     if (share == OWN_DELEGATES) {
       split = end - begin;
-      tiles = split + (all > delegates ? all - delegates : 0);
+      strips = split + (all > delegates ? all - delegates : 0);
       low = begin;
       high = delegates - split;
     } else if (share == OTHER_DELEGATES) {
       split = begin;
-      tiles = delegates - (end - begin);
+      strips = delegates - (end - begin);
       high = end - begin;
     }
   }
 
-  __device__ u32 tile(u32 i) const { return i + (i < split ? low : high); }
+  __device__ u32 strip(u32 i) const { return i + (i < split ? low : high); }
 };
 
 // Tell the others that the mail is written, and wait for theirs. share: of delegates, that the mail
 // tells of. Called by block 0.
 template <class Offset, class Distance>
-__device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
+__device__ void meet(const DelegateRank<Offset, Distance> &rank, Standing &here,
                      Share share = ALL_DELEGATES) {
   __shared__ u32 anything, again, stopped;
   __shared__ u64 bytes;
-  const u32 parity = here.round & 1, peer = threadIdx.x;
+  const u32 parity = here.round & 1;
   const u32 *sent = rank.sent + parity * (rank.ranks + 1), delegates = __ldcg(sent + rank.ranks);
   const bool unfinished = share == OWN_DELEGATES;  // the others come in another round
   if (threadIdx.x == 0) {
@@ -173,7 +175,8 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
     here.delegate_bytes += 4ull * min(delegates, most) * (rank.ranks - 1);
   }
   __syncthreads();
-  if (peer < rank.ranks && peer != rank.rank) {
+  for (u32 peer = threadIdx.x; peer < rank.ranks; peer += blockDim.x) {
+    if (peer == rank.rank) continue;
     const Peer &other = rank.peers[peer];
     const u32 ghosts = __ldcg(sent + peer);
     atomicAdd(&bytes, 4ull * min(ghosts, other.own_ghost_words));
@@ -203,7 +206,7 @@ __device__ void meet(const Rank<Offset, Distance> &rank, Standing &here,
 }
 
 template <class Offset, class Distance>
-__device__ void wake_links(const Rank<Offset, Distance> &rank) {
+__device__ void wake_links(const DelegateRank<Offset, Distance> &rank) {
   for (u32 i = 0; i < rank.ranks; i++) {
     const Peer &peer = rank.peers[i];
     if (i != rank.rank && !rank.hosted)
@@ -214,12 +217,12 @@ __device__ void wake_links(const Rank<Offset, Distance> &rank) {
 template <class Offset, class Distance, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     delegate_search(const __grid_constant__ Graph<Offset> graph,
-                    const __grid_constant__ Rank<Offset, Distance> rank) {
+                    const __grid_constant__ DelegateRank<Offset, Distance> rank) {
   extern __shared__ Scratch scratch[];  // for each warp
   __shared__ Standing here;
   Scratch &own = scratch[threadIdx.x / 32];
   const Search<Offset, Distance> &search = rank.search;
-  RankControl *control = rank.control;
+  DelegateControl *control = rank.control;
   u32 *visited = search.visited[0], *kept = search.visited[1];
   const bool block_leader = threadIdx.x == 0, leader = blockIdx.x == 0 && block_leader;
   const Queue<Offset> &queue = search.queue[0];
@@ -233,9 +236,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     return;
   }
   if (rank.stage == BEGIN) {
-    begin_rank(rank);
+    begin(rank);
     grid_barrier(&control->arrived);
-    Counters *noted = &control->noted[0];
+    Noted *noted = &control->noted[0];
     Enqueue<Offset> into = {graph.offsets, queue, &noted->queued, own.buffer};
     note_new(graph, rank, 0, true, true, into).add_to(*noted);
     grid_barrier(&control->arrived);
@@ -244,14 +247,14 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       here.level = here.delegates = 0;
       here.step = PUSH;
       here.enqueueing = true;
-      here.advance(*noted, *noted, search.enqueue_edges);
+      here.advance(control->visits[0], *noted, search.enqueue_edges);
     }
     __syncthreads();
     if (!rank.hosted && blockIdx.x == 0)
       meet(rank, here);  // nobody reads the last search's parents
     grid_barrier(&control->arrived);
     // What the source's note counted must not count again.
-    if (leader) control->noted[0] = control->noted[1] = Counters{};
+    if (leader) control->noted[0] = control->noted[1] = Noted{};
     if (block_leader && !rank.hosted) {
       here.round++;
       if (__ldcg(&control->going) == STOP) here.status = STOPPED;
@@ -266,9 +269,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       if (here.status != RUNNING) break;
     }
     const u32 parity = here.round & 1, level = here.level + 1;
-    Counters *visits = &control->visits[level & 1], *noted = &control->noted[level & 1];
-    const Blocks &changed = rank.changed[level % 3];
-    GlobalName name = rank.name;
+    Counters *visits = &control->visits[level & 1];
+    Noted *noted = &control->noted[level & 1];
+    const Lines &changed = rank.changed[level % 3];
+    DelegateName name = rank.name;
     name.changed = changed;
     Share share = ALL_DELEGATES;
     if (!receiving) {
@@ -357,7 +361,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         rank.sent[(parity ^ 1) * (rank.ranks + 1) + i] = 0;
       if (block_leader) {
         visits->rest = 0;
-        control->visits[here.level & 1] = control->noted[here.level & 1] = Counters{};
+        control->visits[here.level & 1] = Counters{};
+        control->noted[here.level & 1] = Noted{};
       }
     }
     receive(rank, visited, level, parity, second, name.changed);

@@ -1,5 +1,5 @@
-// What a rank of a search by several devices reads and writes. gpu_rank.py packs the same
-// structures.
+// What a rank of a search in the layout of delegates reads and writes.
+// gpu_ranks/delegate_structures.py has the same structures.
 //
 // A rank numbers what it knows: the delegates, by their owners; its own normal vertices; and ghosts,
 // the normal vertices of other ranks that edges along nn lead to. Each of these, the delegates and
@@ -11,25 +11,25 @@
 #include "ranks/sharing.cuh"
 
 // The global id of a delegate or a normal vertex.
-struct GlobalName {
-  Parts parts;
-  const u32 *delegates;  // global id of each; null where `parts` says
-  Blocks changed;        // in which something is found in this superstep
+struct DelegateName {
+  GlobalIds ids;
+  const u32 *delegates;  // global id of each; null where `ids` says
+  Lines changed;         // in which something is found in this superstep
   u32 normals;           // the first of them; smaller numbers are delegates
 
   __device__ bool noted(u32 vertex) const { return vertex < normals; }  // others find them, too
 
   __device__ u32 operator()(u32 vertex) const {
-    return delegates && vertex < normals ? delegates[vertex] : parts.global_id(vertex);
+    return delegates && vertex < normals ? delegates[vertex] : ids.of(vertex);
   }
 
   __device__ void found(u32 vertex) const { changed.mark(vertex); }
 
-  __device__ void found(const uint4 *before, const uint4 &after, u32 tile) const {
+  __device__ void found(const uint4 *before, const uint4 &after, u32 strip) const {
     if (!changed.bits) return;
-    const uint4 was = before[tile];
+    const uint4 was = before[strip];
     if (was.x != after.x || was.y != after.y || was.z != after.z || was.w != after.w)
-      changed.mark(tile * 128);
+      changed.mark(strip * 128);
   }
 };
 
@@ -87,11 +87,18 @@ struct Peer {
   u32 own_ghost_words;
 };
 
-struct RankControl {
+// What was new in a superstep. queued: as Counters has it.
+struct Noted {
+  u64 queued;
+  u64 normals;
+  u64 delegates;
+  u64 with_rows;  // of both
+};
+
+struct DelegateControl {
   u64 arrived;
-  Counters visits[2];  // of a superstep and the next: what visits did
-  Counters noted[2];   // what was new: found counts normal vertices, examined delegates,
-                       // wasted those that have rows
+  Counters visits[2];  // of a superstep and the next
+  Noted noted[2];
   u64 round;           // counts on from search to search; a superstep has one or two
   u64 forward;
   u64 unvisited_edges;
@@ -110,7 +117,7 @@ struct RankControl {
   u32 fresh;      // whether this superstep has found something
 };
 
-struct RankLevel {
+struct DelegateLevel {
   u64 examined;
   u64 clocks[PHASES];
   u64 delegate_bytes;  // sent to all others together
@@ -123,18 +130,18 @@ struct RankLevel {
 
 // `search.visited`: what is visited now, and what was when the superstep began.
 template <class Offset, class Distance>
-struct Rank {
+struct DelegateRank {
   Search<Offset, Distance> search;  // without control and levels
-  GlobalName name;
+  DelegateName name;
   const u32 *nn_rows;     // normal vertices that have edges along nn
   const u32 *nn_offsets;  // by the same, with the end
   const u32 *nn_targets;
   u32 *frontier;  // bitmap, of delegates and normal vertices
-  Blocks changed[3];  // of a level and the next two, by all numbers
+  Lines changed[3];  // of a level and the next two, by all numbers
   u32 *found_here;  // bitmap of delegates: those whose parents this rank knows
   u32 *late;      // bitmap of delegates: what is visited after a second round's pull
-  RankControl *control;
-  RankLevel *levels;
+  DelegateControl *control;
+  DelegateLevel *levels;
   const Peer *peers;   // by rank; of this one nothing
   Arrival *arrivals;   // of even and odd rounds, by rank
   u32 *mail[2];        // delegates: bitmap, list; ghosts: bitmap, list; each of as many words

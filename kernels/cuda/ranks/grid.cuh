@@ -1,5 +1,5 @@
 // What a rank of a search in a grid of partitions reads and writes (layouts 2d and 1d).
-// gpu_grid.py packs the same structures.
+// gpu_ranks/grid_structures.py has the same structures.
 //
 // A rank numbers the vertices of whole partitions, each from a multiple of 1024 on: first its own;
 // then those of other ranks in its grid columns, which it has rows of; then those in its grid rows
@@ -10,10 +10,10 @@
 
 // The global id of a vertex.
 struct GridName : Unchanged {
-  Parts parts;
+  GlobalIds ids;
 
   __device__ bool noted(u32 vertex) const { return true; }
-  __device__ u32 operator()(u32 vertex) const { return parts.global_id(vertex); }
+  __device__ u32 operator()(u32 vertex) const { return ids.of(vertex); }
 };
 
 // What a rank tells all others in every round, in their memory.

@@ -4,7 +4,7 @@
 
 // A search that begins: nothing but its source is visited, where this rank has it.
 template <class Offset, class Distance>
-__device__ void begin_grid(const GridRank<Offset, Distance> &rank) {
+__device__ void begin(const GridRank<Offset, Distance> &rank) {
   const Search<Offset, Distance> &search = rank.search;
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < rank.words;
        i += gridDim.x * blockDim.x) {
@@ -130,9 +130,10 @@ __device__ inline void weigh(const Graph<Offset> &graph, u32 w, u32 fresh, Weigh
   }
 }
 
-__device__ inline u64 warp_sum_long(u64 value) {
+// Add a number of each lane to a counter.
+__device__ inline void add_warp_sum(u64 value, u64 &counter) {
   for (int step = 16; step; step >>= 1) value += __shfl_xor_sync(ALL, value, step);
-  return value;
+  if (lane_id() == 0 && value) atomicAdd(&counter, value);
 }
 
 // Give own vertices that are new their distance, weigh them, make them the frontier, and write that
@@ -173,9 +174,8 @@ __device__ __noinline__ void note_found(const Graph<Offset> &graph,
       for (int i = 0; i < EACH_LANE; i++) weigh(graph, at + first + i, fresh[i], own);
     }
   }
-  const u64 sums[4] = {warp_sum_long(own.found), warp_sum_long(own.forward),
-                       warp_sum_long(own.edges), warp_sum_long(own.rows)};
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    if (lane_id() == 0 && sums[i]) atomicAdd(&noted.found + i, sums[i]);
+  add_warp_sum(own.found, noted.found);
+  add_warp_sum(own.forward, noted.forward);
+  add_warp_sum(own.edges, noted.edges);
+  add_warp_sum(own.rows, noted.rows);
 }

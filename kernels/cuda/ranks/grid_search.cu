@@ -14,7 +14,6 @@
 #include "bfs/passes.cuh"
 #include "bfs/push.cuh"
 
-
 // Where a rank stands: every block keeps the same, in shared memory.
 struct Standing {
   u64 round;
@@ -119,8 +118,8 @@ struct Standing {
 struct Fertile : Everyone {
   const u32 *barren;
 
-  __device__ uint4 passed_over(u32 tile, uint4 visited) const {
-    const uint4 none = ((const uint4 *)barren)[tile];
+  __device__ uint4 passed_over(u32 strip, uint4 visited) const {
+    const uint4 none = ((const uint4 *)barren)[strip];
     return {visited.x | none.x, visited.y | none.y, visited.z | none.z, visited.w | none.w};
   }
 };
@@ -231,7 +230,7 @@ __device__ Tally pull_unvisited(const Graph<Offset> &graph,
   const Search<Offset, Distance> &search = rank.search;
   u32 *visited = search.visited[0], *kept = search.visited[1];
   const u32 level = here.level + 1;
-  const Fertile sought = {{tiles_of(graph.vertices)}, rank.barren};
+  const Fertile sought = {{strips_of(graph.vertices)}, rank.barren};
   const u64 unvisited = here.unvisited_rows * rank.grid_rows;  // as many of others as of its own
   Tally tally = pull<Offset, Distance, TIERED>(graph, search, kept, kept, visited, sought, scratch,
                                                visits, level, is_sparse(sought, unvisited),
@@ -267,7 +266,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     return;
   }
   if (rank.stage == BEGIN) {
-    begin_grid(rank);
+    begin(rank);
     grid_barrier(&control->arrived);
     note_found(graph, rank, 0, here.round & 1, true, control->noted[0]);
     grid_barrier(&control->arrived);

@@ -124,7 +124,7 @@ __device__ inline void read_mail(const u32 *bitmap, const u32 *list, u32 count, 
 // Have `enter` take the words of a bitmap that are not 0; `changed` is told where there are some.
 template <class Enter>
 __device__ inline void read_bitmap(const u32 *bitmap, u32 words, const Sharers &sharers,
-                                   Enter enter, const Blocks &changed = {}, u32 before = 0) {
+                                   Enter enter, const Lines &changed = {}, u32 before = 0) {
   const u32 threads = sharers.threads;
   for (u32 line = sharers.thread & ~31; line < words; line += threads * AT_ONCE) {
     u32 theirs[AT_ONCE];

@@ -1,18 +1,18 @@
 // What ranks call vertices by among each other: from a rank's number to the global id.
 #include "base/common.cuh"
 
-// The partition that some numbers belong to.
-struct Part {
-  u32 first;  // number that its vertices count from
+// Where some numbers come from.
+struct Origin {
+  u32 first;  // number that the partition's vertices count from
   u32 partition;
 };
 
-struct Parts {
-  const Part *of;  // each 1024 numbers
+struct GlobalIds {
+  const Origin *origins;  // of each 1024 numbers
   u32 partitions;
 
-  __device__ u32 global_id(u32 vertex) const {
-    const Part part = of[vertex >> 10];
-    return (vertex - part.first) * partitions + part.partition;
+  __device__ u32 of(u32 vertex) const {
+    const Origin origin = origins[vertex >> 10];
+    return (vertex - origin.first) * partitions + origin.partition;
   }
 };

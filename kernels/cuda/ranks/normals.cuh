@@ -9,8 +9,8 @@
 
 template <class Offset, class Distance>
 struct PushNormals {
-  const Rank<Offset, Distance> &rank;
-  const GlobalName &name;
+  const DelegateRank<Offset, Distance> &rank;
+  const DelegateName &name;
   u32 *visited;
   u32 level;
   u32 *buffer;  // BUFFER rows of this warp, in shared memory,
@@ -92,8 +92,8 @@ struct PushNormals {
 
 // Counts what is found more than once as often. scratch: 2 * BUFFER numbers for each warp.
 template <class Offset, class Distance>
-__device__ __noinline__ Tally push_normals(const Rank<Offset, Distance> &rank,
-                                           const GlobalName &name, u32 *visited,
+__device__ __noinline__ Tally push_normals(const DelegateRank<Offset, Distance> &rank,
+                                           const DelegateName &name, u32 *visited,
                                            u32 level, u32 *scratch) {
   PushNormals<Offset, Distance> push = {rank, name, visited, level, scratch, scratch + BUFFER, 0, {}};
   const u32 warps = gridDim.x * (blockDim.x / 32);

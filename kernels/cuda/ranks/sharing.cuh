@@ -2,21 +2,21 @@
 #include "bfs/search.cuh"
 
 #define EACH_LANE 4  // words of a bitmap that it takes at a time
-#define LINE 32      // words of memory that stand together: a block of 1024 vertices
+#define LINE 32      // words of memory that stand together: the bits of 1024 vertices
 
-// Which blocks of vertices something has changed in since all were cleared.
-struct Blocks {
+// Which lines of bitmaps something has changed in since all were cleared.
+struct Lines {
   u32 *bits;  // null: nobody needs to be told
 
   __device__ bool has(u32 word) const {
-    const u32 block = word / LINE;
-    return bits[block >> 5] >> (block & 31) & 1;
+    const u32 line = word / LINE;
+    return bits[line >> 5] >> (line & 31) & 1;
   }
 
   __device__ void mark(u32 vertex) const {
     if (!bits) return;
-    const u32 block = vertex / (32 * LINE), bit = 1u << (block & 31);
-    if (!(bits[block >> 5] & bit)) atomicOr(&bits[block >> 5], bit);
+    const u32 line = vertex / (32 * LINE), bit = 1u << (line & 31);
+    if (!(bits[line >> 5] & bit)) atomicOr(&bits[line >> 5], bit);
   }
 };
 

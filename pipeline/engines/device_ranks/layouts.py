@@ -1,97 +1,212 @@
-"""A rank of a search by several devices, whatever the layout of the store."""
+"""A rank on a device, whatever the layout of the store: what it loads, and what it leaves.
+
+delegates.py and grid.py bring what differs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base.graph import UNREACHED
 from ....kernels.base.team import Team
-from ....kernels.gpu.device import Device
-from ....kernels.gpu_ranks.delegate_check import RankChecker
-from ....kernels.gpu_ranks.delegate_check import global_ids as rank_ids
-from ....kernels.gpu_ranks.delegate_search import GpuRankSearch
-from ....kernels.gpu_ranks.grid_check import GridChecker
-from ....kernels.gpu_ranks.grid_check import global_ids as grid_ids
-from ....kernels.gpu_ranks.grid_search import GpuGridSearch
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.search import WideKernel
+from ....kernels.gpu_ranks.search import Search
+from ....partition.disk.files import read_array_into
+from ....partition.disk.memory import format_bytes
 from ....partition.store.store import Store
-from ...ranks.communicator import Communicator
+from ...ranks.communicator import Communicator, Message
 from ...run.records import SuperstepRecord
 from ..device import Room
 from ..ranks.result import RankResult, save
-from . import delegates as device_rank
-from . import grid as device_grid
+from .delegates import DelegatesOfRank
+from .grid import GridOfRank
+from .needs import Needs
 
-DeviceSearchOfRank = GpuRankSearch | GpuGridSearch
-
-
-def room_for(store: Store, rank: int, ranks: int, device: Device, beside: int = 0) -> Room:
-    """Where a rank's targets go. beside: what else is held there. DeviceMemoryError: nowhere."""
-    how = device_rank if store.info.grid is None else device_grid
-    return how.room_for(store, rank, ranks, device, beside)
+_SLACK = 96 << 20  # small arrays, what the pool rounds up
 
 
-def numbers_of(store: Store, rank: int, ranks: int) -> tuple[int, int]:
-    """What a rank knows, at most: delegates and own vertices; ghosts."""
-    how = device_rank if store.info.grid is None else device_grid
-    return how.numbers_of(store, rank, ranks)
+class Maker(Protocol):
+    """DelegateRowsMaker, GridRowsMaker."""
+
+    def count(self, partition: int, name: str, offsets: NDArray) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def place(self, partition: int, name: str, begin: int, targets: NDArray[np.uint32]) -> None: ...
+
+    def end(self, partition: int, name: str) -> None: ...
+
+    def finish(self) -> Any: ...
 
 
-def load(
-    store: Store,
-    device: Device,
-    rank: int,
-    ranks: int,
-    team: Team,
-    check: Callable[[], None] = lambda: None,
-    beside: int = 0,
-) -> DeviceSearchOfRank:
-    """Reads and verifies the partitions of a rank. check: called before each shard, and while the
-    rank searches. beside: bytes that are held on the device besides.
+class LayoutOfRank(Protocol):
+    """What differs with the layout, of one rank.
+
+    subgraphs: names, in the order in which they are loaded.
     """
-    room = room_for(store, rank, ranks, device, beside)
-    arguments = (store, device, rank, ranks, team, room, check)
-    if store.info.grid is None:
-        return GpuRankSearch(device, device_rank.load(*arguments), check)
-    return GpuGridSearch(device, device_grid.load(*arguments), check)
+
+    @property
+    def subgraphs(self) -> Sequence[str]: ...
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """What the rank knows, at most: delegates and own vertices; ghosts."""
+        ...
+
+    @property
+    def kernel(self) -> WideKernel: ...
+
+    def needs(self, device: Device) -> Needs: ...
+
+    def maker(self, device: Device, near: int, team: Team) -> Maker: ...
+
+    def search_of(self, device: Device, rows: Any) -> Any:
+        """kernels.gpu_ranks.search.Layout"""
+        ...
+
+    def result(self, search: Search[Any], communicator: Communicator) -> RankResult: ...
+
+    def found(self, level: Any) -> int:
+        """What a rank found in a superstep, so that the ranks' sum is what they found together."""
+        ...
+
+    def step(self, direction: str) -> tuple[dict[str, str], int]:
+        """By kind of edges, and bytes by which all ranks tell each other that mail is written."""
+        ...
 
 
-def collect(
-    search: DeviceSearchOfRank, communicator: Communicator
-) -> tuple[RankResult, list[SuperstepRecord]]:
-    """What a rank found; on rank 0, what the ranks did together."""
-    if isinstance(search, GpuGridSearch):
-        return device_grid.collect(search, communicator)
-    return device_rank.collect(search, communicator)
+@dataclass(frozen=True)
+class RankOnDevice:
+    """A rank of ``ranks`` that search a store."""
 
+    store: Store
+    rank: int
+    ranks: int
 
-def finish(
-    search: DeviceSearchOfRank, communicator: Communicator, folder: Path
-) -> list[SuperstepRecord]:
-    """Save what a rank found in ``folder``; on rank 0, what the ranks did together."""
-    result, records = collect(search, communicator)
-    save(result, folder)
-    return records
+    @property
+    def layout(self) -> LayoutOfRank:
+        kind = DelegatesOfRank if self.store.info.grid is None else GridOfRank
+        return kind(self.store, self.rank, self.ranks)
 
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """What the rank knows, at most: delegates and own vertices; ghosts."""
+        return self.layout.numbers
 
-def checker_of(search: DeviceSearchOfRank, communicator: Communicator) -> RankChecker | GridChecker:
-    """Of what a search of an undirected graph finds, on the device."""
-    if isinstance(search, GpuGridSearch):
-        return GridChecker(search.device, search, communicator.exchange)
-    return RankChecker(search.device, search, communicator.exchange)
+    def room_for(self, device: Device, beside: int = 0) -> Room:
+        """Where the targets of its graph go, that may stand in host memory.
 
+        beside: bytes that are held on the device beside the rank's rows and their search.
+        Raises DeviceMemoryError where not even what must be on the device fits.
+        """
+        needs = self.layout.needs(device)
+        loading = self.store.largest_shard
+        least = needs.device + loading + _SLACK + beside
+        if least > device.memory_bytes:
+            raise DeviceMemoryError(
+                f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank "
+                f"{self.rank} of {self.ranks} needs {format_bytes(least)} there"
+            )
+        each = 4 * len(needs.targets)
+        near = min(max(needs.targets) // 4, (device.memory_bytes - least) // each)
+        pinned = sum(max(0, some - 4 * near) for some in needs.targets)
+        result = 2 * (4 + 4) * needs.own
+        host = pinned + max(result, loading + 8 * needs.rows) + needs.host
+        there = sum(min(some, 4 * near) for some in needs.targets)
+        return Room(near, host, least + there, max(needs.targets) // 4)
 
-def own_ids(search: DeviceSearchOfRank) -> NDArray[np.uint32]:
-    """Global ids, by a rank's own numbers, of what it owns; else UNREACHED."""
-    with search.device.use() as cupy:
-        if isinstance(search, GpuGridSearch):
-            return grid_ids(cupy, search.rows)[: search.rows.own_numbers].get()
-        ids = rank_ids(cupy, search.rows)[: search.rows.own_numbers]
-        numbering = search.rows.numbering
-        first, end = numbering.own_delegates(search.rows.rank)
-        ids[:first] = UNREACHED
-        ids[end : numbering.first_normal] = UNREACHED
-        return ids.get()
+    def compile(self, device: Device, room: Room) -> None:
+        """Before anything is loaded: see Room."""
+        room.compile(device, self.layout.kernel)
+
+    def load(
+        self, device: Device, team: Team, check: Callable[[], None] = lambda: None, beside: int = 0
+    ) -> Search[Any]:
+        """Read and verify its partitions.
+
+        check: called before each shard, and while the rank searches. beside: see ``room_for``.
+        """
+        rows = self.load_rows(device, self.room_for(device, beside).near, team, check)
+        return Search(self.layout.search_of(device, rows), check)
+
+    def load_rows(
+        self, device: Device, near: int, team: Team, check: Callable[[], None] = lambda: None
+    ) -> Any:
+        """DelegateRows or GridRows, a shard at a time. near: see Room."""
+        store, layout = self.store, self.layout
+        maker = layout.maker(device, near, team)
+        parts = range(self.rank, store.info.partitions, self.ranks)
+        places = [(p, name) for name in layout.subgraphs for p in parts]
+        for p, name in places:
+            check()
+            maker.count(p, name, store.offsets(p, name, team))
+        maker.begin()
+        buffer = np.empty(store.largest_shard // 4, np.uint32)
+        for p, name in places:
+            begin = 0
+            for file in store.shards(p, name):
+                check()
+                record = store.files[file]
+                shard = buffer[: record.length(np.uint32)]
+                read_array_into(store.path / file, record, shard, team)
+                maker.place(p, name, begin, shard)
+                begin += len(shard)
+            maker.end(p, name)
+        return maker.finish()
+
+    def collect(
+        self, search: Search[Any], communicator: Communicator
+    ) -> tuple[RankResult, list[SuperstepRecord]]:
+        """What the rank found; on rank 0, what the ranks did together."""
+        result = self.layout.result(search, communicator)
+        return result, self._records(search, communicator)
+
+    def finish(
+        self, search: Search[Any], communicator: Communicator, folder: Path
+    ) -> list[SuperstepRecord]:
+        """Save what the rank found in ``folder``; on rank 0, what the ranks did together."""
+        result, records = self.collect(search, communicator)
+        save(result, folder)
+        return records
+
+    def _records(self, search: Search[Any], communicator: Communicator) -> list[SuperstepRecord]:
+        """On rank 0, whose directions and times are told; nothing on the others."""
+        layout, levels = self.layout, search.levels()
+        told = [(layout.found(level), level.examined, *level.sent.values()) for level in levels]
+        counts: Message = [np.array(told, np.int64).ravel()]
+        nothing: Message = []
+        ranks = range(communicator.size)
+        came = communicator.exchange([counts if peer == 0 else nothing for peer in ranks])
+        if self.rank:
+            return []
+        together = np.sum([message[0] for message in came], axis=0).reshape(len(told), 4)
+        clocks = max(1, sum(sum(level.clocks) for level in levels))
+        frontier, records = 1, []
+        for i, (level, (found, examined, *sent)) in enumerate(
+            zip(levels, together.tolist(), strict=True)
+        ):
+            if not (found or examined):
+                break
+            direction, control = layout.step(level.direction)
+            bytes_sent = dict(zip(level.sent, sent, strict=True))
+            records.append(
+                SuperstepRecord(
+                    level=i + 1,
+                    direction=direction,
+                    frontier=frontier,
+                    found=found,
+                    edges_examined=examined,
+                    bytes_read=0,
+                    blocks_skipped=0,
+                    bytes_sent={**bytes_sent, "control": control},
+                    seconds=search.seconds() * sum(level.clocks) / clocks,
+                )
+            )
+            frontier = found
+        return records

@@ -1,6 +1,6 @@
 """What ranks found: each has its partitions' part, rank 0 the delegates', too.
 
-Of a search it goes through files; in a bench, to all ranks (rank_check.py).
+Of a search it goes through files; in a bench, to all ranks (bench/check.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.team import Team
-from ....partition.store.store import Store
+from ....partition.disk.outputs import naming_full_disk
+from ....partition.disk.scratch import FileScratch
+from ....partition.store.store import GraphInfo, Store
 from .graph import RankGraph
 
 _DELEGATES = "delegates"
@@ -50,6 +52,11 @@ def result_of(graph: RankGraph) -> RankResult:
         some = graph.delegates
         return RankResult(parts, Part(own.distance[some], own.parent[some]))
     return RankResult(parts, Part(graph.shared.distance, graph.shared.parent))
+
+
+def saved_bytes(info: GraphInfo) -> int:
+    """What all ranks together leave in files."""
+    return (4 + 4) * (info.vertices + info.delegates)
 
 
 def save(result: RankResult, folder: Path) -> None:
@@ -92,8 +99,11 @@ def put_together(
 
 
 def _save(folder: Path, name: str, part: Part) -> None:
-    np.save(folder / f"{name}.distance.npy", part.distance)
-    np.save(folder / f"{name}.parent.npy", part.parent)
+    scratch = FileScratch(str(folder))
+    needed = part.distance.nbytes + part.parent.nbytes
+    with naming_full_disk(folder / name, lambda: f"{needed:,} bytes are needed, "):
+        scratch.save(f"{name}.distance", part.distance)
+        scratch.save(f"{name}.parent", part.parent)
 
 
 def _load(folder: Path, name: str) -> Part:

@@ -20,9 +20,10 @@ from ...results.checkpoint import Checkpoint
 from ...results.found import Found
 from ...run.cluster import Cluster, open_cluster
 from ...run.devices import has_device_each
+from ...run.plan import check_space
 from ...run.resources import Resources
 from ..engine import Need, Subject, first_that_fits
-from ..ranks.result import gather
+from ..ranks.result import gather, saved_bytes
 from .job import ON_DISK, SearchJob
 
 
@@ -77,12 +78,15 @@ class WorkersEngine:
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """Raises LimitError where a rank's share does not fit, DelegraphError naming the rank where
-        one fails. checkpoint: not used; what a search needs is in the store.
+        """Raises LimitError where a share does not fit, InputError where the disk has no room for
+        what ranks find, DelegraphError naming the rank where one fails.
+
+        checkpoint: not used; what a search needs is in the store.
         """
         assert self._workers is not None
         cluster, workers, device = self._workers
         room = partial(check_room, self._resources.limit, cluster)
+        check_space([(self._folder, saved_bytes(self._store.info))])
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
             job = SearchJob(
                 self._store.path.resolve(),

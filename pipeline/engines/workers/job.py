@@ -13,7 +13,7 @@ from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...run.records import SuperstepRecord
-from ..device_ranks import layouts as rank_on_device
+from ..device_ranks.layouts import RankOnDevice
 from ..engine import Engine
 from ..ranks.edges import stream_team
 from ..ranks.result import result_of, save, save_whole
@@ -27,7 +27,7 @@ ON_DISK = 1
 class SearchJob:
     """A search of a store from ``source``, a global id.
 
-    folder: where attempts leave what they find (rank_result.py), this one in ``place``. way:
+    folder: where attempts leave what they find (ranks/result.py), this one in ``place``. way:
     the place of the engine among those that a rank could take; on CPUs, in memory and ON_DISK. On
     rank 0 ``run`` gives the supersteps of
     all ranks together.
@@ -64,7 +64,10 @@ class SearchJob:
                 engine.compile()
             needs = [engine.need().host for engine in engines]
         elif device is not None:
-            needs = [rank_on_device.room_for(store, rank, size, device).host_bytes]
+            here = RankOnDevice(store, rank, size)
+            room = here.room_for(device)
+            here.compile(device, room)
+            needs = [room.host_bytes]
         else:
             warm_up(store.offsets_types())
             place = store, rank, size
@@ -99,13 +102,13 @@ class SearchJob:
     def _run_on_device(
         self, store: Store, device: Device, communicator: Communicator, team: Team
     ) -> list[SuperstepRecord]:
-        place = communicator.rank, communicator.size
-        gpu = rank_on_device.load(store, device, *place, team, communicator.check)
+        here = RankOnDevice(store, communicator.rank, communicator.size)
+        gpu = here.load(device, team, communicator.check)
         gpu.warm_up()
         try:
             gpu.connect(communicator.exchange)
             gpu.run(gpu.rows.number(self.source), self.max_depth)
-            supersteps = rank_on_device.finish(gpu, communicator, self.place)
+            supersteps = here.finish(gpu, communicator, self.place)
         finally:
             gpu.close()
         barrier(communicator)  # all have closed

@@ -18,7 +18,7 @@ from ...run.cluster import Cluster
 from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from .. import device as device_search
-from ..device_ranks import layouts as rank_on_device
+from ..device_ranks.layouts import RankOnDevice
 from .client import check_room, open_workers
 from .job import ON_DISK, SearchJob
 
@@ -63,7 +63,7 @@ class PlanJob:
         device = open_device(0, self.device_limit)
         if size == 1:
             return device_search.room_for(store, device).device_bytes
-        return rank_on_device.room_for(store, rank, size, device).device_bytes
+        return RankOnDevice(store, rank, size).room_for(device).device_bytes
 
 
 def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:

@@ -121,7 +121,7 @@ OPTIONS = {
 BENCHED = ("three", "grid-directed")  # whose bench by ranks is measured, too
 
 
-@pytest.mark.parametrize("name", mostly_slow(OPTIONS, "three"))
+@pytest.mark.parametrize("name", mostly_slow(OPTIONS, "one"))
 def test_projection_against_measurement(name, tmp_path):
     small = build(tmp_path / "small", 100, **OPTIONS[name])
     store = build(tmp_path / "large", VERTICES, **OPTIONS[name])

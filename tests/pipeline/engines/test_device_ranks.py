@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,27 +17,27 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.graph import UNREACHED
 from delegraph.kernels.base.team import Team
-from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.search import PUSH_COST
-from delegraph.kernels.gpu_ranks import grid_search as gpu_grid
-from delegraph.kernels.gpu_ranks import launches as rank_launches
-from delegraph.kernels.gpu_ranks.delegate_search import MANY_DELEGATES, GpuRankSearch
-from delegraph.kernels.gpu_ranks.grid_mail import Letters, inboxes_of
-from delegraph.kernels.gpu_ranks.grid_search import GpuGridSearch
+from delegraph.kernels.gpu_ranks import grid_layout
+from delegraph.kernels.gpu_ranks import search as rank_search
+from delegraph.kernels.gpu_ranks.check import Checker
+from delegraph.kernels.gpu_ranks.delegate_layout import MANY_DELEGATES, DelegateLayout
+from delegraph.kernels.gpu_ranks.grid_layout import GridLayout
+from delegraph.kernels.gpu_ranks.grid_mail import HostedGridMail, Letters, inboxes_of
+from delegraph.kernels.gpu_ranks.search import Search
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.bench.across import bench_generated
 from delegraph.pipeline.bench.device import parse_recipe
 from delegraph.pipeline.bench.protocol import BenchOptions
 from delegraph.pipeline.bench.ranks import Placing
-from delegraph.pipeline.engines.device_ranks import delegates as device_rank
-from delegraph.pipeline.engines.device_ranks import grid as device_grid
-from delegraph.pipeline.engines.device_ranks import layouts as rank_on_device
-from delegraph.pipeline.engines.device_ranks.layouts import DeviceSearchOfRank
+from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
 from delegraph.pipeline.engines.ranks import result as rank_result
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.ranks.nccl import device_arrays
 from delegraph.pipeline.run.resources import resources_of
+from support import emulator
 from support.graphs import SHAPES, SMALL, edges_of
 from support.marks import slow
 from support.outputs import distances_of
@@ -46,8 +45,8 @@ from support.ranks import communicators
 from support.searches import PULL, PUSH, violations_of
 
 
-def rounds_of(search: DeviceSearchOfRank) -> int:
-    return int(search._launches.control()["round"])
+def rounds_of(search: Search) -> int:
+    return int(search.control()["round"])
 
 
 def check(
@@ -72,22 +71,20 @@ def check(
         rank, device = communicator.rank, devices[communicator.rank % len(devices)]
         every = []
         with telling_others(rank, communicator), device_arrays(communicator, device) as ours:
-            room = rank_on_device.room_for(store, rank, ranks, device)
-            if near is not None:
-                room = replace(room, near=near)
-            loading = (store, device, rank, ranks, Team(1), room)
+            here = RankOnDevice(store, rank, ranks)
+            held = here.room_for(device).near if near is None else near
+            rows = here.load_rows(device, held, Team(1))
             if store.info.grid is None:
-                rows = device_rank.load(*loading)
-                search = GpuRankSearch(device, rows, ours.check, push_cost, many_delegates)
+                layout = DelegateLayout(device, rows, many_delegates)
             else:
-                rows = device_grid.load(*loading)
-                search = GpuGridSearch(device, rows, ours.check, push_cost)
+                layout = GridLayout(device, rows)
+            search = Search(layout, ours.check, push_cost)
             search.connect(ours.exchange, direct)
             assert search.direct == direct
             for i, source in enumerate(sources):
                 before = rounds_of(search)
                 search.run(rows.number(source), max_depth)
-                if direct and max_depth is None and isinstance(search, GpuRankSearch):
+                if direct and max_depth is None and isinstance(layout, DelegateLayout):
                     levels = search.levels()
                     pulls = sum(level.direction == "pull" for level in levels)
                     # One to begin, and one a superstep.
@@ -95,7 +92,7 @@ def check(
                     assert rounds >= pulls if many_delegates == 0 else rounds == 0
                 place = folder / str(i)
                 place.mkdir(exist_ok=True, parents=True)
-                every.append(rank_on_device.finish(search, ours, place))
+                every.append(here.finish(search, ours, place))
             search.close()
             assert ours.by_nccl == by_nccl
         return every
@@ -195,7 +192,7 @@ def test_every_direction_in_a_grid(
     edge_list, tmp_path, device, monkeypatch, shape, grid, push_cost, directed
 ):
     """And a queue that takes little: the frontier goes through it by slices."""
-    monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
+    monkeypatch.setattr(grid_layout, "MOST_QUEUED", 1024)
     store = build(edge_list, tmp_path, shape, **grid, directed=directed)
     ranks = grid["partitions"]
     sources = [1, 5]
@@ -219,7 +216,7 @@ def test_a_grid_in_host_memory(edge_list, tmp_path, device, directed):
 
 @pytest.mark.parametrize("layout", ["delegate", "1d", "2d"])
 def test_records_that_fill_their_buffer(edge_list, tmp_path, device, monkeypatch, layout):
-    monkeypatch.setattr(rank_launches, "LEVELS", 3)
+    monkeypatch.setattr(rank_search, "LEVELS", 3)
     path = edge_list(range(20), range(1, 21))
     delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, threshold=None)
     steps = check(open_store(tmp_path / "graph.dg"), 2, [0, 3], tmp_path / "out", [device])
@@ -237,9 +234,9 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
     def one(communicator) -> list:
         rank = communicator.rank
         with device_arrays(communicator, device) as ours:
-            search = rank_on_device.load(store, device, rank, 2, Team(1))
+            search = RankOnDevice(store, rank, 2).load(device, Team(1))
             search.connect(ours.exchange, direct=False)
-            checker = rank_on_device.checker_of(search, ours)
+            checker = Checker(search, ours.exchange)
             number, found = search.rows.number(vertex), []
             for wrong in (None, "distance", "parent", "no parent"):
                 search.run(search.rows.number(5))
@@ -265,18 +262,20 @@ def test_what_is_wrong_is_found(edge_list, tmp_path, device, layout):
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.values())))
 def test_what_others_say_has_room(edge_list, tmp_path, device, grid):
-    """As device_grid.room_for counts it."""
+    """As GridOfRank.needs counts it."""
     store = build(edge_list, tmp_path, "hubs", **grid)
 
     def one(communicator) -> tuple[set, set]:
         rank = communicator.rank
         with device_arrays(communicator, device) as ours:
-            search = rank_on_device.load(store, device, rank, 3, Team(1))
-            assert isinstance(search, GpuGridSearch)
+            search = RankOnDevice(store, rank, 3).load(device, Team(1))
+            layout = search.layout
+            assert isinstance(layout, GridLayout)
             search.connect(ours.exchange, direct=False)
-            counted = inboxes_of(Letters(search.rows.numbering), rank)
+            counted = inboxes_of(Letters(layout.rows.numbering), rank)
             search.close()
-            return counted, set(search._hosted._inboxes)
+            assert isinstance(search._mail, HostedGridMail)
+            return counted, set(search._mail._inboxes)
 
     with communicators("threads", 3) as group, ThreadPoolExecutor(3) as pool:
         for counted, made in pool.map(one, group):
@@ -428,7 +427,7 @@ def test_a_grid_emulated(emulated, edge_list, tmp_path):
 def test_the_memory_of_a_grid_emulated(
     emulated, edge_list, tmp_path, monkeypatch, grid, push_cost, directed
 ):
-    monkeypatch.setattr(gpu_grid, "MOST_QUEUED", 1024)
+    monkeypatch.setattr(grid_layout, "MOST_QUEUED", 1024)
     place = edge_list, tmp_path, emulated
     test_a_grid_in_each_others_memory(*place, "hubs", GRIDS[grid], push_cost, directed)
 
@@ -441,6 +440,19 @@ def test_nccl_emulated(emulated, edge_list, tmp_path, shape, directed):
 @pytest.mark.parametrize("layout", ["delegate", "2d"])
 def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_more_ranks_than_threads_emulated(emulated, edge_list, tmp_path, monkeypatch, direct):
+    """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
+    ranks, length = 34, 36
+    monkeypatch.setattr(emulator, "_THREADS", 32)
+    monkeypatch.setattr(emulator, "DEVICES", ranks)
+    path = edge_list(range(length), range(1, length + 1))
+    delegraph.build(path, tmp_path / "graph.dg", partitions=ranks, threshold=None)
+    devices = [open_device(number) for number in range(ranks)] if direct else emulated[:1]
+    store, folder = open_store(tmp_path / "graph.dg"), tmp_path / "out"
+    check(store, ranks, [length], folder, devices, direct=direct, max_depth=5)
 
 
 @pytest.mark.parametrize("layout", [slow("delegate"), "2d"])

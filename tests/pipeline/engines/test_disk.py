@@ -25,7 +25,7 @@ from delegraph.pipeline.engines.ranks.search import load_rank
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import random_edges, store_options
-from support.marks import slow
+from support.marks import mostly_slow, slow
 from support.ranks import stream_search, streamed
 from support.searches import DIRECTIONS, violations_of
 
@@ -91,8 +91,8 @@ def inputs(draw):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("name", DIRECTIONS)
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("on_disk", [True, False])
+@pytest.mark.parametrize("threads", [slow(1), 3])
+@pytest.mark.parametrize("on_disk", [True, slow(False)])
 @given(inputs(), st.data())
 def test_against_definition(name, threads, on_disk, folders, given_input, data):
     src, dst, options = given_input
@@ -125,7 +125,7 @@ def test_flows_may_differ_in_direction(folders, given_input, data):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("partitions", [slow(1), 3])
-@pytest.mark.parametrize("name", DIRECTIONS)
+@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "chosen", "alternating"))
 def test_shared_work_is_right_every_time(directed, partitions, name, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 14)
     src, dst = random_edges(7, 60_000, 600_000)

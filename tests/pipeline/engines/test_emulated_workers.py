@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -14,7 +13,7 @@ from support import emulator
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import digest, distances_of
-from support.processes import Background, cluster, pids, wait_for_supersteps
+from support.processes import Background, cluster, command, pids, wait_for_supersteps
 
 pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
 
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.skipif(not emulator.able(), reason="g++ compiles the ke
 def there(*args, **more) -> subprocess.CompletedProcess:
     """The command line, where every process has emulated devices."""
     environment = {**os.environ, "PYTHONPATH": str(emulator.SITE), **more}
-    line = [sys.executable, "-m", "delegraph", *map(str, args)]
-    return subprocess.run(line, capture_output=True, text=True, env=environment)
+    return subprocess.run(command(*args), capture_output=True, text=True, env=environment)
 
 
 FEW = ("--device-memory-limit", "1MB")

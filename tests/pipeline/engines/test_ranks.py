@@ -17,6 +17,7 @@ from delegraph.pipeline.engines.ranks.superstep import Supersteps
 from delegraph.pipeline.ranks import on_workers as rank_tasks
 from delegraph.pipeline.ranks.communicator import Failure, RankError, failure_of
 from support.graphs import edges_of, grid, random_edges
+from support.marks import mostly_slow
 from support.ranks import search_by_threads
 from support.searches import violations_of
 
@@ -41,7 +42,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "two components", "hubs"))
 def test_against_the_definition(edge_list, tmp_path, shape, directed, layout):
     path = edge_list(*SHAPES[shape])
     for i, options in enumerate(LAYOUTS[layout]):

@@ -162,7 +162,10 @@ def test_holds_only_the_last(tmp_path):
     saved(tmp_path, 3)
     (tmp_path / ".search.json.partial-1").write_bytes(b"of a killed save")
     one = saved(tmp_path, 12)
-    names = {"search.json", "distance-00012.npy", "parent-00012.npy"}
+    names = {
+        *("search.json", "supersteps-00012.parquet"),
+        *("distance-00012.npy", "parent-00012.npy"),
+    }
     assert {path.name for path in tmp_path.iterdir()} == names
     one.clear()
     assert not list(tmp_path.iterdir())
@@ -215,7 +218,7 @@ def test_other_json_is_ignored(document, tmp_path):
     assert Checkpoint(tmp_path, 0).load(10) is None
 
 
-@pytest.mark.parametrize("change", [{"level": "3"}, {"supersteps": {}}, {"arrays": []}])
+@pytest.mark.parametrize("change", [{"level": "3"}, {"files": {}}, {"files": []}])
 def test_documents_of_another_shape_are_ignored(change, tmp_path):
     one = saved(tmp_path)
     path = tmp_path / "search.json"

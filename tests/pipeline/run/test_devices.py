@@ -216,7 +216,7 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
-    monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6))
+    monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6, 0))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
     assert ran.code == 0, ran.err
     assert "searched on the CPU: beside what cuda:0 (Fake) takes, " in ran.err

@@ -409,7 +409,7 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
         workers = [pid for pid in process_tree(process.pid) if b"spawn_main" in _line_of(pid)]
         time.sleep(0.02)
     scratch = tmp_path / ".graph.dg.work" / "scratch"
-    wanted = "rank-0.npy" if moment < 0.5 else "index-00000.npy"
+    wanted = "position-0.npy" if moment < 0.5 else "index-00000.npy"
     while process.poll() is None and not (scratch / wanted).exists():
         time.sleep(0.001)
     assert process.poll() is None

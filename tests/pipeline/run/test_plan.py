@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from delegraph.pipeline.build import plan
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
 from support.outputs import distances_of
+from support.processes import command
 
 MB = 10**6
 
@@ -54,8 +54,7 @@ class EdgeLists(dict):
 
 
 def run(*args) -> subprocess.CompletedProcess:
-    line = [sys.executable, "-m", "delegraph", *map(str, args)]
-    return subprocess.run(line, capture_output=True, text=True)
+    return subprocess.run(command(*args), capture_output=True, text=True)
 
 
 def least_limit(*args) -> int:
@@ -140,26 +139,26 @@ def test_an_edge_list_that_does_not_fit_goes_through_a_store(graphs, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_plan_writes_nothing_and_tells_all(graphs, tmp_path):
+@pytest.mark.parametrize("exact", [(), slow(("--exact",))], ids=["", "exact"])
+def test_plan_writes_nothing_and_tells_all(graphs, tmp_path, exact):
     before = sorted(graphs["sparse"].parent.iterdir())
-    for exact in ((), ("--exact",)):
-        args = ("plan", graphs["sparse"], "--memory-limit", "900MB", "--scratch", tmp_path, *exact)
-        document = json.loads(run(*args, "--json").stdout)
-        assert document["exact"] == bool(exact)
-        assert document["memory_limit_bytes"] == 900 * MB
-        assert not document["in_memory"]
-        assert document["projected_peak_bytes"] <= 900 * MB
-        names = [step["name"] for step in document["steps"]]
-        assert names == ["encode", "ids", "degrees", "order", "scatter", "build", "vertices"]
-        assert document["worst_step"] in names
-        for step in document["steps"]:
-            assert step["tasks"] > 0
-            assert step["at_once"] > 0
-            assert step["projected_bytes"] == document["baseline_bytes"] + (
-                step["shared_bytes"] + step["at_once"] * step["task_bytes"]
-            )
-        assert document["worst_step"] in run(*args).stdout
-        assert not list(tmp_path.iterdir())
+    args = ("plan", graphs["sparse"], "--memory-limit", "900MB", "--scratch", tmp_path, *exact)
+    document = json.loads(run(*args, "--json").stdout)
+    assert document["exact"] == bool(exact)
+    assert document["memory_limit_bytes"] == 900 * MB
+    assert not document["in_memory"]
+    assert document["projected_peak_bytes"] <= 900 * MB
+    names = [step["name"] for step in document["steps"]]
+    assert names == ["encode", "ids", "degrees", "order", "scatter", "build", "vertices"]
+    assert document["worst_step"] in names
+    for step in document["steps"]:
+        assert step["tasks"] > 0
+        assert step["at_once"] > 0
+        assert step["projected_bytes"] == document["baseline_bytes"] + (
+            step["shared_bytes"] + step["at_once"] * step["task_bytes"]
+        )
+    assert document["worst_step"] in run(*args).stdout
+    assert not list(tmp_path.iterdir())
     assert sorted(graphs["sparse"].parent.iterdir()) == before
 
 

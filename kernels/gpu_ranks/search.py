@@ -1,0 +1,342 @@
+"""One rank of a breadth-first search by several devices, whatever the layout of the store.
+
+Ranks read each other's mail in each other's memory, where all of them stand in one machine whose
+devices can; a whole search is one launch then. Elsewhere a launch ends with a round's mail, and the
+host has it sent. It takes another launch, too, where distances outgrow a byte, and where records
+fill their buffer. What differs with the layout, delegate_layout.py and grid_layout.py bring.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ..base import arrays
+from ..base.arrays import allocate
+from ..base.graph import UNREACHED
+from ..gpu.device import Device, pack
+from ..gpu.graph import Array, DeviceGraph
+from ..gpu.search import (
+    DONE,
+    LEVELS,
+    MORE,
+    PUSH_COST,
+    SEARCH,
+    WIDE_LAUNCH,
+    WIDEN,
+    WideKernel,
+    pack_graph,
+    shared_bytes,
+)
+from .peer_memory import Exchange, PeerArrays
+
+EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu/search.py
+BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
+
+_MOST_LEVEL = 0x7FFFFFFF
+_NOT_READY = 600  # cudaErrorNotReady
+_SPIN_SECONDS = 0.002
+_LOOK_SECONDS = 1e-4
+
+
+class Sizes(NamedTuple):
+    """What a rank numbers, and queues.
+
+    own: numbers of vertices that have distances there; numbers: all that it knows. queued: vertices
+    after which its queue takes no more; room: that the queue has room for.
+    """
+
+    own: int
+    numbers: int
+    queued: int
+    room: int
+
+
+def state(
+    sizes: Sizes, offsets: DTypeLike, long_rows: int, control: np.dtype, level: np.dtype
+) -> list[arrays.Array]:
+    """What a search writes to in any layout, but for ``wide_distance``.
+
+    offsets: type of those of the graph. control, level: see Layout.
+    """
+    return [
+        arrays.Array("distance", np.uint8, sizes.own, fill=255),
+        arrays.Array("visited", np.uint32, sizes.numbers // 32),
+        arrays.Array("visited_before", np.uint32, sizes.numbers // 32),
+        arrays.Array("queue_vertex", np.uint32, sizes.room),
+        arrays.Array("queue_row", offsets, sizes.room),
+        arrays.Array("queue_before", offsets, sizes.room),
+        arrays.Array("rest", np.uint32, long_rows + 1),
+        arrays.Array("control", np.uint8, control.itemsize, fill=0),
+        arrays.Array("levels", np.uint8, LEVELS * level.itemsize, fill=0),
+    ]
+
+
+def wide_distance(sizes: Sizes) -> arrays.Array:
+    """Of more than a byte: made when it is needed."""
+    return arrays.Array("distance", np.int32, sizes.own)
+
+
+class AnyRows(Protocol):
+    """What a rank has on its device, as DelegateRows and GridRows say."""
+
+    @property
+    def graph(self) -> DeviceGraph: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def ranks(self) -> int: ...
+
+    @property
+    def own_numbers(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    def number(self, vertex: int) -> int | None: ...
+
+    def global_ids(self, cupy: Any) -> Array: ...
+
+    def owned_ids(self, cupy: Any) -> Array: ...
+
+
+class Mail(Protocol):
+    """Of a rank that the others cannot read: ``begin`` of each search, ``carry`` of each round with
+    what the kernel keeps, ``fetch_parents`` at the end, all ranks together.
+    """
+
+    def begin(self) -> None: ...
+
+    def carry(self, control: np.void) -> None: ...
+
+    def fetch_parents(self) -> None: ...
+
+
+class Layout(Protocol):
+    """What a rank has, and does, in one layout.
+
+    control, record: types of what the kernel keeps from launch to launch, and of what it tells of a
+    superstep; told: the same for people, a NamedTuple. structure: the kernel's, of a rank, of which
+    Search fills in what it makes itself. shared: what other ranks read, ``parent`` among it.
+    """
+
+    kernel: WideKernel
+    control: np.dtype
+    record: np.dtype
+    told: Any
+    device: Device
+    sizes: Sizes
+    structure: np.ndarray
+    shared: PeerArrays
+
+    @property
+    def rows(self) -> AnyRows: ...
+
+    def connect(self, exchange: Exchange, bases: list[int] | None) -> Mail:
+        """Learn from the others what they know, and where their mail stands: in their memory, which
+        begins here at ``bases``, or, without these, in copies that the mail puts here.
+        """
+        ...
+
+
+L = TypeVar("L", bound=Layout)
+
+
+class Search(Generic[L]):
+    """Searches of one graph by several ranks, one at a time, all of them together.
+
+    Every rank makes one, then all call ``connect``, ``run`` and ``close`` in the same order.
+    distance, of the last search: uint8 with 255, or int32 with -1, where unreached, by own number.
+    parent: uint32, by all the rank's numbers, global ids, UNREACHED where there is none. Of
+    delegates that others own, or found, they say nothing (``DelegateLayout.knows``).
+    direct: whether ranks read each other's memory.
+    check: raises if another rank is known to have failed. push_cost: the same on all ranks.
+    """
+
+    direct: bool
+
+    def __init__(
+        self, layout: L, check: Callable[[], None] = lambda: None, push_cost: float = PUSH_COST
+    ) -> None:
+        self.layout = layout
+        self.device, self.rows = layout.device, layout.rows
+        self.parent: Array = layout.shared.array("parent")
+        self._check = check
+        self._records: list[np.ndarray] = []
+        graph, sizes = self.rows.graph, layout.sizes
+        self._graph = pack_graph(graph)
+        offsets = graph.forward.offsets.dtype
+        declared = state(sizes, offsets, graph.long_rows, layout.control, layout.record)
+        with self.device.use() as cupy:
+            self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
+            self._made = made = allocate(declared, cupy)
+            begins = np.zeros(1, layout.control)
+            begins["round"] = 1  # what nobody has told yet
+            made["control"].set(begins.view(np.uint8))
+            self._stop = self.device.pinned(1, np.uint32)
+        self._stop[0] = 0
+        self._wide: Array | None = None
+        self.distance: Array = made["distance"]
+        queue = tuple(made[f"queue_{part}"].data.ptr for part in ("vertex", "row", "before"))
+        layout.structure["search"] = pack(
+            SEARCH,
+            parent=self.parent,
+            visited=[made["visited"].data.ptr, made["visited_before"].data.ptr],
+            queue=[queue, queue],
+            rest=made["rest"],
+            level_capacity=LEVELS,
+            enqueue_edges=sizes.queued,
+            push_cost=push_cost,
+        )
+        layout.structure["control"] = made["control"].data.ptr
+        layout.structure["levels"] = made["levels"].data.ptr
+        layout.structure["stop"] = self._stop.ctypes.data
+
+    def connect(self, exchange: Exchange, direct: bool = True) -> None:
+        """Learn what the others know, and where their mail stands.
+
+        direct: whether to read each other's memory, if that is possible.
+        """
+        rank, ranks = self.rows.rank, self.rows.ranks
+        bases = self.layout.shared.memory.open(exchange, rank, ranks) if direct else None
+        self.direct = bases is not None
+        with self.device.use():
+            self._mail = self.layout.connect(exchange, bases)
+        self.layout.structure["hosted"] = not self.direct
+        # A search may begin once all have what they are told with.
+        exchange([[] for _ in range(ranks)])
+
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, the kernel of a search."""
+        self._kernel()
+
+    def align(self) -> None:
+        """Have the devices wait for each other: what follows begins on all of them at once.
+
+        The links between them, where they were idle, are awake then. Without links: nothing.
+        """
+        if not self.direct:
+            return
+        self.layout.structure["stage"] = MEET
+        with self.device.use():
+            self._start()
+
+    def run(self, source: int | None, max_level: int | None = None) -> None:
+        """Search, with all other ranks. source: this rank's number of it; None if it has none."""
+        structure = self.layout.structure
+        search = structure["search"]
+        self._records = []
+        self.distance = self._made["distance"]
+        search["source"] = UNREACHED if source is None else source
+        search["first_level"] = 0
+        search["max_level"] = _MOST_LEVEL if max_level is None else min(max_level, _MOST_LEVEL)
+        structure["stage"] = BEGIN
+        with self.device.use():
+            self._mail.begin()
+            self._begun.record()
+            while (stage := self._launch()) is not None:
+                structure["stage"] = stage
+            if not self.direct:
+                self._mail.fetch_parents()
+                self._ended.record()
+                self._ended.synchronize()
+
+    def control(self) -> np.void:
+        """What the kernel keeps, as the last launch left it."""
+        return self._made["control"].get().view(self.layout.control)[0]
+
+    def seconds(self) -> float:
+        """Time on the device from the first launch of the last search to its end."""
+        return self.device.cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
+
+    def levels(self) -> list[Any]:
+        """What this rank did in each superstep of the last search, as its layout tells it."""
+        told = self.layout.told
+        names = [name for name in told._fields if name not in ("direction", "clocks")]
+        return [
+            told(
+                direction="pull" if record["pulled"] else "push",
+                clocks=tuple(record["clocks"].tolist()),
+                **{name: int(record[name]) for name in names},
+            )
+            for record in np.concatenate(self._records)
+        ]
+
+    @property
+    def peer_bytes(self) -> int:
+        """What others read, on the device beside what its pool holds."""
+        return self.layout.shared.memory.size
+
+    def close(self) -> None:
+        self.layout.shared.memory.close()
+
+    def _launch(self) -> int | None:
+        """A launch, and what it leaves to the host. The stage of the next one, if there is one."""
+        search = self.layout.structure["search"]
+        search["distance"] = self.distance.data.ptr
+        self._wait()
+        control = self.control()
+        status, level = int(control["status"]), int(control["level"])
+        if status == EXCHANGE:
+            self._mail.carry(control)
+            return RECEIVE
+        self._keep_records(level - int(search["first_level"][0]))
+        if status == DONE:
+            return None
+        if status == WIDEN:
+            self._widen()
+        elif status != MORE:
+            self._check()
+            raise RuntimeError("a rank's search was stopped")
+        search["first_level"] = level
+        return GO_ON
+
+    def _wait(self) -> None:
+        """Run the kernel to its end, or until ``check`` raises."""
+        self._start()
+        self._ended.record()
+        spinning = time.monotonic() + _SPIN_SECONDS
+        try:
+            # (The event's ``done`` would take a kernel that failed for one that runs.)
+            runtime = self.device.cupy.cuda.runtime
+            while (status := runtime.eventQuery(self._ended.ptr)) == _NOT_READY:
+                if time.monotonic() > spinning:
+                    self._check()
+                    time.sleep(_LOOK_SECONDS)
+            if status:
+                self._ended.synchronize()  # raises what went wrong
+        except BaseException:
+            self._stop[0] = 1
+            try:
+                self._ended.synchronize()
+            finally:
+                self._stop[0] = 0
+            raise
+
+    def _start(self) -> None:
+        blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
+        arguments = (self._graph, self.layout.structure)
+        self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
+
+    def _kernel(self) -> Any:
+        graph, deep = self.rows.graph, self.distance is not self._made["distance"]
+        return self.layout.kernel.on(self.device, graph.forward.offset_type, graph.tiered, deep)
+
+    def _widen(self) -> None:
+        """From here on, distances of more than a byte."""
+        wide = self._wide
+        if wide is None:
+            declared = wide_distance(self.layout.sizes)
+            wide = self._wide = allocate([declared], self.device.cupy)["distance"]
+        wide[:] = self._made["distance"]
+        self.distance = wide
+
+    def _keep_records(self, count: int) -> None:
+        size = self.layout.record.itemsize
+        self._records.append(self._made["levels"][: count * size].get().view(self.layout.record))

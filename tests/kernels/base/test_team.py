@@ -1,0 +1,88 @@
+"""A team whose threads fail: all of them are done when the caller hears of it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+
+from delegraph.kernels.base.team import Team
+
+THREADS = 3
+
+
+@pytest.mark.parametrize("caller_fails", [True, False])
+def test_all_are_done_before_an_error_is_raised(caller_fails):
+    caller, running = threading.get_ident(), []
+    begun = threading.Barrier(THREADS)
+
+    def kernel() -> None:
+        running.append(threading.get_ident())
+        begun.wait(10)
+        if (threading.get_ident() == caller) == caller_fails:
+            running.remove(threading.get_ident())
+            raise ValueError("no")
+        time.sleep(0.2)  # at what the caller would close
+        running.remove(threading.get_ident())
+
+    with pytest.raises(ValueError, match="no"):
+        Team(THREADS).run(kernel)
+    assert not running
+
+
+def test_the_first_error_is_raised():
+    caller, failed = threading.get_ident(), threading.Event()
+
+    def kernel() -> None:
+        if threading.get_ident() == caller:
+            failed.wait(10)
+            raise ValueError("in consequence")
+        failed.set()
+        raise OSError("first")
+
+    with pytest.raises(OSError, match="first"):
+        Team(2).run(kernel)
+
+
+def test_items_that_are_begun_are_done():
+    begun, ended = set(), set()
+    both = threading.Barrier(2)
+
+    def work(item: int) -> None:
+        begun.add(item)
+        both.wait(10)
+        if item == 0:
+            raise ValueError("no")
+        time.sleep(0.2)
+        ended.add(item)
+
+    with pytest.raises(ValueError, match="no"):
+        Team(2).map(work, range(100))
+    assert begun == {0, 1}  # nothing more is begun
+    assert ended == {1}
+
+
+def test_an_error_keeps_nothing_that_the_kernel_held():
+    """Not until the next collection of rings, either: a caller may go on in a smaller way."""
+
+    class Held:
+        pass
+
+    seen: list[weakref.ref[Held]] = []
+
+    def kernel() -> None:
+        held = Held()
+        seen.append(weakref.ref(held))
+        raise ValueError("no")
+
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no") as raised:
+            Team(2).run(kernel)
+        del raised
+        assert [ref() for ref in seen] == [None, None]
+    finally:
+        gc.enable()

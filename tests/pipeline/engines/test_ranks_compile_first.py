@@ -1,0 +1,101 @@
+"""A rank compiles before it tells what it holds: whatever way is chosen, nothing is left to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import delegraph
+from delegraph.kernels.gpu import device as devices
+from delegraph.kernels.gpu.device import open_device
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.bench.store_ranks import StoreBenchJob
+from delegraph.pipeline.engines import device as device_search
+from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
+from delegraph.pipeline.engines.workers.job import SearchJob
+from support import emulator
+from support.graphs import random_edges
+
+ON_CPUS = """
+import gc, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from delegraph.kernels.base.team import Team
+from delegraph.pipeline.bench.store_ranks import StoreBenchJob
+from delegraph.pipeline.engines.workers.job import SearchJob
+from delegraph.pipeline.ranks.communicator import SingleCommunicator, ThreadGroup
+
+def compiled():
+    found = [some for some in gc.get_objects() if isinstance(some, Dispatcher)]
+    return {f"{some.py_func.__module__}.{some.__name__}": len(some.signatures)
+            for some in found if "delegraph" in str(some.py_func.__module__) and some.signatures}
+
+store, folder = map(Path, sys.argv[1:3])
+size, way, name = int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+job = SearchJob(store, 0, None, folder, 60.0).again()
+if name == "bench":
+    job = StoreBenchJob(store, (0, 1), (0, 1))
+communicators = ThreadGroup(size).communicators if size > 1 else [SingleCommunicator()]
+jobs = [job.get_ready(rank, size, 2)[way].job for rank in range(size)]
+before = compiled()
+with ThreadPoolExecutor(size) as pool:
+    list(pool.map(lambda rank: jobs[rank].run(communicators[rank], Team(2)), range(size)))
+after = compiled()
+late = {name: n for name, n in after.items() if n != before.get(name)}
+assert not late, late
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "way"),
+    [
+        *[("search", size, way) for size in (1, 2) for way in (0, 1)],
+        *[("bench", size, 0) for size in (1, 2)],
+    ],
+)
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
+    path = edge_list(*random_edges(3, 300, 3000))
+    delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, order="random")
+    place = tmp_path / "graph.dg", tmp_path, str(size), str(way), name
+    done = subprocess.run([sys.executable, "-c", ON_CPUS, *place], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not emulator.able(), reason="g++ compiles the kernels")
+@pytest.mark.parametrize("layout", ["delegate", "2d"])
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("name", ["search", "search, tiered", "bench"])
+def test_on_devices(edge_list, tmp_path, monkeypatch, layout, size, name):
+    """The kernel of a search, for a graph as it will stand there."""
+    path = edge_list(*random_edges(3, 300, 3000))
+    delegraph.build(path, tmp_path / "graph.dg", partitions=2, layout=layout)
+    monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
+    store = open_store(tmp_path / "graph.dg")
+    device, limit = open_device(), None
+    if name == "search, tiered":
+        room = device_search.room_for(store, device)
+        if size > 1:
+            room = RankOnDevice(store, 0, size).room_for(device)
+        limit = room.device_bytes - 4  # an entry less than there are
+    asked: list[tuple[str, str, bool]] = []
+    monkeypatch.setattr(devices, "_compile", lambda device, *rest: asked.append(rest) or Kernel())
+    if name == "bench":
+        job = StoreBenchJob(store.path, (0,), (0,), device="cuda")
+    else:
+        job = SearchJob(store.path, 0, None, tmp_path, 60.0, "cuda", limit)
+    job.get_ready(0, size, 2)
+    ((source, function, cooperative),) = asked
+    several = "ranks/delegate_search.cu" if layout == "delegate" else "ranks/grid_search.cu"
+    assert source == (several if size > 1 else "bfs/wide_search.cu")
+    assert f"<u32, u8, {'true' if limit else 'false'}, " in function
+    assert cooperative
+
+
+class Kernel:
+    """One that is not launched."""
+
+    max_dynamic_shared_size_bytes = 0

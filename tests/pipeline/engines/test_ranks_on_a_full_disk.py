@@ -1,0 +1,59 @@
+"""What ranks leave for the client: a disk that has no room for it is named, and nothing is lost."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline.engines.ranks.result import gather, save_whole
+
+VERTICES = 20_000
+
+
+def test_it_fills_while_ranks_save(ok, edge_list, tmp_path):
+    """A limit on the size of files stands for the disk; workers have their parent's."""
+    path = edge_list(np.zeros(VERTICES, np.int64), np.arange(1, VERTICES + 1))
+    ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 2)
+    out = tmp_path / "out"
+    line = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
+    command = [sys.executable, "-m", "delegraph", *map(str, line)]
+    limits = (30_000, 30_000)
+    done = subprocess.run(
+        command,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "no space left to write" in done.stderr
+    assert "bytes are needed" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_too_little_room_is_told_beforehand(ok, delegraph, edge_list, tmp_path, monkeypatch):
+    path = edge_list(np.zeros(VERTICES, np.int64), np.arange(1, VERTICES + 1))
+    ok("build", path, "-o", tmp_path / "graph.dg", "--partitions", 2)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=8 * VERTICES))
+    out = tmp_path / "out"
+    ran = delegraph("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
+    assert ran.code == 2
+    assert "bytes are needed there and 160,000 are free" in ran.err
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("edges.parquet", "graph.dg", "graph.dg.run.json")
+    }
+
+
+def test_what_was_saved_is_whole(ok, edge_list, tmp_path):
+    ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
+    distance, parent = np.arange(3, dtype=np.int32), np.arange(3, dtype=np.uint32)
+    save_whole(tmp_path, distance, parent)
+    found = gather(open_store(tmp_path / "graph.dg"), tmp_path)
+    assert [some.dtype for some in found] == [np.int32, np.uint32]
+    assert np.array_equal(found, [distance, parent])

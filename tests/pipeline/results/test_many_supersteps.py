@@ -1,0 +1,178 @@
+"""Searches of very many levels: a small record, all supersteps in a file, short checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_type_hints
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph as package
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.results.supersteps import (
+    Profile,
+    read_supersteps,
+    shortened,
+    write_supersteps,
+)
+from delegraph.pipeline.run.records import BetweenRecord, SuperstepRecord
+
+LENGTH = 2500
+MOST_BYTES = 10**6
+
+
+def steps_of(count: int) -> list[SuperstepRecord]:
+    """Of several ranks, which have most to tell; numbers as long as they come."""
+    large = 2**40
+    return [
+        SuperstepRecord(
+            level=level,
+            direction=dict.fromkeys(("nn", "nd", "dn", "dd"), "pull" if level % 3 else "push"),
+            frontier=large,
+            found=large + level,
+            edges_examined=large,
+            bytes_read=large,
+            blocks_skipped=large,
+            bytes_sent=dict.fromkeys(("delegates", "normals", "control"), large),
+            seconds=0.123456789012345 + level,
+        )
+        for level in range(1, count + 1)
+    ]
+
+
+@pytest.fixture
+def path_graph(edge_list) -> Path:
+    return edge_list(np.arange(LENGTH), np.arange(1, LENGTH + 1))
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_few_are_listed(count):
+    steps = steps_of(count)
+    assert shortened(steps) == (steps, None)
+
+
+def test_many_are_added_up():
+    steps = steps_of(1001)
+    listed, between = shortened(steps)
+    assert listed == steps[:100] + steps[-100:]
+    assert between is not None
+    assert between.keys() == get_type_hints(BetweenRecord).keys()
+    assert (between["supersteps"], between["first_level"], between["last_level"]) == (801, 101, 901)
+    assert between["directions"]["dn"] == {"pull": 534, "push": 267}
+    for key in ("found", "edges_examined", "bytes_read", "blocks_skipped", "seconds"):
+        whole = sum(step[key] for step in steps)
+        assert sum(step[key] for step in listed) + between[key] == pytest.approx(whole, rel=1e-12)
+    assert between["bytes_sent"]["control"] == 801 * 2**40
+
+
+@pytest.mark.parametrize("count", [1000, 333_588])
+def test_a_record_is_small(count):
+    listed, between = shortened(steps_of(count))
+    assert len(json.dumps([listed, between], indent=1)) < MOST_BYTES * 3 // 4
+
+
+@pytest.mark.parametrize("count", [0, 1, 3000])
+def test_a_file_has_all(tmp_path, count):
+    steps = steps_of(count)
+    write_supersteps(tmp_path / "steps.parquet", steps)
+    assert read_supersteps((tmp_path / "steps.parquet").read_bytes()) == steps
+    assert [path.name for path in tmp_path.iterdir()] == ["steps.parquet"]
+
+
+def test_a_search_of_many_levels(ok, path_graph, tmp_path):
+    out, profile = tmp_path / "out", tmp_path / "steps.parquet"
+    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--profile", profile, "--json")
+    record, size = ran.json, (tmp_path / "out.run.json").stat().st_size
+    assert size < MOST_BYTES // 4
+    assert record["search"] | {"source": 0} == {
+        "source": 0,
+        "max_depth": None,
+        "method": record["search"]["method"],
+        "reached": LENGTH + 1,
+        "depth": LENGTH,
+    }
+    between = record["supersteps_between"]
+    levels = [step["level"] for step in record["supersteps"]]
+    table = pq.read_table(profile)
+    assert levels == [*range(1, 101), *range(table.num_rows - 99, table.num_rows + 1)]
+    assert between["found"] == between["supersteps"] == table.num_rows - 200
+    assert table["level"].to_pylist() == list(range(1, table.num_rows + 1))
+    assert sum(table["found"].to_pylist()) == LENGTH
+    assert set(table["direction.all"].to_pylist()) <= {"push", "pull", "scan"}
+    assert table["seconds"].type == pa.float64()
+    assert "level" not in ran.err  # no table beside the file
+
+    ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
+    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet has" in ran.err
+    assert len(ran.err.splitlines()) < 250
+
+
+def test_in_python(path_graph, tmp_path):
+    profile = tmp_path / "steps.parquet"
+    record = package.bfs(path_graph, 0, tmp_path / "out", profile=profile).record
+    assert len(record["supersteps"]) == 200
+    assert pq.read_metadata(profile).num_rows > LENGTH - 1
+
+
+def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_path):
+    """Its record knows all supersteps, or it is not enough."""
+    long, few = ("bfs", path_graph, "--source", 0, "-o", tmp_path / "long"), tmp_path / "few"
+    profile = tmp_path / "steps.parquet"
+    ok(*long)
+    ran = delegraph(*long, "--profile", profile)
+    assert ran.code == 2
+    assert "search again with --overwrite" in ran.err
+    assert not profile.exists()
+    short = ("bfs", edge_list([0, 1], [1, 2], "few.parquet"), "--source", 0, "-o", few)
+    ok(*short)
+    ok(*short, "--profile", profile)
+    assert pq.read_table(profile)["found"].to_pylist()[:2] == [1, 1]
+    ok(*long, "--overwrite", "--profile", profile)  # it replaces its own kind
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("steps.json", "ends with .parquet"),
+        ("none/steps.parquet", "no such folder"),
+        ("edges.parquet", "is no place for it"),
+        ("taken.parquet", "holds no supersteps"),
+        ("out.parquet", "is no place for it"),
+        ("read/steps.parquet", "is no place for it"),
+    ],
+)
+def test_places_that_will_not_do(edge_list, tmp_path, name, why):
+    edge_list([0], [1])
+    edge_list([0], [1], "read/part.parquet")
+    (tmp_path / "taken.parquet").write_text("mine")
+    graph = tmp_path / ("read" if name.startswith("read") else "edges.parquet")
+    with pytest.raises(InputError, match=why):
+        Profile(tmp_path / name, graph, tmp_path / "out.parquet")
+
+
+def test_a_checkpoint_is_short_and_knows_all(tmp_path):
+    count = 20_000
+    steps, distance = steps_of(count), np.arange(count, dtype=np.int32)
+    one = Checkpoint(tmp_path, 0, "this")
+    one.save(distance, distance.astype(np.uint32), count, steps)
+    assert (tmp_path / "search.json").stat().st_size < 10_000
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 40 * count
+    found = one.load(count)
+    assert found is not None
+    assert found.supersteps == steps
+
+
+def test_damaged_supersteps_are_noticed(tmp_path):
+    distance = np.arange(9, dtype=np.int32)
+    one = Checkpoint(tmp_path, 0, "this")
+    one.save(distance, distance.astype(np.uint32), 9, steps_of(9))
+    (path,) = tmp_path.glob("*.parquet")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert one.load(9) is None
