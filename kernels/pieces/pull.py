@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import i64, kernel
-from ..base.numbering import past_word, renumber
+from ..base.numbering import is_identity, past_word, renumber
 from ..bfs.push import claim
 from .piece import ENDS, PIECE, START, keep
 
@@ -23,6 +23,7 @@ def pull_piece(piece, first, last, start, ends):
     offsets, targets, first_edge, last_edge = piece
     places, ids, reached = start
     rows, visited, found, vertices, parents = ends
+    plain = is_identity(places)
     new = 0
     examined = 0
     row = first
@@ -37,7 +38,9 @@ def pull_piece(piece, first, last, start, ends):
             end = min(np.int64(offsets[row + 1]), last_edge) - first_edge
             for e in range(begin, end):
                 examined += 1
-                u = renumber(places, targets[np.uintp(e)])
+                u = targets[np.uintp(e)]
+                if not plain:
+                    u = renumber(places, u)
                 if contains(reached, u):
                     if claim(found, v):
                         keep(vertices, parents, new, v, renumber(ids, u))

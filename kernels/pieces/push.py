@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import i64, kernel, u32s
-from ..base.numbering import past_word, renumber
+from ..base.numbering import is_identity, past_word, renumber
 from ..bfs.push import claim
 from .piece import ENDS, PIECE, START, keep
 
@@ -28,6 +28,7 @@ def push_piece(piece, queue, first, last, start, ends):
     new = 0
     examined = 0
     listed = queue.shape[0] > 0
+    plain = is_identity(places)
     i = first
     while i < last:
         row = np.int64(queue[i]) if listed else i
@@ -42,7 +43,9 @@ def push_piece(piece, queue, first, last, start, ends):
             examined += end - begin
             parent = renumber(ids, u)
             for e in range(begin, end):
-                v = renumber(places, targets[np.uintp(e)])
+                v = targets[np.uintp(e)]
+                if not plain:
+                    v = renumber(places, v)
                 if not contains(visited, v) and claim(found, v):
                     keep(vertices, parents, new, v, parent)
                     new += 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base import bitmap
+from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.graph import UNREACHED
 from ....kernels.base.team import Team
@@ -192,4 +192,5 @@ class _RankSearch:
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what a search calls; offset_types: of the subgraphs."""
-    compile_kernels(bitmap, piece, push, pull, active, vertices, offsets=set(offset_types))
+    modules = bitmap, numbering, piece, push, pull, active, vertices
+    compile_kernels(*modules, offsets=set(offset_types))

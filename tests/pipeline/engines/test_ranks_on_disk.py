@@ -363,3 +363,21 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
         method = record["search"]["method"]
         assert method == ("push-pull, streamed" if name == "streamed" else "push-pull")
     assert distances_of(tmp_path / "streamed") == distances_of(tmp_path / "held")
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("kind", ["threads", "tcp"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_number_of_ranks(tmp_path, layout, directed, kind):
+    """In memory and on disk; so segments are a rank's own, or others', in every mixture."""
+    store = built(tmp_path, *random_edges(5, 300, 1500), **LAYOUTS[layout], directed=directed)
+    src, dst = edges_of(store)
+    wanted = reference.distances(src, dst, store.info.vertices, 7, True)
+    for ranks in range(1, store.info.partitions + 1):
+        for on_disk in (False, True):
+            for way, rule in CHOICES.items():
+                place = store, 7, ranks, tmp_path / f"{ranks}-{on_disk}-{way}"
+                found = search_by_threads(*place, kind=kind, choose=rule, on_disk=on_disk)
+                assert np.array_equal(found[0], wanted)
+                assert not violations_of(src, dst, True, *found[:2], 7)
