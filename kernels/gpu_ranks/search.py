@@ -181,6 +181,7 @@ class Search(Generic[L]):
             made["control"].set(begins.view(np.uint8))
             self._stop = self.device.pinned(1, np.uint32)
         self._stop[0] = 0
+        self._instance: Any = None  # of the kernel, that is launched next
         self._wide: Array | None = None
         self.distance: Array = made["distance"]
         queue = tuple(made[f"queue_{part}"].data.ptr for part in ("vertex", "row", "before"))
@@ -224,6 +225,7 @@ class Search(Generic[L]):
         if not self.direct:
             return
         self.layout.structure["stage"] = MEET
+        self._instance = self._kernel()
         with self.device.use():
             self._start()
 
@@ -237,6 +239,7 @@ class Search(Generic[L]):
         search["first_level"] = 0
         search["max_level"] = _MOST_LEVEL if max_level is None else min(max_level, _MOST_LEVEL)
         structure["stage"] = BEGIN
+        self._instance = self._kernel()
         with self.device.use():
             self._mail.begin()
             self._begun.record()
@@ -322,7 +325,7 @@ class Search(Generic[L]):
     def _start(self) -> None:
         blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
         arguments = (self._graph, self.layout.structure)
-        self._kernel()((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
+        self._instance((blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared_bytes())
 
     def _kernel(self) -> Any:
         graph, deep = self.rows.graph, self.distance is not self._made["distance"]
@@ -336,6 +339,7 @@ class Search(Generic[L]):
             wide = self._wide = allocate([declared], self.device.cupy)["distance"]
         wide[:] = self._made["distance"]
         self.distance = wide
+        self._instance = self._kernel()
 
     def _keep_records(self, count: int) -> None:
         size = self.layout.record.itemsize

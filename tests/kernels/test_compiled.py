@@ -11,6 +11,7 @@ from numba import types
 
 from delegraph.kernels.base import bitmap
 from delegraph.kernels.base.compiled import OFFSETS, compile_kernels, kernel, u32s, variants
+from support.marks import mostly_slow
 
 CALLS = """
 import sys
@@ -48,7 +49,7 @@ assert after == before, {name: n for name, n in after.items() if n != before[nam
 """
 
 
-@pytest.mark.parametrize("id_type", ["int32", "int64", "uint16", "string"])
+@pytest.mark.parametrize("id_type", mostly_slow(["int32", "int64", "uint16", "string"], "int64"))
 def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     rng = np.random.default_rng(1)
     src, dst = rng.integers(0, 300, (2, 3000))

@@ -182,6 +182,9 @@ def spelled(ids: str, src, dst):
     return src, dst
 
 
+ON_CPU = ("--device", "cpu")
+
+
 def build(ok, path: Path, output: Path, *options) -> str:
     ok("build", path, "-o", output, "--quiet", *options)
     return digest(output)
@@ -199,7 +202,7 @@ def test_a_store_has_the_bytes_of_the_cpus(
 ):
     path = edge_list(*spelled(ids, *random_edges(partitions, 2000, 30_000)), row_group_size=4000)
     options = (*directed, "--order", order, "--partitions", partitions, "--layout", layout)
-    wanted = build(ok, path, tmp_path / "cpu.dg", *options)
+    wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU)
     for name, more in (
         ("first", ()),
         ("again", ()),
@@ -219,7 +222,7 @@ def test_a_store_has_the_bytes_of_the_cpus(
 @pytest.mark.parametrize("name", [name for name in graphs() if name != "large"])
 def test_stores_of_odd_graphs(device, ok, edge_list, tmp_path, name, options, again):
     path = edge_list(*graphs()[name])
-    wanted = build(ok, path, tmp_path / "cpu.dg", *options)
+    wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU)
     assert build(ok, path, tmp_path / "gpu.dg", *options, "--device", "cuda") == wanted
     assert device_of(tmp_path / "gpu.dg") == str(device)
 
@@ -230,14 +233,14 @@ def test_a_hub_of_many_ranges(device, ok, edge_list, tmp_path):
     more = random_edges(7, 1 << 20, 1 << 22)
     path = edge_list(np.concatenate([src, more[0]]), np.concatenate([dst, more[1]]))
     for options in ((), ("--partitions", 2, "--directed")):
-        wanted = build(ok, path, tmp_path / "cpu.dg", *options, "--overwrite")
+        wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU, "--overwrite")
         found = build(ok, path, tmp_path / "gpu.dg", *options, "--overwrite", "--device", "cuda")
         assert found == wanted
 
 
 def test_too_little_device_memory_is_the_cpus_turn(device, delegraph, edge_list, tmp_path):
     path = edge_list(*random_edges(3, 2000, 30_000))
-    ran = delegraph("build", path, "-o", tmp_path / "cpu.dg")
+    ran = delegraph("build", path, "-o", tmp_path / "cpu.dg", *ON_CPU)
     assert ran.code == 0
     limited = ("--device", "cuda", "--device-memory-limit", "1MB")
     for name in ("first", "again"):
@@ -276,7 +279,7 @@ def test_real_graphs(device, ok, real_graph, tmp_path):
         path = real_graph(name)
         assert pq.read_metadata(path).num_rows
         for options in ((), ("--directed",)):
-            wanted = build(ok, path, tmp_path / "cpu.dg", *options, "--overwrite")
+            wanted = build(ok, path, tmp_path / "cpu.dg", *options, *ON_CPU, "--overwrite")
             more = (*options, "--overwrite", "--device", "cuda")
             assert build(ok, path, tmp_path / "gpu.dg", *more) == wanted
 

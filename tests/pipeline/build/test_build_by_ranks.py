@@ -60,7 +60,7 @@ def build(path: Path, output: Path, ranks: int, limit: int | None = None, **opti
 def test_the_same_bytes(device, edge_list, tmp_path, monkeypatch, shape, layout):
     monkeypatch.setattr(peer_memory, "PIECE_BYTES", 1 << 16)  # sent in some pieces
     path = edge_list(*SHAPES[shape], row_group_size=50_000)
-    delegraph.build(path, tmp_path / "cpu.dg", **LAYOUTS[layout])
+    delegraph.build(path, tmp_path / "cpu.dg", device="cpu", **LAYOUTS[layout])
     for ranks in (1, 2, 3):
         build(path, tmp_path / f"{ranks}.dg", ranks, **LAYOUTS[layout])
         assert digest(tmp_path / f"{ranks}.dg") == digest(tmp_path / "cpu.dg")
@@ -75,7 +75,7 @@ def test_the_same_bytes_emulated(emulated, edge_list, tmp_path, monkeypatch, sha
 def test_ids_that_need_a_dictionary(device, edge_list, tmp_path):
     src, dst = random_edges(5, 3000, 50_000)
     path = edge_list([f"v{i * 7}" for i in src], [f"v{i * 7}" for i in dst])
-    delegraph.build(path, tmp_path / "cpu.dg", partitions=2)
+    delegraph.build(path, tmp_path / "cpu.dg", device="cpu", partitions=2)
     build(path, tmp_path / "ranks.dg", 2, partitions=2)
     assert digest(tmp_path / "ranks.dg") == digest(tmp_path / "cpu.dg")
 
@@ -86,7 +86,7 @@ def test_shards_of_many_ranks(device, edge_list, tmp_path):
     src = np.concatenate([np.zeros(1 << 21, np.int64), more[0]])
     dst = np.concatenate([np.arange(1, (1 << 21) + 1), more[1]])
     path = edge_list(src, dst, row_group_size=1 << 19)
-    delegraph.build(path, tmp_path / "cpu.dg", directed=True)
+    delegraph.build(path, tmp_path / "cpu.dg", device="cpu", directed=True)
     build(path, tmp_path / "ranks.dg", 3, directed=True)
     assert digest(tmp_path / "ranks.dg") == digest(tmp_path / "cpu.dg")
 
@@ -105,7 +105,7 @@ def test_workers(two_devices, ok, edge_list, tmp_path, layout):
     given = LAYOUTS[layout]
     flags = [word for name, value in given.items() for word in (f"--{name}", value)]
     flags = [str(word) for word in flags if word is not True]
-    ok("build", path, "-o", tmp_path / "cpu.dg", *flags)
+    ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu", *flags)
     for workers in (1, 2):
         on = ("--device", "cuda", "--workers", workers)
         ran = ok("build", path, "-o", tmp_path / f"{workers}.dg", *flags, *on)
@@ -116,7 +116,7 @@ def test_workers(two_devices, ok, edge_list, tmp_path, layout):
 
 def test_workers_with_too_little_room(two_devices, ok, edge_list, tmp_path):
     path = edge_list(*SHAPES["random"])
-    ok("build", path, "-o", tmp_path / "cpu.dg")
+    ok("build", path, "-o", tmp_path / "cpu.dg", "--device", "cpu")
     on = ("--device", "cuda", "--workers", 2, "--device-memory-limit", "1MB")
     ran = ok("build", path, "-o", tmp_path / "graph.dg", *on)
     assert "built on the CPU: 1 MB may be held" in ran.err

@@ -416,6 +416,7 @@ def test_an_order_of_its_own_emulated(emulated, edge_list, tmp_path):
     test_an_order_of_its_own_in_each_others_memory(edge_list, tmp_path, emulated, 0, True)
 
 
+@pytest.mark.slow
 def test_a_grid_emulated(emulated, edge_list, tmp_path):
     test_a_grid(edge_list, tmp_path, emulated[0], "two components", GRIDS[1], True)
 
@@ -442,7 +443,7 @@ def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
 
 
-@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("direct", [slow(False), True])
 def test_more_ranks_than_threads_emulated(emulated, edge_list, tmp_path, monkeypatch, direct):
     """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
     ranks, length = 34, 36

@@ -341,7 +341,8 @@ def large(tmp_path_factory) -> Path:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("workers", [slow(1), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
     """The least limit that a refusal names is that of edges on disk; plan and bfs keep to it."""
     on = ("--workers", workers, "--threads", 2, "--memory-limit")
@@ -366,7 +367,7 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("kind", ["threads", "tcp"])
+@pytest.mark.parametrize("kind", ["threads", slow("tcp")])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_number_of_ranks(tmp_path, layout, directed, kind):

@@ -178,6 +178,7 @@ def test_a_rank_that_stalls():
     assert first == second == Failure(2, "has not been heard of for 1 s", lost=True)
 
 
+@pytest.mark.slow
 def test_a_slow_rank_is_waited_for():
     """It computes for longer than the timeout, and is alive."""
     with communicators("tcp", 2, timeout=0.8) as ranks:

@@ -168,6 +168,7 @@ def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_stalls(folder, tmp_path):
     with cluster(2) as (local, client):
         workers = pids(client)
@@ -228,6 +229,7 @@ def test_an_interrupted_search(folder, tmp_path):
         assert time.monotonic() - began < 10 + SLACK
 
 
+@pytest.mark.slow
 def test_two_searches_at_once(folder, tmp_path):
     """They take turns; one that waits for too long says so."""
     with cluster(2) as (local, client):

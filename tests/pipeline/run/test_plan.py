@@ -20,7 +20,7 @@ from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.layout import default_partitions
 from delegraph.pipeline.build import plan
 from support.graphs import random_edges
-from support.marks import mostly_slow, slow
+from support.marks import slow
 from support.outputs import distances_of
 from support.processes import command
 
@@ -75,9 +75,10 @@ OPTIONS = {
 
 
 IDS = ("dense", "sparse", "strings")
-BUILDS = [slow(options, name) for options in OPTIONS for name in IDS if options != "grid"]
+BUILDS = [(options, name) for options in OPTIONS for name in IDS if options != "grid"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "name"), [*BUILDS, ("grid", "sparse")])
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     # Through files, too, so that all is compiled: a process that compiles holds more.
@@ -98,7 +99,8 @@ def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
     assert manifests[0] == manifests[1]
 
 
-@pytest.mark.parametrize("options", mostly_slow(OPTIONS, "partitions"))
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS)
 def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     store = tmp_path / "graph.dg"
     assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
@@ -120,6 +122,7 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     assert records["streamed"]["plan"]["projected_peak_bytes"] / 2 <= peak <= limit
 
 
+@pytest.mark.slow
 def test_an_edge_list_that_does_not_fit_goes_through_a_store(graphs, tmp_path):
     args = ("bfs", graphs["dense"], "--source", 0, "-o")
     limit = least_limit(*args, tmp_path / "out")  # that of the build, which leaves code behind
