@@ -22,7 +22,6 @@ from delegraph.pipeline.engines.ranks.search import rank_stream_bytes
 from delegraph.pipeline.results.store_names import names_bytes
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
-from support.marks import mostly_slow
 
 VERTICES = 1 << 20
 THREADS = 2
@@ -121,7 +120,8 @@ OPTIONS = {
 BENCHED = ("three", "grid-directed")  # whose bench by ranks is measured, too
 
 
-@pytest.mark.parametrize("name", mostly_slow(OPTIONS, "one"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPTIONS)
 def test_projection_against_measurement(name, tmp_path):
     small = build(tmp_path / "small", 100, **OPTIONS[name])
     store = build(tmp_path / "large", VERTICES, **OPTIONS[name])

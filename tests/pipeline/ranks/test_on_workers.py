@@ -123,6 +123,7 @@ def test_refusals(delegraph, folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed(folder, tmp_path):
     """The search is done again on those that are left."""
     with cluster(3) as (local, client):
@@ -211,6 +212,7 @@ def test_a_rank_that_raises(folder, tmp_path):
         assert record["ranks"] == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_search(folder, tmp_path):
     """Ctrl-C ends the ranks, too: the workers are free for the next search."""
     with cluster(2) as (local, client):
