@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..kernels.base.team import Team
-from ..kernels.gpu.device import Device, DeviceMemoryError
+from ..kernels.gpu.device import Device
 from ..partition.disk.memory import return_freed_memory
 from ..partition.disk.outputs import check_output
 from ..partition.disk.work import begin_work
@@ -30,7 +30,7 @@ from ..partition.store.store import Store
 from .algorithms import bfs
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
-from .engines.engine import Engine, Ran, choose
+from .engines.engine import Engine, Need, Ran, choose, run_first
 from .engines.store import engines_of_store, plan_of, subject_of
 from .results.found import Found
 from .results.result import batch_of, schema_of
@@ -66,22 +66,17 @@ class Graph:
         self._engine: Engine | None = self._load(engines)
 
     def _load(self, engines: list[Engine]) -> Engine:
-        left = engines
-        while True:
-            engine, _ = choose(left, self._resources.limit, self._notes)
+        def load(engine: Engine, _need: Need) -> Engine:
             try:
                 engine.load()
                 engine.compile()
-                return engine
-            except DeviceMemoryError as error:
-                engine.close()
-                self._notes.append(f"searched on the CPU: {error}")
-                left = [other for other in left if other is not engine]
-                if not left:
-                    raise
             except BaseException:
                 engine.close()
                 raise
+            return engine
+
+        limit, notes = self._resources.limit, self._notes
+        return run_first(engines, lambda left: choose(left, limit, notes), load, notes)
 
     def __enter__(self) -> Graph:
         return self

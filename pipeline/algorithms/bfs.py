@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..._version import __version__
 from ...kernels.base.team import Team
-from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.gpu.device import Device
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.outputs import check_output, is_result, is_store, record_path
 from ...partition.disk.work import Work, begin_work, clean_up, difference
@@ -31,7 +31,7 @@ from ..build.plan import id_width
 from ..build.prepare import BuildOptions
 from ..build.read import graph_fingerprint
 from ..engines.edges import engines_of_edges
-from ..engines.engine import Engine, Ran, Subject, choose
+from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
 from ..engines.store import engines_of_store, subject_of
 from ..ranks.communicator import TIMEOUT_SECONDS
 from ..results.checkpoint import Checkpoint
@@ -221,21 +221,20 @@ def _search_by(engines: Sequence[Engine], kept: str, run: Run) -> tuple[Ran, Fou
 
     kept: says which search a checkpoint is of. Raises LimitError where none fits.
     """
-    left = list(engines)
-    while True:
+
+    def choosing(left: Sequence[Engine]) -> tuple[Engine, Need]:
         with run.clock.phase("compile"):
-            choosing = partial(choose, left, run.resources.limit, run.notes)
-            engine, need = run.executor.once("compile", choosing)
+            choice = partial(choose, left, run.resources.limit, run.notes)
+            return run.executor.once("compile", choice)
+
+    def searching(engine: Engine, need: Need) -> tuple[Ran, Found]:
         try:
             found = _search_once(engine, need.host, kept, run)
             return Ran.of(engine), found
-        except DeviceMemoryError as error:
-            run.notes.append(f"searched on the CPU: {error}")
-            left = [other for other in left if other is not engine]
-            if not left:
-                raise
         finally:
             engine.close()
+
+    return run_first(engines, choosing, searching, run.notes)
 
 
 def _search_once(engine: Engine, need: int, kept: str, run: Run) -> Found:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.memory import format_bytes, return_freed_memory
@@ -15,6 +15,8 @@ from ..results.found import Found
 from ..results.names import Names
 from ..run.plan import fits, too_little
 from ..run.records import GraphRecord
+
+Result = TypeVar("Result")
 
 CODE_BYTES = 64 << 20
 """About what compiled code and its compiler hold; measured once it is there."""
@@ -141,6 +143,28 @@ def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Eng
         needs.append((most, step))
     least, step = min(needs)
     raise too_little(step, least, limit)
+
+
+def run_first(
+    engines: Sequence[Engine],
+    choosing: Callable[[Sequence[Engine]], tuple[Engine, Need]],
+    work: Callable[[Engine, Need], Result],
+    notes: list[str],
+) -> Result:
+    """``work`` of the engine that is chosen; of the next choice where its device proves too small.
+
+    notes: lines for the user, receives why. Raises DeviceMemoryError if none is left.
+    """
+    left = list(engines)
+    while True:
+        engine, need = choosing(left)
+        try:
+            return work(engine, need)
+        except DeviceMemoryError as error:
+            notes.append(f"searched on the CPU: {error}")
+            left = [other for other in left if other is not engine]
+            if not left:
+                raise
 
 
 def first_that_fits(needs: Sequence[int], fits: Callable[[int], bool]) -> int | None:
