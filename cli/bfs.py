@@ -50,22 +50,13 @@ def bfs(
     source: str,
     output: str,
     max_depth: int | None,
-    device: str,
-    device_memory_limit: int | None,
-    memory_limit: int | None,
-    threads: int | None,
     checkpoint: float,
-    workers: int | None,
-    scheduler: str | None,
-    scheduler_file: str | None,
     timeout: float,
-    scratch: str | None,
-    restart: bool,
     overwrite: bool,
     profile: str | None,
     as_json: bool,
     quiet: bool,
-    **build_values: Any,
+    **values: Any,
 ) -> None:
     """Search GRAPH, a store or a Parquet edge list, from one vertex.
 
@@ -103,18 +94,9 @@ def bfs(
             checkpoint=checkpoint,
             timeout=timeout,
             profile=None if profile == _TABLE else profile,
-            threads=threads,
             overwrite=overwrite,
             progress=progress,
-            memory_limit=memory_limit,
-            device=device,
-            device_memory_limit=device_memory_limit,
-            workers=workers,
-            scheduler=scheduler,
-            scheduler_file=scheduler_file,
-            scratch=scratch,
-            restart=restart,
-            **options.given(build_values),
+            **options.given(values),
         )
     reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]
     options.tell_reused(quiet or searched_already, reused)

@@ -27,19 +27,10 @@ from . import options
 def build(
     edges: str,
     output: str,
-    memory_limit: int | None,
-    workers: int | None,
-    scheduler: str | None,
-    scheduler_file: str | None,
-    device: str,
-    device_memory_limit: int | None,
-    threads: int | None,
-    scratch: str | None,
-    restart: bool,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
-    **build_values: Any,
+    **values: Any,
 ) -> None:
     """Prepare EDGES (a Parquet file, a folder of them or a glob) as the store OUTPUT.
 
@@ -66,18 +57,9 @@ def build(
         built = build(
             edges,
             output,
-            threads=threads,
             overwrite=overwrite,
             progress=progress,
-            memory_limit=memory_limit,
-            device=device,
-            device_memory_limit=device_memory_limit,
-            workers=workers,
-            scheduler=scheduler,
-            scheduler_file=scheduler_file,
-            scratch=scratch,
-            restart=restart,
-            **build_values,
+            **values,
         )
     for note in built.notes:
         options.talk(quiet, note)

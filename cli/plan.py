@@ -24,18 +24,10 @@ from . import options
 @options.debug
 def plan(
     edges: str,
-    device: str,
-    device_memory_limit: int | None,
-    memory_limit: int | None,
     exact: bool,
-    workers: int | None,
-    scheduler: str | None,
-    scheduler_file: str | None,
-    threads: int | None,
-    scratch: str | None,
     as_json: bool,
     quiet: bool,
-    **build_values: Any,
+    **values: Any,
 ) -> None:
     """Say what building EDGES would hold and write, step by step; of a store, what bfs would.
 
@@ -59,16 +51,8 @@ def plan(
         found = plan(
             edges,
             exact=exact,
-            threads=threads,
             progress=progress,
-            memory_limit=memory_limit,
-            device=device,
-            device_memory_limit=device_memory_limit,
-            workers=workers,
-            scheduler=scheduler,
-            scheduler_file=scheduler_file,
-            scratch=scratch,
-            **options.given(build_values),
+            **options.given(values),
         )
     for note in found.notes:
         options.talk(quiet, note)
