@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 
-from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.edges import EdgeSearch, compile_edge_search, plain_rows
@@ -32,7 +31,7 @@ from ..run.execute import Executor
 from ..run.records import GraphRecord, SuperstepRecord
 from .device import by_dense_id, give_back, method_of, search_on_device
 from .engine import Engine, Need, Subject
-from .memory import resume, search
+from .memory import HostRows, resume
 
 SCAN_BUDGET = 8
 """Scans may look at this many times the rows; after that the search goes on in rows.
@@ -115,19 +114,11 @@ class ScanEngine:
         self._dense = None
 
 
-class RowsEngine:
+class RowsEngine(HostRows):
     """An edge list in memory in plain rows, to be searched time and again."""
 
-    method = "push-pull"
-    device = None
-    ranks = 1
-    once = False
-    in_memory = True
-
     def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
-        self.subject: Subject | None = None
-        self.graph: Graph | None = None
-        self.backend = CpuBackend(executor.threads)
+        super().__init__(None, executor.threads)
         self._edges = edges
         self._directed = directed
         self._executor = executor
@@ -146,15 +137,6 @@ class RowsEngine:
         lengths = [len(src) for src, _ in dense.batches]
         team = self.backend.team
         self.graph = plain_rows(dense.batches, lengths, dense.ids.domain, self._directed, team)
-
-    def search(
-        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
-    ) -> Found:
-        assert self.graph is not None
-        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
-
-    def close(self) -> None:
-        self.graph = None
 
 
 class DeviceRowsEngine:

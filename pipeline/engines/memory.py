@@ -131,8 +131,8 @@ def _run(
     return Found(state.distance, state.parent, supersteps)
 
 
-class MemoryEngine:
-    """The whole graph of a store in host memory; of several partitions, merged into one graph."""
+class HostRows:
+    """What engines share whose rows all stand in host memory, wherever they came from."""
 
     method = "push-pull"
     device = None
@@ -140,10 +140,26 @@ class MemoryEngine:
     once = False
     in_memory = True
 
-    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
+    def __init__(self, subject: Subject | None, threads: int) -> None:
         self.subject = subject
         self.graph: Graph | None = None
         self.backend = CpuBackend(threads)
+
+    def search(
+        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> Found:
+        assert self.graph is not None
+        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
+
+    def close(self) -> None:
+        self.graph = None
+
+
+class MemoryEngine(HostRows):
+    """The whole graph of a store in host memory; of several partitions, merged into one graph."""
+
+    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
+        super().__init__(subject, threads)
         self._store = store
 
     def need(self) -> Need:
@@ -155,15 +171,6 @@ class MemoryEngine:
 
     def load(self) -> None:
         self.graph = self._store.graph(self.backend.team)
-
-    def search(
-        self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
-    ) -> Found:
-        assert self.graph is not None
-        return search(self.graph, source, self.backend, max_depth, checkpoint=checkpoint)
-
-    def close(self) -> None:
-        self.graph = None
 
 
 def merged_offsets(store: Store) -> np.dtype:
