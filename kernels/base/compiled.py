@@ -68,7 +68,7 @@ def compile_kernels(*modules: ModuleType, **dtypes: DTypeLike | Iterable[DTypeLi
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
     for module in modules:
         for compiled, arguments in _declared[module.__name__]:
-            names = {name for some in arguments for name in _names_in(some)}
+            names = sorted({name for some in arguments for name in _names_in(some)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
                 compiled.compile(tuple(_type_of(some, known) for some in arguments))
@@ -83,9 +83,9 @@ def variants(*modules: ModuleType) -> dict[str, int]:
     }
 
 
-def _each(dtypes: Any) -> set[np.dtype]:
+def _each(dtypes: Any) -> list[np.dtype]:
     some = dtypes if isinstance(dtypes, set | list | tuple) else [dtypes]
-    return {np.dtype(dtype) for dtype in some}
+    return sorted({np.dtype(dtype) for dtype in some}, key=str)  # in the same order every time
 
 
 def _names_in(argument: Any) -> Iterator[str]:
