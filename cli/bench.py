@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from . import options
+from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from ..partition.store.grid import Grid, LayoutName
 
 
-@click.command()
+@options.command()
 @click.argument("graph", type=click.Path())
 @options.device
 @options.device_memory_limit
@@ -93,7 +94,7 @@ def bench(
 
     if workers or scheduler or scheduler_file:
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
-        with options.ProgressLine(quiet) as progress:
+        with ProgressLine(quiet) as progress:
             rows = bench_across(
                 graph,
                 scaling=scaling,
@@ -134,7 +135,7 @@ def bench(
     for name in options.given(values):
         option = name.replace("_", "-")
         raise InputError(f"--{option} is for searches by several workers: give --workers too")
-    with options.ProgressLine(quiet) as progress:
+    with ProgressLine(quiet) as progress:
         report = bench(
             graph,
             sources=sources,

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from . import options
+from .progress import ProgressLine
 
 _TABLE = "-"  # for people, in place of a file
 
 
-@click.command()
+@options.command()
 @click.argument("graph", type=click.Path())
 @click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
 @options.output
@@ -85,7 +86,7 @@ def bfs(
     from ..pipeline.api import bfs
     from ..pipeline.reports.report import supersteps_table
 
-    with options.ProgressLine(quiet) as progress:
+    with ProgressLine(quiet) as progress:
         record, searched_already, notes = bfs(
             graph,
             source,
@@ -106,7 +107,7 @@ def bfs(
         told = supersteps_table(record["supersteps"], record["supersteps_between"])
         click.echo(told, err=True)
     if as_json:
-        options.print_json(record)
+        options.print_json({**record, "already": searched_already})
         return
     search, vertices = record["search"], record["graph"]["vertices"]
     seconds = record["seconds"]

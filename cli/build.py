@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from . import options
+from .progress import ProgressLine
 
 
-@click.command()
+@options.command()
 @click.argument("edges", type=click.Path())
 @options.output
 @options.build_options
@@ -53,7 +54,7 @@ def build(
     from ..pipeline.api import build
     from ..pipeline.reports.report import lines, store_document
 
-    with options.ProgressLine(quiet) as progress:
+    with ProgressLine(quiet) as progress:
         built = build(
             edges,
             output,
@@ -67,6 +68,6 @@ def build(
     options.talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
     document = store_document(built.store)
     if as_json:
-        options.print_json(document)
+        options.print_json({**document, "already": built.already})
     else:
         click.echo(lines(document))

@@ -13,7 +13,7 @@ import click
 from . import options
 
 
-@click.command()
+@options.command()
 @click.option(
     "--scale",
     type=click.IntRange(1, 30),

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
+from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from ..pipeline.build.generate import Kind
 
 
-@click.group()
+@click.group(cls=options.Group)
 def generate() -> None:
     """Write a synthetic edge list as a folder of Parquet files.
 
@@ -24,7 +25,7 @@ def generate() -> None:
     """
 
 
-_HOW = ("threads", "overwrite")  # options that do not change the rows
+_HOW = ("threads",)  # options that do not change the rows
 
 _seed = click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the generator."
@@ -79,13 +80,22 @@ def grid(**values: Any) -> None:
     _write("grid", **values)
 
 
-def _write(kind: Kind, as_json: bool, quiet: bool, output: str, **values: Any) -> None:
+def _write(
+    kind: Kind, as_json: bool, quiet: bool, output: str, overwrite: bool, **values: Any
+) -> None:
     from ..pipeline.api import generate
+    from ..pipeline.build.generate import Recipe, rows_there
 
-    with options.ProgressLine(quiet) as progress:
-        rows = generate(kind, output, progress=progress, **values)
+    recipe = {name: value for name, value in values.items() if name not in _HOW}
+    rows = None if overwrite else rows_there(Recipe(kind, **recipe), output)
+    already = rows is not None
+    if rows is None:
+        with ProgressLine(quiet) as progress:
+            rows = generate(kind, output, overwrite=overwrite, progress=progress, **values)
     if as_json:
-        recipe = {name: value for name, value in values.items() if name not in _HOW}
-        options.print_json({"kind": kind, **recipe, "output": output, "rows": rows})
-    else:
-        click.echo(f"{output}: {rows:,} rows")
+        told = {"kind": kind, **recipe, "output": output, "rows": rows, "already": already}
+        options.print_json(told)
+        return
+    click.echo(f"{output}: {rows:,} rows")
+    if already:
+        options.talk(quiet, f"{output}: generated already")

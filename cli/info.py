@@ -7,7 +7,7 @@ import click
 from . import options
 
 
-@click.command()
+@options.command()
 @click.argument("path", type=click.Path())
 @click.option("--src", default="src", show_default=True, help="Column of sources, of an edge list.")
 @click.option("--dst", default="dst", show_default=True, help="Column of targets, of an edge list.")

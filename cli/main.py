@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gc
+import json
 import os
 import signal
 import sys
@@ -64,33 +67,60 @@ def run() -> NoReturn:
     """The program: ``main``, and out.
 
     Everything is written and closed by then; taking the interpreter apart would cost as much
-    again as a small search.
+    again as a small search. Only what multiprocessing keeps outside this process is put away.
     """
     # Importing makes many objects and no garbage: looking for it takes a sixth of the time.
     gc.set_threshold(100_000, 50, 50)
+    _open_streams()
     code: Any = 0
     try:
         main()
     except SystemExit as ended:
         code = ended.code
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # told by then, or there is nobody to tell
+            stream.flush()
+    if processes := sys.modules.get("multiprocessing.util"):
+        processes._run_finalizers(0)  # semaphores have names, which would stay
     os._exit(code if isinstance(code, int) else 0)
+
+
+def _open_streams() -> None:
+    """Have all three streams, and write what cannot be encoded as it is in escapes.
+
+    A file opened later gets the number of a stream that is closed, and what libraries say would
+    stand in it.
+    """
+    closed = sys.stdout is None
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(number, True)  # to workers, too
+    os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - to the end
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore - as opened by Python
+    if closed:
+        click.echo("delegraph: stdout is closed: send it to /dev/null if nobody reads it", err=True)
+        os._exit(2)
 
 
 def main() -> None:
     """Run the command line; turn failures into one line and an exit code."""
     # Ended politely, temporary files are removed like after any failure.
     signal.signal(signal.SIGTERM, _interrupt)
-    _find_cache()
     try:
-        code = cli.main(standalone_mode=False)
+        _find_cache()
+        try:
+            code = cli.main(standalone_mode=False)
+        finally:
+            _tell_cache()
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
         _fail("interrupted", 1)
     except click.ClickException as error:
         error.show()
+        _print_error(error.format_message(), error.exit_code)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output has left; keep Python from complaining while it ends.
@@ -99,13 +129,39 @@ def main() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             traceback.print_exc()
-        from ..partition.errors import DelegraphError
+        _fail(*_told(error))
 
-        if isinstance(error, DelegraphError):
-            _fail(str(error), error.exit_code)
-        if isinstance(error, MemoryError):
-            _fail(f"out of memory: {error}", 1)
-        _fail(f"{type(error).__name__}: {error} (--debug shows where)", 1)
+
+def _told(error: Exception) -> tuple[str, int]:
+    """One line for a failure, and its exit code."""
+    from ..partition.errors import DelegraphError
+
+    few = _too_few(error)
+    if few:
+        return few, 1
+    if isinstance(error, DelegraphError):
+        return str(error), error.exit_code
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}", 1
+    if isinstance(error, OSError) and error.strerror:
+        wrong = error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
+        return f"{error.filename or 'stdout or a file'}: {error.strerror}", 2 if wrong else 1
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        return f"{error.object}: a name that is not UTF-8: rename it", 2
+    return f"{type(error).__name__}: {error} (--debug shows where)", 1
+
+
+def _too_few(error: BaseException | None) -> str:
+    """What to raise where a limit on descriptors or threads was met, by this error or its cause."""
+    while error is not None:
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or (
+            os.strerror(errno.EMFILE) in str(error)
+        ):
+            return "too many open files for this limit: raise it, as with 'ulimit -n 1024'"
+        if "can't start new thread" in str(error):
+            return "no more threads may be started: raise 'ulimit -u', or give fewer --threads"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -113,16 +169,48 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _find_cache() -> None:
-    """See to it that compiled kernels can be kept: without a place for them Numba gives up."""
+    """See to it that compiled kernels can be kept."""
     kernels = Path(__file__).parents[1] / "kernels"
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     while not home.exists():
         home = home.parent
     if "NUMBA_CACHE_DIR" in os.environ or any(os.access(p, os.W_OK) for p in (kernels, home)):
         return
-    os.environ["NUMBA_CACHE_DIR"] = f"{tempfile.gettempdir()}/delegraph-{os.getuid()}"
+    from ..partition.disk.private import make_private
+    from ..partition.errors import InputError
+
+    try:
+        place = Path(tempfile.gettempdir(), f"delegraph-{os.getuid()}")
+        make_private(place)  # what is in it will be run
+        os.environ["NUMBA_CACHE_DIR"] = str(place)
+    except InputError as error:
+        _note(f"compiled kernels are not kept: {error}")
+    except OSError:  # no folder for temporary files, either: each run compiles
+        pass
+
+
+def _tell_cache() -> None:
+    """Say what was wrong with the cache of compiled kernels."""
+    module = sys.modules.get(f"{(__package__ or '').rpartition('.')[0]}.kernels.base.compiled")
+    if module and module.notes:
+        _note(module.notes[0])  # the others are of other functions
+        module.notes.clear()
+
+
+def _note(line: str) -> None:
+    if "--quiet" not in sys.argv:
+        click.echo(f"note: {line}", err=True)
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"delegraph: {message}", err=True)
+    with contextlib.suppress(OSError):  # nobody to tell: the code says it
+        click.echo(f"delegraph: {message}", err=True)
+    _print_error(message, code)
     sys.exit(code)
+
+
+def _print_error(message: str, code: int) -> None:
+    """With --json, a failure is a document, too."""
+    if "--json" in sys.argv:
+        with contextlib.suppress(OSError):  # stdout may be what failed
+            click.echo(json.dumps({"error": message, "exit_code": code}, indent=1))

@@ -1,17 +1,37 @@
-"""Options that several commands share, and how they talk to a person."""
+"""Options that several commands share, and what they tell a person."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
-import threading
-import time
+import resource
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 _Command = Callable[..., Any]
+
+
+class Command(click.Command):
+    """Refuses an option that is given twice, where the last one would be taken silently."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for param in self.params:
+            if isinstance(param, click.Option) and given.count(param) > 1:
+                raise click.UsageError(f"{param.opts[-1]} is given twice", ctx)
+        return super().parse_args(ctx, args)
+
+
+class Group(click.Group):
+    """Of such commands."""
+
+    command_class = Command
+
+
+def command() -> Callable[[_Command], click.Command]:
+    return click.command(cls=Command)
 
 
 def _together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
@@ -177,9 +197,28 @@ scratch = click.option(
 restart = click.option(
     "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
 )
+
+
+def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    """Dask repeats itself without an end where descriptors are too few."""
+    from ..partition.errors import DelegraphError
+
+    least = 64 + 8 * (value or 0)  # some more than it takes, by measurement
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if value and most != resource.RLIM_INFINITY and most < least:
+        raise DelegraphError(
+            f"--workers {value} needs {least} open files, and the limit is {most}: raise it, as "
+            f"with 'ulimit -n {least}', or give fewer"
+        )
+    return value
+
+
 cluster_options = _together(
     click.option(
-        "--workers", type=click.IntRange(min=1), help="Run tasks on so many local processes."
+        "--workers",
+        type=click.IntRange(min=1),
+        callback=_workers,
+        help="Run tasks on so many local processes.",
     ),
     click.option("--scheduler", metavar="ADDRESS", help="Run tasks on the cluster of a scheduler."),
     click.option(
@@ -205,84 +244,12 @@ def print_json(document: Any) -> None:
 
 
 def talk(quiet: bool, message: str) -> None:
-    """One line for a person."""
+    """One line for a person; that stderr is full is no failure of the command."""
     if not quiet:
-        click.echo(message, err=True)
+        with contextlib.suppress(OSError):
+            click.echo(message, err=True)
 
 
 def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
     if steps:
         talk(quiet, f"went on after an earlier attempt, reusing: {', '.join(steps)}")
-
-
-class ProgressLine:
-    """While it is entered: how far the steps of a command are.
-
-    On a terminal one line, with the step's share done, its rate and the time left. In a pipe a
-    line at the end of every step that was long. Nothing if ``quiet``.
-    """
-
-    _INTERVAL = 0.1
-    _LONG = 2.0  # seconds
-    _WIDTH = 20
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
-        self._lock = threading.Lock()
-        self._step = ""
-        self._done = 0
-        self._started = 0.0
-        self._next = 0.0
-
-    def __call__(self, step: str, done: int, total: int) -> None:
-        if self._quiet:
-            return
-        with self._lock:
-            now = time.monotonic()
-            if step != self._step:
-                self._end_step(now)
-                self._step, self._started, self._done = step, now, done
-            self._done = done
-            if not self._terminal or (now < self._next and done < total):
-                return
-            self._next = now + self._INTERVAL
-            spent = now - self._started
-            full = self._WIDTH * done // max(1, total)
-            bar = "#" * full + "-" * (self._WIDTH - full)
-            rest = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
-            pace = f"  {_rate(done, spent)}{rest}" if done else ""
-            click.echo(
-                f"\r\x1b[K{step} [{bar}] {done / max(1, total):4.0%}{pace}", nl=False, err=True
-            )
-
-    def _end_step(self, now: float) -> None:
-        if self._terminal or self._step in ("", "compile"):
-            return
-        spent = now - self._started
-        if spent >= self._LONG:
-            rate = f", {_rate(self._done, spent)}" if self._done > 1 else ""
-            click.echo(f"{self._step}: {spent:.1f} s{rate}", err=True)
-
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._quiet:
-            return
-        self._end_step(time.monotonic())
-        if self._terminal and self._step:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def _rate(done: int, seconds: float) -> str:
-    """Work a second, for people.
-
-    >>> _rate(25_000_000, 2.0), _rate(3, 2.0)
-    ('12.5 M/s', '1.5/s')
-    """
-    rate = done / max(seconds, 1e-9)
-    for unit, scale in ((" G", 1e9), (" M", 1e6), (" k", 1e3)):
-        if rate >= scale:
-            return f"{rate / scale:.1f}{unit}/s"
-    return f"{rate:.1f}/s"

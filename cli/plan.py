@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from . import options
+from .progress import ProgressLine
 
 
-@click.command()
+@options.command()
 @click.argument("edges", type=click.Path())
 @options.device
 @options.device_memory_limit
@@ -47,7 +48,7 @@ def plan(
     from ..pipeline.api import plan
     from ..pipeline.reports.report import lines, plan_document
 
-    with options.ProgressLine(quiet) as progress:
+    with ProgressLine(quiet) as progress:
         found = plan(
             edges,
             exact=exact,

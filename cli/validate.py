@@ -9,7 +9,7 @@ import click
 from . import options
 
 
-@click.command()
+@options.command()
 @click.argument("graph", type=click.Path())
 @click.argument("result", type=click.Path())
 @options.threads

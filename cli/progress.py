@@ -1,0 +1,86 @@
+"""How far a command is, for a person."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import click
+
+
+class ProgressLine:
+    """While it is entered: how far the steps of a command are.
+
+    On a terminal one line, with the step's share done, its rate and the time left. In a pipe a
+    line at the end of every step that was long. Nothing if ``quiet``.
+    """
+
+    _INTERVAL = 0.1
+    _LONG = 2.0  # seconds
+    _WIDTH = 20
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        if quiet:  # of what is told when it happens, as that a search begins again
+            import logging
+
+            logging.getLogger("delegraph").setLevel(logging.CRITICAL)
+        self._terminal = sys.stderr.isatty()
+        self._lock = threading.Lock()
+        self._step = ""
+        self._done = 0
+        self._started = 0.0
+        self._next = 0.0
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if self._quiet:
+            return
+        with self._lock:
+            now = time.monotonic()
+            if step != self._step:
+                self._end_step(now)
+                self._step, self._started, self._done = step, now, done
+            self._done = done
+            if not self._terminal or (now < self._next and done < total):
+                return
+            self._next = now + self._INTERVAL
+            spent = now - self._started
+            full = self._WIDTH * done // max(1, total)
+            bar = "#" * full + "-" * (self._WIDTH - full)
+            rest = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
+            pace = f"  {_rate(done, spent)}{rest}" if done else ""
+            click.echo(
+                f"\r\x1b[K{step} [{bar}] {done / max(1, total):4.0%}{pace}", nl=False, err=True
+            )
+
+    def _end_step(self, now: float) -> None:
+        if self._terminal or self._step in ("", "compile"):
+            return
+        spent = now - self._started
+        if spent >= self._LONG:
+            rate = f", {_rate(self._done, spent)}" if self._done > 1 else ""
+            click.echo(f"{self._step}: {spent:.1f} s{rate}", err=True)
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._quiet:
+            return
+        self._end_step(time.monotonic())
+        if self._terminal and self._step:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _rate(done: int, seconds: float) -> str:
+    """Work a second, for people.
+
+    >>> _rate(25_000_000, 2.0), _rate(3, 2.0)
+    ('12.5 M/s', '1.5/s')
+    """
+    rate = done / max(seconds, 1e-9)
+    for unit, scale in ((" G", 1e9), (" M", 1e6), (" k", 1e3)):
+        if rate >= scale:
+            return f"{rate / scale:.1f}{unit}/s"
+    return f"{rate:.1f}/s"

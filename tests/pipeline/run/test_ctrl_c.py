@@ -1,0 +1,44 @@
+"""Ctrl-C, which comes to a command and its workers alike: one line, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from support.processes import command, wait_until
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    with_parents = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in with_parents if "spawn_main" in " ".join(child.cmdline())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("later", [0.0, 0.3, 0.8, 2.0])
+@pytest.mark.parametrize("name", ["bfs", "build"])
+def test_ctrl_c(edge_list, ok, tmp_path, name, later):
+    """As soon as there are workers, or some time after that."""
+    ends = np.arange(8000)
+    edges = edge_list(ends[:-1], ends[1:])
+    what = ["build", edges, "-o", tmp_path / "out", "--scratch", tmp_path]
+    if name == "bfs":
+        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2)
+        what = ["bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out"]
+    line = command(*what, "--workers", 2, "--quiet")
+    running = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_until(lambda: len(workers_of(running)) == 2)
+    workers = workers_of(running)
+    time.sleep(later)
+    os.killpg(running.pid, signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    if running.returncode == 0:  # it was faster
+        assert (name, told) == ("build", "")
+    else:
+        assert (running.returncode, told.strip()) == (1, "delegraph: interrupted")
+    wait_until(lambda: not any(worker.is_running() for worker in workers))
