@@ -13,5 +13,9 @@ class InputError(DelegraphError):
     exit_code = 2
 
 
+class LostScratchError(DelegraphError):
+    """Scratch that a step has left is gone or damaged: what was made of it starts over."""
+
+
 class LimitError(InputError):
     """A limit that is too small. What an attempt has finished is still of use with a larger one."""

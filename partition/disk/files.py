@@ -4,11 +4,13 @@ manifest, verified when the block is first read.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -49,6 +51,13 @@ def record_of(path: Path) -> FileRecord:
             hashes.append(xxhash.xxh3_64_hexdigest(block))
             size += len(block)
     return FileRecord(size, tuple(hashes))
+
+
+class Values(NamedTuple):
+    """What an array's file must hold. allowed: the values that it may have; None for any."""
+
+    dtype: np.dtype
+    allowed: range | None = None
 
 
 class ArrayWriter:
@@ -116,12 +125,6 @@ def read_array(path: Path, record: FileRecord, team: Team) -> NDArray:
     return data[HEADER_BYTES:].view(_dtype_of(path, data[:HEADER_BYTES].tobytes()))
 
 
-def array_dtype(path: Path) -> np.dtype:
-    """What a ``.npy`` file written by ArrayWriter holds, by its header alone."""
-    with open(path, "rb") as file:
-        return _dtype_of(path, file.read(HEADER_BYTES))
-
-
 def _dtype_of(path: Path, header: bytes) -> np.dtype:
     try:
         if header[:10] != b"\x93NUMPY\x01\x00\x76\x00":
@@ -131,28 +134,32 @@ def _dtype_of(path: Path, header: bytes) -> np.dtype:
         raise InputError(f"{path}: damaged: its header is not an array's") from error
 
 
-def read_array_into(path: Path, record: FileRecord, into: NDArray, team: Team) -> None:
-    """Read a whole array of known length and type, verifying every block."""
-    view = into.view(np.uint8)
+def read_array_into(
+    path: Path, record: FileRecord, into: NDArray, team: Team, allowed: range | None = None
+) -> None:
+    """Read a whole array of known length and type, verifying every block.
+
+    allowed: the values that it may have. Raises InputError naming the file if it has others.
+    """
+    view, values = into.view(np.uint8), Values(into.dtype, allowed)
     head = np.empty(min(BLOCK_BYTES, record.bytes), np.uint8)
-    _read_part(path, record, range(min(1, len(record.xxh3))), head, Team(1))
+    _read_part(path, record, range(min(1, len(record.xxh3))), head, Team(1), values)
     view[: len(head) - HEADER_BYTES] = head[HEADER_BYTES:]
     rest = view[len(head) - HEADER_BYTES :]
-    _read_part(path, record, range(1, len(record.xxh3)), rest, team)
+    _read_part(path, record, range(1, len(record.xxh3)), rest, team, values)
 
 
 def read_array_blocks(
-    path: Path, record: FileRecord, dtype: DTypeLike
+    path: Path, record: FileRecord, values: Values
 ) -> Iterator[tuple[int, NDArray]]:
     """The array in pieces of a block each, verified: (index of the first element, elements)."""
-    size = np.dtype(dtype).itemsize
     for k in range(len(record.xxh3)):
         start = k * BLOCK_BYTES
         data = np.empty(min(BLOCK_BYTES, record.bytes - start), np.uint8)
-        _read_part(path, record, range(k, k + 1), data, Team(1))
+        _read_part(path, record, range(k, k + 1), data, Team(1), values)
         if k == 0:
             data, start = data[HEADER_BYTES:], HEADER_BYTES
-        yield (start - HEADER_BYTES) // size, data.view(dtype)
+        yield (start - HEADER_BYTES) // values.dtype.itemsize, data.view(values.dtype)
 
 
 def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:
@@ -176,26 +183,79 @@ def verify_file(path: Path, record: FileRecord, team: Team) -> None:
 
 
 def _read_part(
-    path: Path, record: FileRecord, blocks: range, data: NDArray[np.uint8], team: Team
+    path: Path,
+    record: FileRecord,
+    blocks: range,
+    data: NDArray[np.uint8],
+    team: Team,
+    values: Values | None = None,
 ) -> None:
     """Read consecutive blocks into ``data``, verified."""
     first = blocks.start * BLOCK_BYTES
 
-    def read_block(k: int) -> bool:
+    def read_block(k: int) -> None:
         block = data[k * BLOCK_BYTES - first : (k + 1) * BLOCK_BYTES - first]
-        got = os.preadv(descriptor, [block], k * BLOCK_BYTES)
-        return got == len(block) and xxhash.xxh3_64_hexdigest(block) == record.xxh3[k]
+        if os.preadv(descriptor, [block], k * BLOCK_BYTES) != len(block):
+            raise damaged_block(path, k)
+        check_block(path, record, k, block, values)
 
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_regular(path)
         try:
-            good: Sequence[bool] = team.map(read_block, blocks)
+            team.map(read_block, blocks)
         finally:
             os.close(descriptor)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if not all(good):
-        raise damaged_block(path, blocks[good.index(False)])
+
+
+def check_block(
+    path: Path, record: FileRecord, k: int, block: NDArray[np.uint8], values: Values | None = None
+) -> None:
+    """Check a whole block while it is in the cache: its checksum, and what its array must hold.
+
+    Raises InputError naming the file.
+    """
+    if xxhash.xxh3_64_hexdigest(block) != record.xxh3[k]:
+        raise damaged_block(path, k)
+    if values is None:
+        return
+    if k == 0:
+        if block[:HEADER_BYTES].tobytes() != _npy_header(values.dtype, record.length(values.dtype)):
+            raise wrong_contents(path, f"its header is not that of an array of {values.dtype}")
+        block = block[HEADER_BYTES:]
+    numbers, allowed = block.view(values.dtype), values.allowed
+    if allowed is None or not len(numbers):
+        return
+    most, least = int(numbers.max()), allowed.start and int(numbers.min())
+    if most >= allowed.stop or least < allowed.start:
+        wrong = most if most >= allowed.stop else least
+        first, last = allowed.start, allowed.stop - 1
+        raise wrong_contents(path, f"{wrong:,} in block {k}, of {first:,} to {last:,}")
+
+
+def wrong_contents(path: Path, what: str) -> InputError:
+    """What to raise where a file is as it was written, but holds what no build writes."""
+    return InputError(f"{path}: holds what no store does: {what}; build the store again")
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor to read a file by; OSError for a link, and for a pipe or a device, unread."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file")
+
+
+def read_regular(path: Path) -> bytes:
+    """A small file's bytes. Raises InputError naming what is no regular file or cannot be read."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            return file.read()
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise InputError(f"{path}: cannot be read: {why}") from error
 
 
 def damaged_block(path: Path, block: int) -> InputError:

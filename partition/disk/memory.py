@@ -113,7 +113,14 @@ def return_freed_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
         library.mallopt(_M_TRIM_THRESHOLD, _MAPPED_BYTES)
-        library.malloc_trim(0)
+    trim_freed_memory()
+
+
+def trim_freed_memory() -> None:
+    """Let what has been freed by now go back to the system; later, the allocators do as before."""
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def held_bytes(process: int | str = "self") -> int:

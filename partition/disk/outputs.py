@@ -1,17 +1,20 @@
 """Outputs: folders that appear whole or not at all, and that replace only their own kind.
 
 A folder is written under a temporary name beside its place (work.py) and renamed when it is
-complete and on the disk. What may be replaced has to carry our mark: a store its manifest, a
-folder of Parquet files an entry in the key-value metadata of each.
+complete and on the disk, or changes places with what it replaces. What may be replaced has to carry
+our mark: a store its manifest, a folder of Parquet files an entry in the key-value metadata of
+each.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import glob
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DelegraphError, InputError
+from .files import open_regular
 
 Kind = Literal["store", "result", "edge list", "supersteps"]
 AnyPath = str | os.PathLike[str]
@@ -28,6 +32,9 @@ AnyPath = str | os.PathLike[str]
 MANIFEST = "manifest.json"
 STORE_FORMAT = "delegraph store"
 _MARK = b"delegraph"
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where there is no room for more."""
 
 
 def mark(kind: Kind, **facts: Any) -> dict[bytes, bytes]:
@@ -45,9 +52,15 @@ def facts_of(metadata: dict[bytes, bytes] | None, kind: Kind) -> dict[str, Any] 
 
 
 def is_store(path: AnyPath) -> bool:
+    """Whether a folder is a store, or was one: its manifest may be damaged, or gone."""
+    parts = [Path(path, name) for name in ("vertices.parquet", "partition-0000")]
+    return _has_mark(Path(path)) or all(os.path.lexists(part) for part in parts)
+
+
+def _has_mark(path: Path) -> bool:
     """Whether a folder has a store's manifest (which may be damaged all the same)."""
     try:
-        with open(Path(path) / MANIFEST, "rb") as file:
+        with open(open_regular(path / MANIFEST), "rb") as file:
             return STORE_FORMAT.encode() in file.read(100)
     except OSError:
         return False
@@ -58,7 +71,7 @@ def _is(path: Path, kind: Kind) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
     if kind == "store":
-        return is_store(path)
+        return _has_mark(path)
     files = list(path.iterdir())
     try:
         return bool(files) and all(
@@ -124,9 +137,10 @@ def _is_record(path: Path) -> bool:
 
 
 def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) -> None:
-    """Rename the folder ``new``, which is on the disk, to ``path``.
+    """Let the folder ``new``, which is on the disk, appear as ``path``.
 
-    What stands there by then is replaced only if ``overwrite`` is set and it is of that kind; it
+    What stands there by then is replaced only if ``overwrite`` is set and it is of that kind: in
+    one step where the system can, so that one of them stands there at any time; else the old one
     waits in the folder ``replaced`` meanwhile.
     """
     os.chmod(new, 0o777 & ~_umask())
@@ -137,42 +151,104 @@ def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) 
     if not overwrite or not _is(path, kind):
         raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
     replaced.mkdir()
-    os.rename(path, replaced / path.name)
-    try:
-        os.rename(new, path)
-    except BaseException:
-        restore_replaced(path, replaced)
-        raise
+    write_file(_note(path, replaced), _number(new))
+    _sync(replaced.parent)
+    if not _exchange(new, path):
+        os.rename(path, replaced / path.name)
+        try:
+            os.rename(new, path)
+        except BaseException:
+            restore_replaced(new, path, replaced)
+            raise
     _sync(path.parent)
-    shutil.rmtree(replaced, ignore_errors=True)
+    restore_replaced(new, path, replaced)
 
 
-def restore_replaced(path: Path, replaced: Path) -> None:
-    """Put back what a run that was cut off while replacing ``path`` has set aside."""
+def restore_replaced(new: Path, path: Path, replaced: Path) -> None:
+    """End what ``publish`` began when it replaced ``path``, wherever that was cut off.
+
+    Afterwards the old one is at ``path``, and ``new`` is as it was; or it is gone, and ``new`` at
+    ``path``.
+    """
     if not os.path.lexists(path) and (replaced / path.name).is_dir():
         os.rename(replaced / path.name, path)
-    shutil.rmtree(replaced, ignore_errors=True)
+    try:
+        is_old = _note(path, replaced).read_bytes() != _number(new)
+    except OSError:  # no note, or no such folder
+        is_old = False
+    if is_old:
+        shutil.rmtree(new, ignore_errors=True)
+    if not (is_old and new.exists()):
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _note(path: Path, replaced: Path) -> Path:
+    """A file that tells which of two folders that may change places is the new one."""
+    return replaced / f"{path.name}.inode"
+
+
+def _number(path: Path) -> bytes:
+    return b"%d" % path.lstat().st_ino
+
+
+_HERE, _RENAME_EXCHANGE = -100, 2  # of Linux: AT_FDCWD, and what renameat2 is told
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # not Linux
+        return False
+    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL):  # not this kernel, or file system
+        return False
+    raise OSError(number, os.strerror(number), str(other))
 
 
 @contextlib.contextmanager
 def naming_full_disk(
     path: Path, needed: Callable[[], str], others: Callable[[], list[Path]] = list
 ) -> Iterator[None]:
-    """Turn 'no space left' into one line that says where, how much, and what to do.
+    """Turn 'no space left' into one line that says where, what is used up, and what to do.
 
-    others: folders beside that of ``path`` that are written to; the fullest one is named.
+    others: folders beside that of ``path`` that are written to. The error's own file is named
+    where it has one, else the folder that has least room.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno not in FULL:
             raise
-        places = [path.parent, *(place for place in others() if place.is_dir())]
-        free, place = min((shutil.disk_usage(place).free, place) for place in places)
+        found = [Path(error.filename)] if isinstance(error.filename, str) else [path, *others()]
+        place = min(map(_standing, found), key=lambda place: shutil.disk_usage(place).free)
+        what, remedy = _used_up(error, place)
         raise DelegraphError(
-            f"no space left to write {path}: {needed()}{free:,} bytes are free in {place}; "
-            "nothing there was changed: make space and run the same command again"
+            f"no space left to write {path}: {needed()}{what}; nothing there was changed: "
+            f"{remedy} and run the same command again"
         ) from error
+
+
+def _standing(path: Path) -> Path:
+    """The nearest folder above: that of scratch, say, which is removed by now."""
+    return next(folder for folder in path.absolute().parents if folder.is_dir())
+
+
+def _used_up(error: OSError, place: Path) -> tuple[str, str]:
+    """What there is no more of in a folder, and what to do."""
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if error.errno == errno.EFBIG:
+        told = "" if most == resource.RLIM_INFINITY else f" of {most:,} bytes (ulimit -f)"
+        return f"a file in {place} would pass the limit{told} on its size", "raise it"
+    if error.errno == errno.EDQUOT:
+        return f"your quota in {place} is used up", "remove files, or raise it,"
+    disk = os.statvfs(place)
+    if disk.f_files and not disk.f_favail:
+        return f"no more files can be made in {place}: it has no inodes left", "remove some"
+    free = shutil.disk_usage(place).free
+    return f"{free:,} bytes are free in {place}", "make space"
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -1,4 +1,8 @@
-"""Arrays between the steps of a build: held in memory, or in files that any worker can read."""
+"""Arrays between the steps of a build: held in memory, or in files that any worker can read.
+
+A scratch file ends with the digest of what is before: an attempt that takes over what another one
+has left checks it first (``whole``).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import LostScratchError
+
+SCRATCH_NAMES = ("*.npy", "run-*")
+_READ_BYTES = 4 << 20
 
 
 class Scratch(Protocol):
@@ -55,18 +63,23 @@ class FileScratch:
         return Path(self.folder, f"{name}.npy")
 
     def save(self, name: str, values: NDArray) -> None:
-        with replacing(self.path(name)) as partial, open(partial, "wb") as file:
+        with scratch_file(self.path(name)) as file:
             # (np.save does not say that a disk is full.)
             values = np.ascontiguousarray(values)
             header = np.lib.format.header_data_from_array_1_0(values)
-            np.lib.format.write_array_header_1_0(file, header)
-            file.write(values)
+            np.lib.format.write_array_header_1_0(file, header)  # type: ignore[arg-type]
+            file.write(values.reshape(-1).view(np.uint8))
 
     def load(self, name: str) -> NDArray:
         with self._naming_damage(name):
             # Copied on writing, which never happens: kernels are compiled for writable arrays.
             mapped = np.load(self.path(name), mmap_mode="c", allow_pickle=False)
         return np.asarray(mapped)
+
+    def bytes(self, name: str) -> int:
+        """Of its file."""
+        with self._naming_damage(name):
+            return self.path(name).stat().st_size
 
     def part(self, name: str, start: int, stop: int) -> NDArray:
         """Elements ``start`` .. ``stop - 1`` (rows, of a table), read and not mapped.
@@ -86,14 +99,53 @@ class FileScratch:
         try:
             yield
         except (OSError, ValueError, EOFError) as error:
-            raise InputError(
-                f"{self.path(name)}: scratch file is gone or damaged ({error}); "
-                "run the command again"
-            ) from error
+            raise lost(self.path(name)) from error
 
     def remove(self, names: Sequence[str]) -> None:
         for name in names:
             self.path(name).unlink(missing_ok=True)
+
+
+class Sealed:
+    """A file being written that will end with the digest of what is before."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = xxhash.xxh3_128()
+
+    def write(self, some: bytes | NDArray) -> None:
+        self._digest.update(some)
+        self._file.write(some)
+
+    def seal(self) -> None:
+        self._file.write(self._digest.digest())
+
+
+@contextlib.contextmanager
+def scratch_file(path: Path) -> Iterator[Sealed]:
+    """A scratch file, which is there when it is whole and on the disk."""
+    with replacing(path) as partial, open(partial, "wb") as file:
+        sealed = Sealed(file)
+        yield sealed
+        sealed.seal()
+
+
+def whole(path: Path) -> bool:
+    """Whether a scratch file is as it was written; reads all of it."""
+    digest, seal = xxhash.xxh3_128(), xxhash.xxh3_128().digest_size
+    with open(path, "rb") as file:
+        left = os.fstat(file.fileno()).st_size - seal
+        while left > 0 and (some := file.read(min(left, _READ_BYTES))):
+            digest.update(some)
+            left -= len(some)
+        return left == 0 and file.read() == digest.digest()
+
+
+def lost(path: Path) -> LostScratchError:
+    """What to raise where a scratch file is not what was written."""
+    return LostScratchError(
+        f"{path}: scratch file is gone or damaged; run the command again, which starts over"
+    )
 
 
 class replacing:  # noqa: N801 - reads as a verb

@@ -4,28 +4,31 @@
     .NAME.work/journal.json    what is being made, and what each finished step gave
     .NAME.work/output/         becomes NAME when the work is done
     .NAME.work/record.json     becomes NAME.run.json right after that
-    .NAME.work/replaced/       what stood at NAME, for the moment in between
+    .NAME.work/replaced/       what stood at NAME, or which is new while two change places
     .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
 
-The same command finds the folder and goes on after the last finished step. Another one is
-refused, with the difference in words. A run that ends well, or with nothing worth keeping,
-removes the folder.
+Both folders are for their owner alone; those of others are refused. The same command finds them and
+goes on after the last finished step. Another one is refused, with the difference in words. A run
+that ends well, or with nothing worth keeping, removes them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import xxhash
 
-from ..errors import DelegraphError, InputError, LimitError
+from ..errors import DelegraphError, InputError, LimitError, LostScratchError
+from .journal import difference, read_journal, write_journal
+from .lock import LOCK, locked
 from .outputs import (
     AnyPath,
     Kind,
@@ -36,6 +39,11 @@ from .outputs import (
     sync_files,
     write_file,
 )
+from .private import check_private, is_private, make_private
+from .scratch import SCRATCH_NAMES, whole
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Step = Mapping[str, Any]
 """What a finished step gave: values that JSON holds."""
@@ -50,7 +58,7 @@ class Work:
         self.output = self.folder / "output"
         self.scratch = self.folder / "scratch"
         self._place = os.path.realpath(path)
-        self._elsewhere = f"{path.name}-{xxhash.xxh3_64_hexdigest(self._place.encode())}"
+        self._elsewhere = f"{path.name}-{xxhash.xxh3_64_hexdigest(os.fsencode(self._place))}"
         if scratch is not None:
             self.scratch = Path(scratch).absolute() / self._elsewhere
         self.reused: list[str] = []
@@ -61,6 +69,7 @@ class Work:
         where = "not given" if scratch is None else os.path.abspath(scratch)
         self._purpose = {**purpose, "--scratch": where}
         self._steps: dict[str, Step] = {}
+        self._mark = ""
 
     @property
     def began(self) -> bool:
@@ -92,12 +101,23 @@ class Work:
         if name not in self._steps:
             self.step(name, dict)
 
+    def is_empty(self) -> bool:
+        """Whether no file was made that another attempt could reuse."""
+        places = (self.output, self.scratch)
+        files = (path for place in places for path in place.rglob("*") if path.is_file())
+        return all(path.name == _MARK for path in files)
+
+    def let_others_begin(self) -> None:
+        """Note that this command was refused, not cut off: it need not be run again."""
+        self._write_journal(refused=True)
+
     def sync(self) -> None:
         """Wait until the output is on the disk."""
         sync_files(self.output)
 
     def publish(self, kind: Kind, overwrite: bool, record: bytes | None = None) -> None:
         """Let the output appear, and the run's record beside it: both are whole."""
+        self._remove_partial()  # of a worker that was killed
         self.sync()
         if record is not None:
             write_file(self._record, record)
@@ -117,45 +137,79 @@ class Work:
     def resume(self, restart: bool) -> None:
         """Take over what an earlier attempt has left, or clear it away.
 
-        InputError if it had another purpose, unless ``restart``.
+        InputError if it had another purpose, unless ``restart``, or if the scratch folder may be
+        of another user's making.
         """
-        restore_replaced(self.path, self._replaced)
+        restore_replaced(self.output, self.path, self._replaced)
         self._publish_record()
-        document = _read_journal(self._journal)
+        check_private(self.scratch)
+        document = read_journal(self._journal)
         steps = document["steps"] if document else {}
         useful = bool(steps) and not restart and self.output.is_dir()
-        if useful and document["purpose"] != self._purpose:
+        other = useful and document["purpose"] != self._purpose
+        if other and not document.get("refused"):
             raise InputError(
                 f"{self.path} was begun by another command and cut off: "
                 f"{difference(document['purpose'], self._purpose)}; run that one again, or "
                 "start over with --restart"
             )
-        if useful and self.scratch.is_dir():
-            self._steps = steps
+        if (
+            useful
+            and not other
+            and self._is_ours(self.scratch, document)
+            and self._scratch_is_whole()
+        ):
+            self._steps, self._mark = steps, document.get("mark", "")
             self._remove_partial()
         else:
-            if document:
-                self._remove_elsewhere(Path(document["scratch"]))
-            self._clear()
-        for place in (self.output, self.scratch):
-            place.mkdir(parents=True, exist_ok=True)
-        if self.scratch.parent != self.folder and not self._steps:
-            write_file(self.scratch / _MARK, self._place.encode())
-            self._write_journal()  # where the scratch files are, should this run be killed
+            self._begin_anew(document)
 
-    def _remove_elsewhere(self, scratch: Path) -> None:
-        """Remove what an earlier attempt has left in a folder that its journal names.
+    def _scratch_is_whole(self) -> bool:
+        """Whether arrays that steps have left are as they were written. Others may be missing."""
+        files = (path for names in SCRATCH_NAMES for path in self.scratch.glob(names))
+        return all(map(whole, files))
 
-        Only if that is our own: a journal that was copied along with its folder names another
-        output's scratch, and one that was tampered with names anything.
-        """
-        with contextlib.suppress(OSError):
-            if (
-                scratch.name == self._elsewhere
-                and scratch.lstat().st_uid == os.geteuid()
-                and (scratch / _MARK).read_bytes() == self._place.encode()
-            ):
+    def _begin_anew(self, document: Mapping[str, Any]) -> None:
+        """document: of the journal that an earlier attempt left."""
+        if document:
+            scratch = Path(document["scratch"])
+            if scratch.name == self._elsewhere and self._is_ours(scratch, document):
                 shutil.rmtree(scratch, ignore_errors=True)
+        self._clear()
+        try:
+            self.output.mkdir()
+            if self._is_inside(self.scratch):
+                make_private(self.scratch)
+                return
+            self._mark = secrets.token_hex()
+            self._write_journal()  # where the scratch files are, should this run be killed
+            self.scratch.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.scratch)
+            write_file(self.scratch / _MARK, self._marked(self._mark))
+        except BaseException:
+            self.discard()
+            raise
+
+    def _is_inside(self, scratch: Path) -> bool:
+        return scratch.parent == self.folder
+
+    def _is_ours(self, scratch: Path, document: Mapping[str, Any]) -> bool:
+        """Whether the scratch folder is there, and was made by the attempt of this journal.
+
+        A journal that was copied along with its folder names another output's scratch, and one
+        that was tampered with names anything.
+        """
+        if self._is_inside(scratch):
+            return is_private(scratch)
+        wanted = self._marked(document.get("mark", ""))
+        try:
+            return is_private(scratch) and (scratch / _MARK).read_bytes() == wanted
+        except OSError:
+            return False
+
+    def _marked(self, secret: str) -> bytes:
+        """What stands in scratch that is elsewhere."""
+        return os.fsencode(f"{self._place}\n{secret}")
 
     def _remove_partial(self) -> None:
         """Remove the files that were being written when the earlier attempt was cut off."""
@@ -164,56 +218,42 @@ class Work:
                 path.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        self._publish_record()
-        self._record.unlink(missing_ok=True)  # before the output that it is of
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove all that there is. What cannot be removed now, the next attempt removes."""
+        self._clear()
+        self.leave()
 
     def _clear(self) -> None:
-        self._record.unlink(missing_ok=True)
+        """Remove what an attempt has made or left, but for the lock."""
+        restore_replaced(self.output, self.path, self._replaced)
+        self._publish_record()
+        self._record.unlink(missing_ok=True)  # before the output that it is of
+        self._steps = {}
         shutil.rmtree(self.scratch, ignore_errors=True)
+        if os.path.lexists(self.scratch):
+            self._write_journal()
+        else:
+            self._journal.unlink(missing_ok=True)
+        kept = {LOCK, self._journal.name}
         for entry in self.folder.iterdir():
-            if entry.name == _LOCK:
-                continue
             if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name not in kept:
                 entry.unlink()
 
-    def _write_journal(self) -> None:
+    def leave(self) -> None:
+        """Remove the folder unless something is in it."""
+        if os.listdir(self.folder) == [LOCK]:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write_journal(self, refused: bool = False) -> None:
         document = {
+            "refused": refused,
             "purpose": self._purpose,
             "scratch": str(self.scratch),
+            "mark": self._mark,
             "steps": self._steps,
         }
-        encoded = json.dumps({**document, "xxh3": _digest(document)}, indent=1).encode()
-        write_file(self._journal, encoded)
-
-
-def _read_journal(path: Path) -> dict[str, Any]:
-    """What an earlier attempt wrote; empty where there is nothing whole."""
-    try:
-        document = json.loads(path.read_bytes())
-        return document if document.pop("xxh3") == _digest(document) else {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}
-
-
-def _digest(document: Mapping[str, Any]) -> str:
-    return xxhash.xxh3_64_hexdigest(json.dumps(document, sort_keys=True).encode())
-
-
-def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """What differs between two purposes, in words.
-
-    >>> difference({"--order": "none", "input": "a"}, {"--order": "degree", "input": "a"})
-    '--order was none, now degree'
-    """
-    return ", ".join(
-        f"{key} was {theirs.get(key, 'not given')}, now {ours.get(key, 'not given')}"
-        for key in {**theirs, **ours}
-        if theirs.get(key) != ours.get(key)
-    )
+        write_journal(self._journal, document)
 
 
 @contextlib.contextmanager
@@ -232,47 +272,47 @@ def begin_work(
     finished steps are kept for the next attempt; but nothing of a first one whose input is bad.
     """
     work = Work(Path(output).absolute(), scratch, purpose)
-    with naming_full_disk(work.path, work.needs, lambda: [work.scratch]), _locked(work):
-        work.resume(restart)
+
+    def naming() -> contextlib.AbstractContextManager[None]:
+        return naming_full_disk(work.path, work.needs, lambda: [work.scratch])
+
+    with naming(), locked(work.folder, work.path):
+        try:
+            work.resume(restart)
+        except BaseException:
+            work.leave()
+            raise
         resumed = work.began
         try:
-            yield work
+            with naming():  # before it is discarded, which makes space
+                yield work
         except BaseException as error:
-            bad_input = isinstance(error, InputError) and not isinstance(error, LimitError)
-            if not work.began or (bad_input and not resumed):
+            refused = isinstance(error, LimitError)
+            bad_input = isinstance(error, InputError) and not refused
+            lost = isinstance(error, LostScratchError)
+            useless = not work.began or lost or (refused and work.is_empty())
+            if useless or (bad_input and not resumed):
                 work.discard()
+            elif refused and not resumed:
+                work.let_others_begin()
             raise
         work.discard()
 
 
-_LOCK = "lock"
-_MARK = ".delegraph-scratch"  # in scratch that stands elsewhere: the output that it is of
+_MARK = ".delegraph-scratch"  # in scratch that stands elsewhere: its output, and a secret
 
 
-@contextlib.contextmanager
-def _locked(work: Work) -> Iterator[None]:
-    folder, path = work.folder, work.path
-    if folder.is_dir() and not (folder / _LOCK).is_file() and any(folder.iterdir()):
-        raise InputError(f"{folder} is in the way and not of our making: remove or rename it")
-    try:
-        folder.mkdir(exist_ok=True)
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    try:
+def begun_again(command: Callable[P, T]) -> Callable[P, T]:
+    """A command that starts over where scratch of an earlier attempt turns out to be lost."""
+
+    @wraps(command)
+    def run(*args: P.args, **options: P.kwargs) -> T:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A run that has just ended may have removed the folder after we opened its lock.
-            current = os.stat(folder / _LOCK).st_ino == os.fstat(lock).st_ino
-        except OSError:
-            current = False
-        if not current:
-            raise DelegraphError(
-                f"another run is writing {path} at this moment: wait for it, or name another output"
-            )
-        yield
-    finally:
-        os.close(lock)
+            return command(*args, **options)
+        except LostScratchError:  # and begin_work has cleared what was left of it
+            return command(*args, **options)
+
+    return run
 
 
 def clean_up(output: AnyPath, purpose: dict[str, str], scratch: AnyPath | None) -> None:

@@ -1,16 +1,19 @@
-"""Scratch that a journal names is removed only where it is of the same output."""
+"""Work in progress is ours alone: what others may have put there is neither used nor removed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from delegraph.partition.disk import work as works
 from delegraph.partition.disk.work import Work, begin_work
+from delegraph.partition.errors import InputError
 
 PURPOSE = {"input": "a"}
 
@@ -75,25 +78,75 @@ def test_our_own_is_removed(folders, tmp_path):
     assert not kept.parent.exists()
 
 
-@pytest.mark.parametrize("wrong", ["name", "owner", "no mark", "mark", "a link"])
+@pytest.mark.parametrize("wrong", ["name", "mode", "no mark", "mark", "secret", "a link"])
 def test_what_is_not_ours_is_left(folders, monkeypatch, wrong):
     first, second, place = folders
     kept = cut_off(first / "out", place)
     scratch = kept.parent
+    mark = (scratch / works._MARK).read_text()
     named = second / ("other" if wrong == "name" else scratch.name)
     if wrong == "a link":
         named.symlink_to(scratch)
     else:
         shutil.copytree(scratch, named)
-    if wrong == "owner":
-        own = os.geteuid()
-        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    if wrong == "mode":
+        named.chmod(0o777)
     if wrong == "no mark":
         (named / works._MARK).unlink()
     if wrong == "mark":
-        (named / works._MARK).write_text(f"{second}/out")
+        (named / works._MARK).write_text(mark.replace(str(first), str(second)))
     journal = Work(first / "out", place, PURPOSE)
+    journal._mark = "" if wrong == "secret" else mark.split("\n")[1]
     journal.scratch = named
     journal._write_journal()
     assert not steps_found(first / "out", None, restart=True)
     assert (named / "kept").exists()
+
+
+def test_folders_are_for_their_owner_alone(folders):
+    first, _, place = folders
+    kept = cut_off(first / "out", place)
+    for folder in (work_folder(first / "out"), kept.parent):
+        assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
+
+
+def someone_elses(path: Path, whose: str, monkeypatch) -> None:
+    """What another user may have put at ``path``."""
+    made = path.parent / "made"
+    made.mkdir()
+    (made / "lock").touch()
+    if whose == "a link":
+        path.symlink_to(made)
+    else:
+        made.rename(path)
+    if whose == "writable":
+        path.chmod(0o777)
+    if whose == "owner":
+        own, lstat = os.geteuid(), Path.lstat
+        found = SimpleNamespace(st_mode=stat.S_IFDIR | 0o700, st_uid=own + 1)
+        monkeypatch.setattr(Path, "lstat", lambda self: found if self == path else lstat(self))
+
+
+@pytest.mark.parametrize("whose", ["a link", "writable", "owner"])
+@pytest.mark.parametrize("what", ["work", "scratch"])
+def test_folders_of_others_are_refused(folders, monkeypatch, what, whose):
+    """And nothing of them is removed, nor anything of ours left."""
+    first, _, place = folders
+    out = first / "out"
+    where = work_folder(out) if what == "work" else Work(out, place, PURPOSE).scratch
+    someone_elses(where, whose, monkeypatch)
+    before = sorted(first.parent.rglob("*"))
+    with pytest.raises(InputError, match="is in the way"):
+        steps_found(out, place)
+    assert sorted(first.parent.rglob("*")) == before
+
+
+def test_a_umask_that_takes_files_from_their_owner(folders):
+    first, _, _ = folders
+    mask = os.umask(0o777)
+    try:
+        with pytest.raises(InputError, match="umask"):
+            steps_found(first / "out", None)
+    finally:
+        os.umask(mask)
+    assert not list(first.iterdir())

@@ -1,0 +1,44 @@
+"""The journal of work in progress: what is being made, where, and what each finished step gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from .outputs import write_file
+
+
+def read_journal(path: Path) -> dict[str, Any]:
+    """What an earlier attempt wrote; empty where there is nothing whole."""
+    try:
+        document = json.loads(path.read_bytes())
+        return document if document.pop("xxh3") == _digest(document) else {}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def write_journal(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace it, whole and on the disk."""
+    encoded = json.dumps({**document, "xxh3": _digest(document)}, indent=1).encode()
+    write_file(path, encoded)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(document, sort_keys=True).encode())
+
+
+def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """What differs between two purposes, in words.
+
+    >>> difference({"--order": "none", "input": "a"}, {"--order": "degree", "input": "a"})
+    '--order was none, now degree'
+    """
+    return ", ".join(
+        f"{key} was {theirs.get(key, 'not given')}, now {ours.get(key, 'not given')}"
+        for key in {**theirs, **ours}
+        if theirs.get(key) != ours.get(key)
+    )

@@ -1,0 +1,72 @@
+"""No room for more: which place, and what of it is used up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from types import SimpleNamespace
+
+import pytest
+
+from delegraph.partition.disk import outputs
+from delegraph.partition.disk.outputs import naming_full_disk
+from delegraph.partition.disk.work import begin_work
+from delegraph.partition.errors import DelegraphError
+
+
+def full(number: int = errno.ENOSPC, name: str | None = None) -> OSError:
+    return OSError(number, os.strerror(number), name)
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What is told of an error while ``tmp_path/out`` is written."""
+
+    def tell(error: OSError) -> str:
+        with (
+            pytest.raises(DelegraphError) as raised,
+            naming_full_disk(tmp_path / "out", lambda: "5 bytes are needed, "),
+        ):
+            raise error
+        assert raised.value.exit_code == 1
+        return str(raised.value)
+
+    return tell
+
+
+def test_the_scratch_disk_is_named(tmp_path, monkeypatch):
+    """Even though scratch is removed by the time that the user reads it."""
+    scratch = tmp_path / "small"
+    scratch.mkdir()
+
+    def free(path):
+        return SimpleNamespace(free=7 if str(path).startswith(str(scratch)) else 10**9)
+
+    monkeypatch.setattr(outputs.shutil, "disk_usage", free)
+    with (
+        pytest.raises(DelegraphError, match=f" 7 bytes are free in {scratch}"),
+        begin_work(tmp_path / "out", {}, scratch=scratch),
+    ):
+        raise full()
+    assert not list(scratch.iterdir())
+
+
+def test_the_file_that_failed_is_believed(told, tmp_path):
+    (tmp_path / "other").mkdir()
+    assert f"in {tmp_path}/other;" in told(full(name=f"{tmp_path}/other/file"))
+
+
+def test_no_inodes(told, monkeypatch):
+    disk = dict.fromkeys(("f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files"), 6)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(**disk, f_favail=0))
+    assert "it has no inodes left" in told(full())
+
+
+def test_a_quota(told):
+    assert "your quota in" in told(full(errno.EDQUOT))
+
+
+def test_a_limit_on_files(told, monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (1000, 1000))
+    assert "limit of 1,000 bytes (ulimit -f)" in told(full(errno.EFBIG))

@@ -1,0 +1,152 @@
+"""An output that is replaced: the old one or the new one stands there at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from delegraph.partition.disk import outputs
+from delegraph.partition.disk.work import begin_work, clean_up
+from delegraph.partition.errors import DelegraphError
+from support.failing import Failing
+
+CALLS = [
+    (outputs, "write_file"),
+    (outputs, "_sync"),
+    (outputs, "_exchange"),
+    (os, "rename"),
+    (os, "replace"),
+    (os, "chmod"),
+]
+"""What ``publish`` calls that changes something."""
+
+
+class Killed(BaseException):
+    """Nothing of ours runs after it, as after a kill."""
+
+
+def store(folder: Path, content: str) -> None:
+    (folder / "manifest.json").write_text('{"format": "delegraph store"}' + content)
+
+
+def overwrite(out: Path, scratch: Path | None = None) -> bool:
+    """Replace it; whether that went on with what an earlier attempt had finished."""
+    with begin_work(out, {}, scratch=scratch) as work:
+        before = work.began
+
+        def write():
+            store(work.output, "new")
+            (work.scratch / "some").touch()
+            return {}
+
+        work.step("write", write)
+        work.publish("store", overwrite=True, record=b"{}")
+        return before
+
+
+def content(out: Path) -> str:
+    return (out / "manifest.json").read_text().rpartition("}")[2]
+
+
+def killed_at(number: int, monkeypatch, out: Path, seen: list[str]) -> bool:
+    """Whether there is a call of that number, before which the run is killed.
+
+    seen: gets what stands at ``out`` before each call.
+    """
+    made = 0
+
+    def counting(real):
+        def call(*args, **named):
+            nonlocal made
+            seen.append(content(out) if out.exists() else "nothing")
+            if made == number:
+                raise Killed
+            made += 1
+            return real(*args, **named)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for module, name in CALLS:
+            patched.setattr(module, name, counting(getattr(module, name)))
+        patched.setattr("delegraph.partition.disk.work.Work.discard", lambda work: None)
+        try:
+            overwrite(out)
+        except Killed:
+            return True
+        return False
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_killed_at_any_call_while_it_is_replaced(tmp_path, monkeypatch, exchanges):
+    """What was finished is used again, the new one appears, and nothing else is left."""
+    out = tmp_path / "out"
+    if not exchanges:
+        monkeypatch.setattr(outputs, "_exchange", lambda one, other: False)
+    number, seen = 0, []
+    while True:
+        out.mkdir()
+        store(out, "old")
+        if not killed_at(number, monkeypatch, out, seen):
+            break
+        replaced = out.exists() and content(out) == "new"
+        assert overwrite(out) != replaced or number == 0  # nothing was finished by then
+        assert content(out) == "new"
+        assert {path.name for path in tmp_path.iterdir()} == {"out", "out.run.json"}
+        (out / "manifest.json").unlink()
+        out.rmdir()
+        number += 1
+    assert number > 5
+    assert set(seen) == ({"old", "new"} if exchanges else {"old", "new", "nothing"})
+
+
+def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch):
+    """The old one is no work in progress once the new one has had its place."""
+    out = tmp_path / "out"
+    out.mkdir()
+    store(out, "old")
+    with monkeypatch.context() as patched:
+        patched.setattr("delegraph.partition.disk.work.Work.discard", lambda work: None)
+        patched.setattr(outputs, "restore_replaced", lambda *args: None)
+        patched.setattr("delegraph.partition.disk.work.Work._publish_record", lambda work: None)
+        overwrite(out)
+    (out / "manifest.json").unlink()
+    out.rmdir()
+    assert not overwrite(out)
+    assert content(out) == "new"
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_an_error_at_each_call(tmp_path, monkeypatch, replaces):
+    """The next attempt ends well and leaves nothing, where its scratch was elsewhere as well."""
+    out, scratch = tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    number = 0
+    while True:
+        number += 1
+        if replaces:
+            out.mkdir()
+            store(out, "old")
+        with (
+            Failing(monkeypatch, tmp_path, number, errno.EIO) as failing,
+            contextlib.suppress(OSError, DelegraphError),
+        ):
+            overwrite(out, scratch)
+        if failing.calls < number:
+            break
+        assert not replaces or content(out) in ("old", "new")
+        if out.exists() and content(out) == "new":  # it would be told so
+            clean_up(out, {}, scratch)
+        else:
+            overwrite(out, scratch)
+        assert content(out) == "new"
+        assert {path.name for path in tmp_path.iterdir()} == {"out", "out.run.json", "scratch"}
+        assert not list(scratch.iterdir()), number
+        for path in (out / "manifest.json", tmp_path / "out.run.json"):
+            path.unlink()
+        out.rmdir()
+    assert number > 30
