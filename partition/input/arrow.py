@@ -25,6 +25,34 @@ def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
     return np.from_dlpack(column)
 
 
+def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
+    """Strings as places (int32) in a dictionary (large_string) of those that occur.
+
+    >>> as_dictionary(pa.array(["b", "a", "b"]).dictionary_encode()[1:]).dictionary.to_pylist()
+    ['b', 'a']
+    """
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.large_string()).dictionary_encode()
+    places = as_numpy(column.indices).astype(np.int32, copy=False)
+    strings = column.dictionary.cast(pa.large_string())
+    used = np.zeros(len(strings), np.bool_)
+    used[places] = True
+    if not used.all():
+        places = (np.cumsum(used, dtype=np.int32) - np.int32(1))[places]
+        strings = strings.take(as_arrow(np.flatnonzero(used)))
+    return pa.DictionaryArray.from_arrays(as_arrow(places), strings)
+
+
+def string_ends(strings: pa.Array) -> NDArray[np.int64]:
+    """Where the strings of a large_string array begin in its characters, and where the last ends.
+
+    >>> string_ends(pa.array(["a", "bcd", "ef"], pa.large_string())[1:])
+    array([1, 4, 6])
+    """
+    _, offsets, _ = strings.buffers()
+    return np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)
+
+
 def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array:
     """A column of numbers, null where ``null`` is set.
 

@@ -22,68 +22,70 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..disk.scratch import FileScratch
-from .arrow import as_arrow, as_numpy
+from .arrow import as_arrow, as_numpy, string_ends
 from .edges import Chunk, EdgeList, is_string
-from .ids import Batch, merge_dictionaries
+from .ids import Batch, merge_dictionaries, read_encoded
+from .pages import STRING_BYTES
 
-ENCODE_ROWS = 1 << 19
 RANGE_BYTES = 1 << 24
 """Of ids in one range, over all batches' dictionaries, about."""
 
 _SAMPLES_A_BATCH = 256
+_SAMPLE_BYTES = 1 << 16
 
 
 def encode_chunk(edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratch) -> list[int]:
     """Write a chunk's batches; returns the rows of each."""
     written = []
-    for batch, pieces in enumerate(_gather(edges.batches(chunk), ENCODE_ROWS)):
-        rows = sum(len(src) for src, _ in pieces)
-        columns = [pair[side] for side in (0, 1) for pair in pieces]
-        if is_string(edges.id_type):
-            columns = [column.cast(pa.large_string()) for column in columns]
-        encoded = pa.concat_arrays(columns).dictionary_encode()
-        order = pc.call_function("sort_indices", [encoded.dictionary])
+    for batch, (columns, dictionary) in enumerate(read_encoded(edges, chunk)):
+        order = pc.call_function("sort_indices", [dictionary])
         place = np.empty(len(order), np.uint32)
         place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
         name = f"{number}-{batch}"
-        scratch.save(f"places-{name}", place[as_numpy(encoded.indices)])
-        ids = encoded.dictionary.take(order)
+        scratch.save(f"places-{name}", place[np.concatenate(columns)])
+        ids = dictionary.take(order)
         _save(scratch, f"ids-{name}", ids)
-        step = max(1, len(ids) // _SAMPLES_A_BATCH)
-        _save(scratch, f"samples-{name}", ids.take(as_arrow(np.arange(0, len(ids), step))))
-        written.append(rows)
+        at, weights = _sample(_ends(ids))
+        _save(scratch, f"samples-{name}", ids.take(as_arrow(at)))
+        scratch.save(f"weights-{name}", weights)
+        written.append(len(columns[0]))
     return written
 
 
-def _gather(
-    batches: Iterator[tuple[pa.Array, pa.Array]], rows: int
-) -> Iterator[list[tuple[pa.Array, pa.Array]]]:
-    held, count = [], 0
-    for pair in batches:
-        held.append(pair)
-        count += len(pair[0])
-        if count >= rows:
-            yield held
-            held, count = [], 0
-    if held:
-        yield held
+def _ends(ids: pa.Array) -> NDArray[np.int64]:
+    """Bytes up to the end of each id, of all that merging goes by."""
+    if not is_string(ids.type):
+        return np.arange(1, len(ids) + 1) * (ids.type.bit_width // 8)
+    ends = string_ends(ids)
+    return ends[1:] - ends[0] + STRING_BYTES * np.arange(1, len(ids) + 1)
 
 
-def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType) -> int:
-    """Decide the ranges and write ``positions``; returns their number."""
-    samples = [_load_all(scratch, f"samples-{name}", id_type) for name in batches]
-    size = sum(scratch.path(f"ids-{name}").stat().st_size for name in batches)
-    ranges = max(1, -(-size // RANGE_BYTES))
-    merged = pa.concat_arrays(samples)
-    merged = merged.take(pc.call_function("sort_indices", [merged]))
-    cuts = sorted({merged[i * len(merged) // ranges].as_py() for i in range(1, ranges)})
+def _sample(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places some bytes apart, the first one's among them; how many bytes each begins."""
+    steps = np.arange(0, ends[-1], max(1, min(ends[-1] // _SAMPLES_A_BATCH, _SAMPLE_BYTES)))
+    at = np.unique(np.searchsorted(ends, steps, side="right"))
+    begins = ends[at - 1] * (at > 0)
+    return at, np.diff(begins, append=ends[-1])
+
+
+def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType) -> list[int]:
+    """Decide the ranges and write ``positions``; returns the bytes of ids in each."""
+    samples = pa.concat_arrays([_load_all(scratch, f"samples-{name}", id_type) for name in batches])
+    weights = np.concatenate([scratch.load(f"weights-{name}") for name in batches])
+    order = as_numpy(pc.call_function("sort_indices", [samples]))
+    ends = np.cumsum(weights[order])
+    steps = np.arange(RANGE_BYTES, ends[-1], RANGE_BYTES)
+    at = order[np.searchsorted(ends, steps, side="right")]
+    cuts = sorted({samples[i].as_py() for i in at.tolist()} - {samples[int(order[0])].as_py()})
     positions = np.zeros((len(batches), len(cuts) + 2), np.int64)
+    sizes = np.zeros(len(cuts) + 1, np.int64)
     for row, name in zip(positions, batches, strict=True):
         ids = _load_all(scratch, f"ids-{name}", id_type)
         row[1:-1] = [_position(ids, cut) for cut in cuts]
         row[-1] = len(ids)
+        sizes += np.diff(np.append(0, _ends(ids))[row])
     scratch.save("positions", positions)
-    return len(cuts) + 1
+    return sizes.tolist()
 
 
 def _position(ids: pa.Array, value: int | str) -> int:
@@ -133,6 +135,12 @@ class EncodedSource:
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(sum(rows) for rows in self.chunk_batches)
 
+    @property
+    def text_bytes(self) -> int:
+        """At most: files of distinct ids have a short header."""
+        ranges = range(len(self.bases) - 1)
+        return sum(self.scratch.bytes(f"range-{r}") for r in ranges)
+
     def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
         positions = self.scratch.load("positions")
         sizes = np.diff(positions, axis=1)
@@ -154,6 +162,15 @@ class EncodedSource:
                         dense[places[start:stop]],
                         dense[places[batch_rows + start : batch_rows + stop]],
                     )
+
+    def characters(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Bytes of each of some neighbouring ids, which are strings."""
+        some = [
+            self.scratch.part(f"range-{r}-offsets", max(first, base) - base, end - base + 1)
+            for r, base in enumerate(self.bases[:-1])
+            if max(first, base) < (end := min(stop, self.bases[r + 1]))
+        ]
+        return np.concatenate([np.diff(offsets) for offsets in some])
 
     def decode(self, dense: NDArray[np.uint32], id_type: pa.DataType) -> pa.Array:
         """The user's ids of some rising, neighbouring dense ids."""
@@ -177,10 +194,8 @@ class EncodedSource:
 
 def _save(scratch: FileScratch, name: str, ids: pa.Array) -> None:
     if is_string(ids.type):
-        _, offsets, data = ids.buffers()
-        scratch.save(
-            f"{name}-offsets", np.frombuffer(offsets, np.int64, len(ids) + 1, 8 * ids.offset)
-        )
+        data = ids.buffers()[2]
+        scratch.save(f"{name}-offsets", string_ends(ids))
         scratch.save(name, np.frombuffer(data or b"", np.uint8))
     else:
         scratch.save(name, as_numpy(ids))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from ..disk.outputs import facts_of, is_store
 from ..errors import InputError
+from . import pages
+from .arrow import as_dictionary, as_numpy
+from .contents import Contents
+from .find import find_files
+from .footer import extremes
 
 BATCH_ROWS = 1 << 18
 READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
 CHUNK_ROWS = 1 << 20
-_SUFFIXES = (".parquet", ".parq", ".pq")
+_NAMES_TOLD = 20
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class EdgeList:
     id_type: the common Arrow type of both columns in all files: an integer or string type.
     bounds: least and greatest id by the files' statistics, None where these are missing or
         the ids are strings.
-    fingerprint: of the content as far as the files' sizes and footers tell, and the columns.
+    contents: of the files, as they were when they were opened.
+    left_out: files and folders beside them that are not read, because of their names.
     """
 
     files: tuple[EdgeFile, ...]
@@ -63,7 +67,25 @@ class EdgeList:
     dst: str
     id_type: pa.DataType
     bounds: tuple[int, int] | None
-    fingerprint: str
+    contents: Contents
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what the files say; all of the two columns is read when this is first asked for."""
+        return self.contents.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines for the user, of what is not read."""
+        if not self.left_out:
+            return ()
+        names = ", ".join(self.left_out[:_NAMES_TOLD])
+        more = len(self.left_out) - _NAMES_TOLD
+        return (
+            f"{len(self.left_out):,} left out, as names that begin with '_' or '.' are: {names}"
+            + (f" and {more:,} more" if more > 0 else ""),
+        )
 
     @property
     def rows(self) -> int:
@@ -97,30 +119,65 @@ class EdgeList:
                 raise InputError(f"{file.path}: changed while it was read; run again")
 
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """The chunk's ids in batches of at most BATCH_ROWS rows, as ``id_type``, without nulls."""
+        """The chunk's ids in batches of at most BATCH_ROWS rows, without nulls.
+
+        Integers come as ``id_type``, strings as dictionary arrays (arrow.py).
+        """
         path, group = chunk.file.path, chunk.row_groups.start
+        names = [self.src, self.dst]
         try:
-            with pq.ParquetFile(
-                path,
-                metadata=chunk.file.metadata,
-                buffer_size=READ_BYTES,
-                pre_buffer=False,
-            ) as file:
-                for group in chunk.row_groups:
+            metadata = chunk.file.metadata or pq.read_metadata(path)
+            for group in chunk.row_groups:
+                read, rows = 0, chunk.file.row_groups[group]
+                ways = self._ways(path, metadata, group)
+                with pq.ParquetFile(
+                    path,
+                    metadata=metadata,
+                    buffer_size=READ_BYTES,
+                    pre_buffer=False,
+                    page_checksum_verification=True,
+                    read_dictionary=[name for name, way in ways.items() if way.coded],
+                ) as file:
                     for batch in file.iter_batches(
-                        BATCH_ROWS,
+                        min((way.rows for way in ways.values()), default=BATCH_ROWS),
                         row_groups=[group],
-                        columns=[self.src, self.dst],
+                        columns=names,
                         use_threads=False,
                     ):
-                        yield (
-                            self._column(batch, self.src, path, group),
-                            self._column(batch, self.dst, path, group),
-                        )
+                        src = self._column(batch, self.src, path, group)
+                        dst = self._column(batch, self.dst, path, group)
+                        read += len(src)
+                        if read > rows or len(src) != len(dst):
+                            raise _wrong_rows(path, group, rows)
+                        yield src, dst
+                    if read != rows:
+                        raise _wrong_rows(path, group, rows)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{path}: row group {group} cannot be read: {_one_line(error)}"
             ) from error
+
+    def _ways(self, path: str, metadata: pq.FileMetaData, group: int) -> dict[str, pages.Way]:
+        """How strings are read of a row group's columns; nothing for integers."""
+        if not is_string(self.id_type):
+            return {}
+        with open(path, "rb") as file:
+            return {
+                chunk.path_in_schema: pages.way_of(file, metadata, group, chunk, BATCH_ROWS)
+                for chunk in pages.column_chunks(metadata, group, (self.src, self.dst))
+            }
+
+    @cached_property
+    def reading(self) -> pages.Reading:
+        """What reading a chunk holds, and all strings; by footers and headers of pages."""
+        names = (self.src, self.dst)
+        return pages.of_all(
+            pages.reading_of(
+                file.path, file.metadata or pq.read_metadata(file.path), names, BATCH_ROWS
+            )
+            for file in self.files
+            if sum(file.row_groups)
+        )
 
     def _column(self, batch: pa.RecordBatch, name: str, path: str, group: int) -> pa.Array:
         column = batch.column(name)
@@ -129,9 +186,19 @@ class EdgeList:
                 f"{path}: column {name!r} holds nulls in row group {group}: "
                 "every row needs both ids; leave such rows out"
             )
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        return column.cast(self.id_type)
+        coded = pa.types.is_dictionary(column.type)
+        if not is_string(self.id_type):
+            return (column.dictionary_decode() if coded else column).cast(self.id_type)
+        if coded and not _fits(column):
+            raise InputError(f"{path}: column {name!r} of row group {group} is damaged")
+        try:
+            (column.dictionary if coded else column).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"{path}: column {name!r} holds text that is not UTF-8 in row group {group}: "
+                "write the file again with names in UTF-8"
+            ) from error
+        return as_dictionary(column)
 
 
 def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> EdgeList:
@@ -142,54 +209,41 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
     """
     if is_store(path):
         raise InputError(f"{path} is a store, not an edge list: it is built already")
-    files, types, extremes = [], {}, []
-    digest = xxhash.xxh3_128(f"{src}\0{dst}".encode())
-    for name in _find(os.fspath(path)):
+    files, types, bounds = [], {}, []
+    found = find_files(os.fspath(path))
+    for name in found.files:
         try:
             with pq.ParquetFile(name) as file:
                 schema, metadata = file.schema_arrow, file.metadata
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"{name}: not a Parquet file, or a truncated one: {_one_line(error)}"
             ) from error
         if facts_of(schema.metadata, "result") is not None:
             raise InputError(f"{name} is a result of bfs, not an edge list")
-        for column in (src, dst):
-            types.setdefault(_id_type(name, schema, column), f"{name}: column {column!r}")
+        kinds = {column: _id_type(name, schema, column) for column in (src, dst)}
+        for column, kind in kinds.items():
+            types.setdefault(kind, f"{name}: column {column!r}")
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
         facts = os.stat(name)
         size = facts.st_size
         files.append(EdgeFile(name, groups, size, facts.st_mtime_ns, metadata))
-        extremes.append(_extremes(metadata, src, dst))
-        digest.update(f"{size}\0".encode())
-        digest.update(_footer(name))
+        footer = _footer(name)
+        bounds.append(extremes(name, footer, {c: _signed(kind) for c, kind in kinds.items()}))
     edges = EdgeList(
-        tuple(files), src, dst, _common_type(types), _bounds(extremes), digest.hexdigest()
+        tuple(files),
+        src,
+        dst,
+        _common_type(types),
+        _bounds(bounds),
+        Contents(files, (src, dst)),
+        tuple(found.left_out),
     )
     if not edges.rows:
         raise InputError(f"{path}: zero rows: a graph without vertices cannot be searched")
     return edges
-
-
-def _find(path: str) -> list[str]:
-    if os.path.isdir(path):
-        files = [
-            str(file)
-            for file in Path(path).rglob("*")
-            if file.suffix.lower() in _SUFFIXES
-            and not any(part[0] in "._" for part in file.relative_to(path).parts)
-        ]
-        if not files:
-            raise InputError(f"{path}: the folder holds no Parquet files ({', '.join(_SUFFIXES)})")
-    elif os.path.exists(path):
-        files = [path]
-    elif glob.has_magic(path):
-        files = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
-        if not files:
-            raise InputError(f"{path}: no file matches")
-    else:
-        raise InputError(f"{path}: no such file or folder")
-    return sorted(files)
 
 
 def _id_type(name: str, schema: pa.Schema, column: str) -> pa.DataType:
@@ -244,22 +298,9 @@ def _integer(kind: str, bits: int) -> pa.DataType:
     return pa.type_for_alias(f"{kind}{bits}")
 
 
-def _extremes(metadata: pq.FileMetaData, src: str, dst: str) -> list[int] | None:
-    """Least and greatest id of each column chunk, None if the statistics lack one."""
-    found = []
-    for group in range(metadata.num_row_groups):
-        if not metadata.row_group(group).num_rows:
-            continue
-        for i in range(metadata.num_columns):
-            column = metadata.row_group(group).column(i)
-            if column.path_in_schema in (src, dst):
-                statistics = column.statistics
-                if statistics is None or not statistics.has_min_max:
-                    return None
-                if not isinstance(statistics.min, int):
-                    return None
-                found += [statistics.min, statistics.max]
-    return found
+def _signed(id_type: pa.DataType) -> bool | None:
+    """None for strings."""
+    return None if is_string(id_type) else pa.types.is_signed_integer(id_type)
 
 
 def _bounds(extremes: list[list[int] | None]) -> tuple[int, int] | None:
@@ -276,6 +317,21 @@ def _footer(name: str) -> bytes:
         length = int.from_bytes(file.read(4), "little")
         file.seek(-8 - length, os.SEEK_END)
         return file.read(length)
+
+
+def _fits(column: pa.DictionaryArray) -> bool:
+    """Whether its places lie in its dictionary."""
+    if not len(column):
+        return True
+    places = as_numpy(column.indices)
+    return int(places.min()) >= 0 and int(places.max()) < len(column.dictionary)
+
+
+def _wrong_rows(path: str, group: int, rows: int) -> InputError:
+    return InputError(
+        f"{path}: row group {group} does not hold {rows:,} values in both columns, as its footer "
+        "says: it is damaged; write the file again"
+    )
 
 
 def _one_line(error: BaseException) -> str:

@@ -19,12 +19,16 @@ from ...kernels.base.compiled import compile_kernels
 from ...kernels.prepare import ingest
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
-from .arrow import as_arrow, as_numpy
+from .arrow import as_arrow, as_numpy, string_ends
 from .edges import Chunk, EdgeList, is_string
+from .pages import STRING_BYTES
 
 MAX_VERTICES = 2**32 - 2
 """Vertices of one graph: local ids have 32 bits, and one value means 'none'."""
 
+ENCODE_ROWS = 1 << 19
+ENCODE_BYTES = 1 << 23
+"""Of strings, with STRING_BYTES each, that are made into one dictionary."""
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
@@ -49,6 +53,11 @@ class Ids:
         if self.values is None:
             return dense.cast(self.id_type)
         return self.values.take(dense).cast(self.id_type)
+
+    def characters(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Bytes of each of some neighbouring ids, which are strings."""
+        assert self.values is not None
+        return np.diff(string_ends(self.values.slice(first, stop - first)))
 
     def find(self, value: int | str) -> int | None:
         """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
@@ -186,15 +195,49 @@ def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> I
     return Ids(ids.id_type, len(used), as_arrow(used))
 
 
-def read_encoded(edges: EdgeList, chunk: Chunk) -> tuple[Batch, pa.Array]:
-    """Read a chunk of any ids as places in its own dictionary."""
-    batches = list(edges.batches(chunk))
-    columns = [pair[side] for side in (0, 1) for pair in batches]
-    if is_string(edges.id_type):
-        columns = [column.cast(pa.large_string()) for column in columns]
-    encoded = pa.concat_arrays(columns).dictionary_encode()
-    places = as_numpy(encoded.indices).astype(np.uint32)
-    return (places[: chunk.rows], places[chunk.rows :]), encoded.dictionary
+def read_encoded(edges: EdgeList, chunk: Chunk) -> Iterator[tuple[Batch, pa.Array]]:
+    """Read a chunk of any ids as places in dictionaries, a piece at a time.
+
+    A piece has some more than ENCODE_ROWS rows or ENCODE_BYTES of strings at most: by a batch.
+    """
+    held: list[tuple[pa.Array, pa.Array]] = []
+    rows = size = 0
+    for pair in edges.batches(chunk):
+        held.append(pair)
+        rows += len(pair[0])
+        size += sum(map(_string_bytes, pair))
+        if rows >= ENCODE_ROWS or size >= ENCODE_BYTES:
+            piece = _encode(held)
+            held, rows, size = [], 0, 0
+            yield piece
+    if held:
+        yield _encode(held)
+
+
+def _string_bytes(column: pa.Array) -> int:
+    """Of a batch's column, what encoding it goes by; nothing for integers."""
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    ends = string_ends(column.dictionary)
+    return int(ends[-1] - ends[0]) + STRING_BYTES * (len(ends) - 1)
+
+
+def _encode(pairs: list[tuple[pa.Array, pa.Array]]) -> tuple[Batch, pa.Array]:
+    columns = [pair[side] for side in (0, 1) for pair in pairs]
+    rows = sum(len(src) for src, _ in pairs)
+    if not pa.types.is_dictionary(columns[0].type):
+        encoded = pa.concat_arrays(columns).dictionary_encode()
+        places = as_numpy(encoded.indices).astype(np.uint32)
+        return (places[:rows], places[rows:]), encoded.dictionary
+    encoded = pa.concat_arrays([column.dictionary for column in columns]).dictionary_encode()
+    place = as_numpy(encoded.indices).astype(np.uint32)
+    places = np.empty(2 * rows, np.uint32)
+    at = first = 0
+    for column in columns:
+        places[at : at + len(column)] = place[first:][as_numpy(column.indices)]
+        at += len(column)
+        first += len(column.dictionary)
+    return (places[:rows], places[rows:]), encoded.dictionary
 
 
 def merge_dictionaries(

@@ -1,0 +1,120 @@
+"""The files of an edge list: one, those of a folder and of all below it, or what a glob matches.
+
+Links are followed; a folder that several lead to is read once. Names that begin with ``_`` or ``.``
+are left out, as other readers of such folders do (temporary files, markers, checksums). Those that
+may hold edges are listed, so that people can be told.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import InputError
+
+_SUFFIXES = (".parquet", ".parq", ".pq")
+
+
+class Found(NamedTuple):
+    """files: sorted. left_out: files and folders that would be read under another name."""
+
+    files: list[str]
+    left_out: list[str]
+
+
+def find_files(path: str) -> Found:
+    """The files at ``path``; none is opened.
+
+    Raises InputError where there are none, and for what cannot be listed or is no regular file.
+    """
+    if os.path.lexists(path) or not glob.has_magic(path):
+        if not stat.S_ISDIR(_facts(path).st_mode):
+            return Found([path], [])
+        found = _search([Path(path)])
+        if not found.files:
+            raise InputError(f"{path}: the folder holds no Parquet files ({', '.join(_SUFFIXES)})")
+        return found
+    matches = sorted(map(Path, _expand(path)))
+    hidden = [match for match in matches if _is_hidden(match, path)]
+    found = _search([match for match in matches if match not in hidden])
+    if not found.files:
+        raise InputError(f"{path}: no file matches, and no folder that holds Parquet files")
+    left_out = {str(match) for match in hidden if _may_hold_edges(match)}
+    return Found(found.files, sorted(left_out.union(found.left_out)))
+
+
+def _search(places: list[Path]) -> Found:
+    """Files, whatever their names, and those in folders that are Parquet by name."""
+    files, left_out, seen = set(), set(), set()
+    waiting = places[::-1]
+    while waiting:
+        place = waiting.pop()
+        facts = _facts(place)
+        if not stat.S_ISDIR(facts.st_mode):
+            files.add(str(place))
+        elif (facts.st_dev, facts.st_ino) not in seen:  # links may lead round in a circle
+            seen.add((facts.st_dev, facts.st_ino))
+            for name in reversed(_names(place)):
+                inside = place / name
+                if name[0] in "._":
+                    if _may_hold_edges(inside):
+                        left_out.add(str(inside))
+                elif _is_parquet(inside) or stat.S_ISDIR(_facts(inside, False).st_mode):
+                    waiting.append(inside)
+    return Found(sorted(files), sorted(left_out))
+
+
+def _expand(pattern: str) -> list[str]:
+    """What a glob matches. Raises InputError for a folder that glob would pass over unsaid."""
+    for part in (Path(pattern), *Path(pattern).parents):
+        if glob.has_magic(part.name):
+            above = part if part.name == "**" else part.parent
+            for folder in glob.glob(str(above), recursive=True):
+                if os.path.isdir(folder):
+                    _names(Path(folder))
+    return glob.glob(pattern, recursive=True)
+
+
+def _is_hidden(match: Path, pattern: str) -> bool:
+    """Whether one of a match's names begins with ``_`` or ``.`` and was not asked for so."""
+    asked = [part for part in Path(pattern).parts if part[0] in "._"]
+    return any(
+        name[0] in "._" and not any(fnmatch(name, part) for part in asked) for name in match.parts
+    )
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _SUFFIXES
+
+
+def _may_hold_edges(path: Path) -> bool:
+    return _is_parquet(path) or path.is_dir()
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries)
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be listed: {error.strerror}") from error
+
+
+def _facts(path: str | Path, to_read: bool = True) -> os.stat_result:
+    """Of what stands at a path or what a link there leads to, a folder or a regular file."""
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError as error:
+        found = "a link that leads nowhere" if os.path.islink(path) else "no such file or folder"
+        raise InputError(f"{path}: {found}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if to_read and not (stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)):
+        raise InputError(
+            f"{path} is no regular file (a pipe, a socket or a device): Parquet is read from its "
+            "end; write it to a file first"
+        )
+    return facts

@@ -1,0 +1,227 @@
+"""What reading a column of Parquet holds, bounded by the footer and by the headers of its pages.
+
+Arrow unpacks a column page by page, each whole, and what a batch holds of strings is bounded by
+the pages that it lies in: the header of each page says its size and its values. Chunks of columns
+that are small are bounded by their sizes in the footer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .arrow import string_ends
+from .thrift import read_struct
+
+BATCH_BYTES = 1 << 22
+"""Of a column's strings in a batch, about, as far as they are of equal length."""
+
+STRING_BYTES = 24
+"""Of a string beside its characters: offsets, its place in a table."""
+
+_LEAST_ROWS = 1 << 12
+_SMALL = 1 << 21  # a chunk of a column whose pages need not be looked at
+_HEADER = 1 << 10  # bytes of a page's header, unless its statistics are long
+_BY_DICTIONARY = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+_UNFOLDS = 16  # times that strings are longer than their pages, where these leave out prefixes
+
+
+class Reading(NamedTuple):
+    """Bytes, each the most of any row group or, of texts, in all.
+
+    held: by Arrow, of both columns, beside a batch of integers. batch: of a batch's strings, each
+    with STRING_BYTES, in both columns. texts: characters of every batch's distinct strings.
+    distinct: of all strings, each once.
+    """
+
+    held: int = 0
+    batch: int = 0
+    texts: int = 0
+    distinct: int = 0
+
+
+class Page(NamedTuple):
+    """values: 0 of a dictionary. plain: whether it holds values, not places in a dictionary."""
+
+    values: int
+    packed: int
+    unpacked: int
+    plain: bool
+
+
+def column_chunks(
+    metadata: pq.FileMetaData, group: int, names: Sequence[str]
+) -> list[pq.ColumnChunkMetaData]:
+    """Those of some columns in a row group."""
+    schema, row_group = metadata.schema, metadata.row_group(group)
+    # (Of other columns nothing is looked at: PyArrow ends the process where they are damaged.)
+    places = [i for i in range(metadata.num_columns) if schema.column(i).path in names]
+    return [row_group.column(i) for i in places]
+
+
+def first_page(chunk: pq.ColumnChunkMetaData) -> int:
+    """Where a chunk's pages begin in the file."""
+    if not chunk.dictionary_page_offset:  # 0 of some writers: none
+        return chunk.data_page_offset
+    return min(chunk.data_page_offset, chunk.dictionary_page_offset)
+
+
+class Way(NamedTuple):
+    """How a column's chunk is read. rows: at once, at most. coded: as places in a dictionary, of
+    all strings so far, as Arrow keeps them for a row group. Strings that are not are unpacked.
+    """
+
+    rows: int
+    coded: bool
+    reading: Reading
+
+
+def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most: int) -> Reading:
+    """What reading a file holds. most: rows of a batch."""
+    held = batch = texts = distinct = 0
+    with open(path, "rb") as file:
+        for group in range(metadata.num_row_groups):
+            if not metadata.row_group(group).num_rows:
+                continue
+            chunks = column_chunks(metadata, group, names)
+            readings = [way_of(file, metadata, group, chunk, most).reading for chunk in chunks]
+            held = max(held, sum(reading.held for reading in readings))
+            batch = max(batch, sum(reading.batch for reading in readings))
+            texts += sum(reading.texts for reading in readings)
+            distinct += sum(reading.distinct for reading in readings)
+    return Reading(held, batch, texts, distinct)
+
+
+def way_of(
+    file: BinaryIO,
+    metadata: pq.FileMetaData,
+    group: int,
+    chunk: pq.ColumnChunkMetaData,
+    most: int,
+) -> Way:
+    """most: rows of a batch of integers, and of strings that are short."""
+    size, packed = _bytes(chunk), chunk.compression != "UNCOMPRESSED"
+    pages = _pages_of(file, chunk) if size + chunk.total_compressed_size > _SMALL else []
+    largest = max(
+        (page.packed * packed + page.unpacked for page in pages),
+        default=size + chunk.total_compressed_size,
+    )
+    dictionary = sum(page.unpacked for page in pages if not page.values) if pages else size
+    if not _is_text(chunk):
+        return Way(most, False, Reading(held=largest + 2 * dictionary))
+    can_be_coded = set(chunk.encodings) <= _BY_DICTIONARY
+    if not can_be_coded or chunk.dictionary_page_offset is None:
+        dictionary = 0
+    # Where pages of places and of strings mix, one long string may stand in each of many rows.
+    mixed = any(page.plain for page in pages)
+    longest = 0
+    if mixed and dictionary:
+        longest = _longest(file.name, metadata, group, chunk.path_in_schema, pages)
+    mean = size // max(1, chunk.num_values)
+    rows = max(_LEAST_ROWS, BATCH_BYTES // (max(mean, longest // 4) + 8))
+    rows = min(most, 1 << (rows.bit_length() - 1))  # batches of fewer lie within such ones
+    plain = size
+    if pages:
+        plain = _most_in_a_batch(pages, rows) * (_UNFOLDS if _leaves_out_prefixes(chunk) else 1)
+    unpacked = plain + rows * longest
+    coded = can_be_coded and (not mixed or size <= max(unpacked, BATCH_BYTES))
+    strings = STRING_BYTES * min(rows, chunk.num_values)
+    # Arrow's table of strings, the strings, and those once more as they are handed over.
+    held = largest + 5 * ((size if mixed else plain + dictionary) if coded else unpacked)
+    batches = -(-chunk.num_values // rows)
+    return Way(
+        rows,
+        coded,
+        Reading(
+            held + 3 * strings,
+            plain + dictionary + strings,
+            size + dictionary * (batches - 1),
+            size,
+        ),
+    )
+
+
+def _longest(
+    path: str, metadata: pq.FileMetaData, group: int, name: str, pages: Sequence[Page]
+) -> int:
+    """Bytes of the longest string of a dictionary; of all of it where reading it fails."""
+    whole = sum(page.unpacked for page in pages if not page.values)
+    if pages[0].values or pages[1].plain:
+        return whole
+    try:
+        with pq.ParquetFile(
+            path, metadata=metadata, read_dictionary=[name], buffer_size=1 << 20, pre_buffer=False
+        ) as file:
+            # With the first row comes all of the dictionary.
+            some = file.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
+            strings = next(some).column(0).dictionary.cast(pa.large_string())
+    except (pa.ArrowException, OSError, StopIteration):
+        return whole
+    return int(np.diff(string_ends(strings)).max())
+
+
+def _bytes(chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes of a chunk's values, unpacked."""
+    return chunk.total_uncompressed_size * (_UNFOLDS if _leaves_out_prefixes(chunk) else 1)
+
+
+def _is_text(chunk: pq.ColumnChunkMetaData) -> bool:
+    return chunk.physical_type == "BYTE_ARRAY"
+
+
+def _leaves_out_prefixes(chunk: pq.ColumnChunkMetaData) -> bool:
+    return "DELTA_BYTE_ARRAY" in chunk.encodings
+
+
+def _most_in_a_batch(pages: Sequence[Page], rows: int) -> int:
+    """The most bytes of plain pages that any ``rows`` rows in a row lie in, from a multiple on."""
+    values = np.array([page.values for page in pages], np.int64)
+    sizes = np.array([page.unpacked if page.plain else 0 for page in pages], np.int64)
+    ends = np.cumsum(values)
+    change = np.zeros(int(ends[-1]) // rows + 2, np.int64)
+    np.add.at(change, (ends - values) // rows, sizes)
+    np.add.at(change, np.maximum(ends - 1, 0) // rows + 1, -sizes)
+    return int(np.cumsum(change).max())
+
+
+def _pages_of(file: BinaryIO, chunk: pq.ColumnChunkMetaData) -> list[Page]:
+    """By the headers; none if one of them cannot be read: reading will say what is wrong."""
+    at = first_page(chunk)
+    end = at + chunk.total_compressed_size
+    pages = []
+    try:
+        while at < end:
+            fields, length = _header(file, at)
+            about = fields.get(5) or fields.get(8) or {}
+            plain = about.get(2 if 5 in fields else 4) not in (2, 8)
+            pages.append(Page(about.get(1, 0), fields[3], fields[2], bool(about) and plain))
+            if min(pages[-1][:3]) < 0:
+                return []
+            at += length + fields[3]
+    except (LookupError, ValueError, OSError):
+        return []
+    return pages if sum(page.values for page in pages) == chunk.num_values else []
+
+
+def _header(file: BinaryIO, at: int) -> tuple[dict[int, Any], int]:
+    """A page's header by the numbers of its fields, and its length."""
+    size = _HEADER
+    while True:
+        file.seek(at)
+        data = file.read(size)
+        try:
+            return read_struct(data, 0)
+        except IndexError:
+            if len(data) < size:
+                raise
+            size *= 16
+
+
+def of_all(readings: Iterator[Reading]) -> Reading:
+    """Of several files."""
+    held, batch, texts, distinct = zip(*readings, strict=True)
+    return Reading(max(held), max(batch), sum(texts), sum(distinct))
