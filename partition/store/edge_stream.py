@@ -11,11 +11,10 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from ..disk import files
-from ..disk.files import HEADER_BYTES, damaged_block
+from ..disk.files import HEADER_BYTES, check_block, damaged_block, open_regular
 from ..errors import InputError
 from .store import Store
 
@@ -52,6 +51,7 @@ class EdgeStream:
         shards = store.shards(partition, name)
         self._paths = [store.path / shard for shard in shards]
         self._records = [store.files[shard] for shard in shards]
+        self._values = store.targets(partition, name)
         self._page_bytes = files.BLOCK_BYTES // PAGES_A_BLOCK
         blocks = [len(record.xxh3) for record in self._records]
         self._first_block = np.cumsum([0, *blocks])
@@ -126,7 +126,7 @@ class EdgeStream:
         first, length = self._place(run)
         data = buffer[: max(length, 0)]
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = open_regular(path)
             try:
                 got = os.preadv(descriptor, [data], first)
             finally:
@@ -149,9 +149,9 @@ class EdgeStream:
                 continue
             k = block - int(self._first_block[run.shard])
             at = k * files.BLOCK_BYTES - first
-            digest = xxhash.xxh3_64_hexdigest(data[at : at + files.BLOCK_BYTES])
-            if digest != self._records[run.shard].xxh3[k]:
-                raise damaged_block(self._paths[run.shard], k)
+            whole = data[at : at + files.BLOCK_BYTES]
+            path, record = self._paths[run.shard], self._records[run.shard]
+            check_block(path, record, k, whole, self._values)
             self._verified[block] = True
 
 

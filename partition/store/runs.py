@@ -11,13 +11,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.prepare import csr
-from ..disk.scratch import FileScratch, Scratch, replacing
+from ..disk.scratch import FileScratch, Scratch, lost, scratch_file
 from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
@@ -115,13 +115,14 @@ class FileRuns:
         for name in self.names:
             index = self.scratch.load(f"index-{name}")
             begin = 0
-            with open(Path(self.scratch.folder, f"run-{name}"), "rb", buffering=0) as file:
+            path = Path(self.scratch.folder, f"run-{name}")
+            with _opened(path) as file:
                 for segment in index:
                     keys = int(segment[-1])
                     start, count = int(segment[first]), int(segment[stop] - segment[first])
                     targets, rows = np.empty(count, np.uint32), np.empty(count, np.uint16)
-                    _read(file.fileno(), targets, begin + 4 * start)
-                    _read(file.fileno(), rows, begin + 4 * keys + 2 * start)
+                    _read(path, file, targets, begin + 4 * start)
+                    _read(path, file, rows, begin + 4 * keys + 2 * start)
                     yield Slice(rows, targets, segment[first : stop + 1] - start)
                     begin += 6 * keys
 
@@ -133,9 +134,16 @@ class FileRuns:
         return total
 
 
-def _read(descriptor: int, into: NDArray, position: int) -> None:
-    if len(into) and os.preadv(descriptor, [into.view(np.uint8)], position) != into.nbytes:
-        raise InputError("a run file of the scratch folder is damaged; start over with --restart")
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb", buffering=0)
+    except OSError as error:
+        raise lost(path) from error
+
+
+def _read(path: Path, file: BinaryIO, into: NDArray, position: int) -> None:
+    if len(into) and os.preadv(file.fileno(), [into.view(np.uint8)], position) != into.nbytes:
+        raise lost(path)
 
 
 def scatter_batch(batch: Batch, table: PositionTable, layout: Layout) -> Slice:
@@ -157,7 +165,7 @@ def scatter_to_file(
     """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows."""
     layout = with_global_ids(layout, scratch)
     index = []
-    with replacing(Path(scratch.folder, f"run-{name}")) as partial, open(partial, "wb") as file:
+    with scratch_file(Path(scratch.folder, f"run-{name}")) as file:
         for batch in source.batches(chunks, rows):
             segment = scatter_batch(batch, table, layout)
             file.write(segment.targets)

@@ -21,8 +21,8 @@ from ...kernels.prepare import csr, positions
 from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import Scratch, replacing
 from .layout import Layout, Shard, Subgraph, ends_of
+from .manifest import targets_file
 from .runs import Runs, Slice, with_global_ids
-from .store import targets_file
 
 GATHER_EDGES = 1 << 21
 """Keys that a build task fetches from the runs at once."""
@@ -107,9 +107,7 @@ def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.u
     words = 1 << 14
     for first in range(0, len(marked), words):
         some = marked[first : first + words]
-        queue = np.empty(len(some) * bitmap.WORD, np.uint32)
-        found = bitmap.difference(some, np.zeros_like(some), queue)
-        positions = queue[:found] + np.uint32(first * bitmap.WORD)
+        positions = bitmap.members(some) + np.uint32(first * bitmap.WORD)
         yield positions[positions < vertices]
 
 

@@ -12,16 +12,13 @@ give the same bytes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base import sort
@@ -31,69 +28,31 @@ from ...kernels.base.team import Team
 from ..disk.files import (
     ArrayWriter,
     FileRecord,
-    array_dtype,
-    read_array,
+    Values,
     read_array_blocks,
     read_array_into,
     read_verified,
     record_of,
+    wrong_contents,
 )
-from ..disk.outputs import MANIFEST, STORE_FORMAT, write_file
-from ..errors import InputError
+from ..disk.outputs import MANIFEST, write_file
 from ..input.arrow import as_numpy
-from .grid import Grid
 from .layout import kept_subgraphs, numberings
-
-FORMAT_VERSION = 3
+from .manifest import (
+    DELEGATES,
+    VERTICES,
+    GraphInfo,
+    encode_manifest,
+    offsets_file,
+    shards_of,
+)
+from .manifest_check import read_manifest
+from .vertex_table import read_vertices
 
 EDGE_BATCH = 1 << 22
 """Edges of rows that are expanded at once."""
 
 _WINDOW = 1 << 18
-
-
-@dataclass(frozen=True)
-class GraphInfo:
-    """What the manifest says of the graph.
-
-    fingerprint: of the input (EdgeList.fingerprint) and its direction; a result names it.
-    edges: distinct edges, each once, without self-loops. rows: of the input, of which
-    ``self_loops`` and ``duplicates`` were dropped (undirected, u-v and v-u are duplicates).
-    layout: "delegate", "2d", "1d", or "csr" of one partition. grid: None for delegates.
-    degree_histogram: vertices of degree 0, 1, 2-3, 4-7, ...
-    threshold, threshold_chosen_by, nn_row_share: how delegates were separated.
-    subgraph_edges: entries of each kind of subgraph, over all partitions.
-    """
-
-    fingerprint: str
-    src: str
-    dst: str
-    id_type: str
-    directed: bool
-    order: str
-    layout: str
-    grid: Grid | None
-    partitions: int
-    vertices: int
-    edges: int
-    rows: int
-    self_loops: int
-    duplicates: int
-    degree_histogram: tuple[int, ...]
-    threshold: int
-    threshold_chosen_by: str
-    delegates: int
-    nn_row_share: float
-    subgraph_edges: dict[str, int]
-
-
-def stem_of(partition: int, name: str) -> str:
-    """Where a subgraph's files stand in the store, but for their endings."""
-    return f"partition-{partition:04}/{name}"
-
-
-def targets_file(partition: int, name: str, shard: int) -> str:
-    return f"{stem_of(partition, name)}.targets-{shard:04}.npy"
 
 
 def offsets_dtype(most_edges: int) -> type[np.unsignedinteger]:
@@ -115,7 +74,7 @@ class StoreWriter:
         self._files[name] = record
 
     def write_vertices(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        path = self._folder / "vertices.parquet"
+        path = self._folder / VERTICES
         with pq.ParquetWriter(path, schema, use_dictionary=False, compression="zstd") as writer:
             for batch in batches:
                 writer.write_batch(batch)
@@ -145,22 +104,11 @@ class StoreWriter:
                     end = int(offsets[-1])
                     yield offsets
 
-        self.write_array(f"{stem_of(partition, name)}.offsets.npy", pieces(), dtype)
+        self.write_array(offsets_file(partition, name), pieces(), dtype)
         return end
 
     def finish(self, info: GraphInfo) -> None:
-        manifest = {
-            "format": STORE_FORMAT,
-            "format_version": FORMAT_VERSION,
-            "graph": asdict(info),
-            "files": {name: self._files[name].to_json() for name in sorted(self._files)},
-        }
-        manifest["xxh3"] = _digest(manifest)
-        write_file(self._folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
-
-
-def _digest(manifest: dict[str, Any]) -> str:
-    return xxhash.xxh3_64_hexdigest(json.dumps(manifest, sort_keys=True).encode())
+        write_file(self._folder / MANIFEST, encode_manifest(info, self._files))
 
 
 @dataclass(frozen=True)
@@ -172,19 +120,15 @@ class Store:
     files: dict[str, FileRecord]
     bytes: int
 
-    def array(self, name: str, team: Team) -> NDArray:
-        return read_array(self.path / name, self.files[name], team)
-
     def vertices(self, team: Team, columns: Sequence[str]) -> pa.Table:
         """Columns of the vertex table, a row a vertex, by rising user id."""
-        name = "vertices.parquet"
-        data = read_verified(self.path / name, self.files[name], team)
-        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).read(columns=list(columns))
+        path = self.path / VERTICES
+        data = read_verified(path, self.files[VERTICES], team)
+        return read_vertices(path, pa.py_buffer(data), self.info, columns)
 
     def shards(self, partition: int, name: str) -> list[str]:
         """The files of a subgraph's targets, in the order of their rows."""
-        first = f"{stem_of(partition, name)}.targets-"
-        return sorted(file for file in self.files if file.startswith(first))
+        return shards_of(self.files, partition, name)
 
     @property
     def largest_shard(self) -> int:
@@ -194,10 +138,21 @@ class Store:
         )
 
     def offsets(self, partition: int, name: str, team: Team) -> NDArray:
-        return self.array(f"{stem_of(partition, name)}.offsets.npy", team)
+        """Raises InputError, besides for damage, if they are none of the subgraph's targets."""
+        file, rows = offsets_file(partition, name), self.info.rows_of(partition, name)
+        offsets = np.empty(rows.stop + 1, self.offsets_type(partition, name))
+        read_array_into(self.path / file, self.files[file], offsets, team)
+        edges = sum(self.files[shard].length(np.uint32) for shard in self.shards(partition, name))
+        if offsets[rows.start] or offsets[-1] != edges or not _rising(offsets, team):
+            what = f"offsets that do not rise from 0 to its {edges:,} targets"
+            raise wrong_contents(self.path / file, what)
+        return offsets
 
     def offsets_type(self, partition: int, name: str) -> np.dtype:
-        return array_dtype(self.path / f"{stem_of(partition, name)}.offsets.npy")
+        """By the size of the file, which is of one type or the other for so many rows."""
+        entries = self.info.rows_of(partition, name).stop + 1
+        record = self.files[offsets_file(partition, name)]
+        return np.dtype(f"u{record.length(np.uint8) // entries}")
 
     def offsets_types(self) -> set[np.dtype]:
         """Of all subgraphs."""
@@ -207,23 +162,41 @@ class Store:
             for name in kept_subgraphs(self.info.grid, self.info.directed)
         }
 
+    def targets(self, partition: int, name: str) -> Values:
+        """What a subgraph's files of targets must hold."""
+        return Values(np.dtype(np.uint32), self.info.targets_of(partition, name))
+
+    def read_shard(
+        self, partition: int, name: str, file: str, buffer: NDArray[np.uint32], team: Team
+    ) -> NDArray[np.uint32]:
+        """Read one of a subgraph's files of targets into the first of ``buffer``; returns these."""
+        record, allowed = self.files[file], self.info.targets_of(partition, name)
+        shard = buffer[: record.length(np.uint32)]
+        read_array_into(self.path / file, record, shard, team, allowed)
+        return shard
+
     def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
         """(offsets, targets) of a subgraph."""
         offsets = self.offsets(partition, name, team)
         targets = np.empty(int(offsets[-1]), np.uint32)
         at = 0
         for file in self.shards(partition, name):
-            record = self.files[file]
-            shard = targets[at : at + record.length(np.uint32)]
-            read_array_into(self.path / file, record, shard, team)
-            at += len(shard)
+            at += len(self.read_shard(partition, name, file, targets[at:], team))
         return offsets, targets
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         """Global id of each delegate."""
-        if self.info.grid is not None:
+        info, path = self.info, self.path / DELEGATES
+        if info.grid is not None:
             return np.empty(0, np.uint32)
-        return self.array("delegates.npy", team)
+        delegates = np.empty(info.delegates, np.uint32)
+        read_array_into(path, self.files[DELEGATES], delegates, team, range(info.vertices))
+        in_order = delegates if info.order == "degree" else np.sort(delegates)
+        if (in_order[1:] <= in_order[:-1]).any() or (
+            info.order == "degree" and len(delegates) and delegates[-1] >= len(delegates)
+        ):
+            raise wrong_contents(path, "delegates that are not the vertices of highest degree")
+        return delegates
 
     def edge_batches(
         self, team: Team, partitions: Iterable[int] | None = None
@@ -242,7 +215,8 @@ class Store:
                 at = 0
                 for file in self.shards(p, name):
                     record = self.files[file]
-                    for first, targets in read_array_blocks(self.path / file, record, np.uint32):
+                    values = self.targets(p, name)
+                    for first, targets in read_array_blocks(self.path / file, record, values):
                         start = at + first
                         sources = rows_of_edges(offsets, start, start + len(targets))
                         yield renumber_all(rows, sources), renumber_all(ends, targets)
@@ -275,6 +249,14 @@ class Store:
         position = np.empty(n, np.uint32)
         position[as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]] = np.arange(n)
         return position
+
+
+def _rising(offsets: NDArray, team: Team) -> bool:
+    def rise(first: int) -> bool:
+        some = offsets[first : first + _WINDOW + 1]
+        return bool((some[1:] >= some[:-1]).all())
+
+    return all(team.map(rise, range(0, len(offsets), _WINDOW)))
 
 
 def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]:
@@ -314,39 +296,8 @@ def _rows_by_position(
 
 
 def open_store(path: str | Path) -> Store:
-    """Open a store: reads the manifest, checks the presence and size of every file.
+    """Open a store: reads and checks the manifest, and that every file is there with its size.
 
     Raises InputError for what is no store, is of another format version, or is damaged.
     """
-    path = Path(path)
-    if not (path / MANIFEST).exists():
-        raise InputError(f"{path}: not a store (no {MANIFEST} in it); 'delegraph build' makes one")
-    try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {MANIFEST} is damaged; build the store again") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != STORE_FORMAT:
-        raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise InputError(
-            f"{path}: store format {manifest.get('format_version')}; this delegraph reads "
-            f"format {FORMAT_VERSION}: build the store again"
-        )
-    checksum = manifest.pop("xxh3", None)
-    if checksum != _digest(manifest):
-        raise InputError(f"{path}: {MANIFEST} is damaged: it does not match its checksum")
-    files = {name: FileRecord.from_json(value) for name, value in manifest["files"].items()}
-    for name, record in files.items():
-        file = path / name
-        if not file.is_file():
-            raise InputError(f"{file}: missing from the store; build it again")
-        if file.stat().st_size != record.bytes:
-            raise InputError(
-                f"{file}: damaged: {file.stat().st_size:,} bytes instead of {record.bytes:,}; "
-                "build the store again"
-            )
-    graph = manifest["graph"]
-    graph["grid"] = graph["grid"] and Grid(*graph["grid"])
-    graph["degree_histogram"] = tuple(graph["degree_histogram"])
-    total = sum(record.bytes for record in files.values()) + (path / MANIFEST).stat().st_size
-    return Store(path, GraphInfo(**graph), files, total)
+    return Store(Path(path), *read_manifest(Path(path)))

@@ -31,9 +31,10 @@ def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
 
 def lollipop() -> tuple[np.ndarray, np.ndarray]:
     """A path to a hub of 20,000 leaves, on to a path again: small levels, a large one, small."""
-    leaves = 2001 + np.arange(20_000)
-    src = [np.arange(2000), np.full(20_000, 2000), leaves, [2001], 30_000 + np.arange(500)]
-    dst = [np.arange(1, 2001), leaves, leaves + 40_000, [30_000], 30_001 + np.arange(500)]
+    hub = 400
+    leaves = hub + 1 + np.arange(20_000)
+    src = [np.arange(hub), np.full(20_000, hub), leaves, [hub + 1], 30_000 + np.arange(300)]
+    dst = [np.arange(1, hub + 1), leaves, leaves + 40_000, [30_000], 30_001 + np.arange(300)]
     return np.concatenate(src), np.concatenate(dst)
 
 
@@ -41,7 +42,7 @@ SHAPES = {
     "two vertices": ([0], [1]),
     "self-loop": ([0, 0], [0, 1]),
     "star": (np.zeros(30_000, int), np.arange(1, 30_001)),
-    "path": (np.arange(3000), np.arange(1, 3001)),
+    "path": (np.arange(600), np.arange(1, 601)),  # more levels than a byte counts
     "clique": np.triu_indices(70, 1),
     "two components": (np.r_[0:50, 100:150], np.r_[1:51, 101:151]),
     "empty rows": ([5, 700], [700, 90_000]),

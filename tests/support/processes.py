@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from distributed import Client, LocalCluster
@@ -32,6 +36,22 @@ def cluster(workers: int) -> Iterator[tuple[Any, Any]]:
         Client(local) as client,
     ):
         yield local, client
+
+
+@contextmanager
+def scheduler_process() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A scheduler without workers, in a process of its own, and its address."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "scheduler.json")
+        line = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0"]
+        line += ["--no-dashboard", "--scheduler-file", str(file)]
+        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(file.exists)
+            yield process, json.loads(file.read_text())["address"]
+        finally:
+            process.kill()
+            process.wait()
 
 
 class Background:
@@ -69,7 +89,7 @@ def wait_for_supersteps(client: Any) -> None:
     def all_run() -> bool:
         running = client.processing()
         return bool(running) and all(
-            any("_run" in key for key in keys) for keys in running.values()
+            any("run_rank" in key for key in keys) for keys in running.values()
         )
 
     wait_until(all_run)

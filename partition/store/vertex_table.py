@@ -1,0 +1,94 @@
+"""The table of a store's vertices, checked as it is read: what has the right checksums may still
+hold what no build writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..disk.files import wrong_contents
+from ..input.arrow import as_numpy
+from ..input.edges import is_string
+from .manifest import GraphInfo
+
+
+@contextmanager
+def opened(path: Path, source: Any, info: GraphInfo) -> Iterator[pq.ParquetFile]:
+    """The table in ``source``, what Arrow reads files from.
+
+    Raises InputError naming ``path`` for another graph's table, and for what Arrow cannot read.
+    """
+    try:
+        with pq.ParquetFile(source) as file:
+            _check_columns(path, file, info)
+            yield file
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise wrong_contents(path, " ".join(str(error).split())) from error
+
+
+def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
+    degrees = ["degree", "out_degree"] if info.directed else ["degree"]
+    schema = file.schema_arrow
+    if schema.names != ["vertex", "global_id", *degrees]:
+        raise wrong_contents(path, f"columns {', '.join(map(repr, schema.names))}")
+    allowed = [{info.id_type}, {"uint32"}, *[{"uint32", "uint64"} for _ in degrees]]
+    for field, types in zip(schema, allowed, strict=True):
+        if str(field.type) not in types or field.nullable:
+            raise wrong_contents(path, f"column {field.name!r} of {field.type}")
+    if file.metadata.num_rows != info.vertices:
+        raise wrong_contents(path, f"{file.metadata.num_rows:,} rows of {info.vertices:,} vertices")
+
+
+def read_vertices(path: Path, source: Any, info: GraphInfo, columns: Sequence[str]) -> pa.Table:
+    """Some columns of all rows; ids and global ids are checked where they are among them."""
+    with opened(path, source, info) as file:
+        table = file.read(columns=list(columns)).combine_chunks()
+    if len(table) != info.vertices:
+        raise wrong_contents(path, f"{len(table):,} rows of {info.vertices:,} vertices")
+    if "vertex" in columns:
+        check_ids(path, table["vertex"])
+    if "global_id" in columns:
+        places = as_numpy(table["global_id"])
+        check_places(path, places, info.vertices)
+        seen = np.zeros(info.vertices, np.bool_)
+        seen[places] = True
+        check_all_seen(path, seen)
+    return table
+
+
+def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
+    """Raises InputError unless user ids rise, and strings are UTF-8."""
+    try:
+        if is_string(ids.type):
+            ids.validate(full=True)
+            rise = pc.call_function("all", [pc.call_function("less", [ids[:-1], ids[1:]])])
+            fits = rise.as_py() is not False  # of fewer than two there is no answer
+        else:
+            numbers = as_numpy(ids)
+            fits = bool((numbers[:-1] < numbers[1:]).all())
+    except pa.ArrowException as error:
+        raise wrong_contents(path, " ".join(str(error).split())) from error
+    if not fits:
+        raise wrong_contents(path, "vertices that do not rise")
+
+
+def check_places(path: Path, places: NDArray[np.uint32], vertices: int) -> None:
+    """Raises InputError for a global id that no vertex has."""
+    most = int(places.max(initial=0))
+    if most >= vertices:
+        raise wrong_contents(path, f"global id {most:,} of {vertices:,} vertices")
+
+
+def check_all_seen(path: Path, seen: NDArray[np.bool_]) -> None:
+    """seen: of each global id, whether it stood in some row of all."""
+    if not seen.all():
+        raise wrong_contents(path, f"no vertex of global id {int(seen.argmin()):,}")

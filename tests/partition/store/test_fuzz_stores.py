@@ -1,0 +1,33 @@
+"""One thing of a store is changed: the result is right, or one line says what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import fuzz_stores
+
+TESTS = Path(fuzz_stores.__file__).parents[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_stores(tmp_path, seed):
+    fuzz_stores.build_all(tmp_path)
+    arguments = [str(tmp_path), str(seed), "0", "150"]
+    done = subprocess.run(
+        [sys.executable, "-m", "support.fuzz_stores", *arguments],
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+    )
+    told = done.stdout.splitlines()
+    assert done.returncode == 0, (told[-1:], done.stderr)
+    ends = [line.partition(":")[0] for line in told[1::2]]
+    assert len(ends) == 150
+    wrong = [told[2 * i] for i, end in enumerate(ends) if end not in ("right", "refused")]
+    assert not wrong
+    assert set(ends) == {"right", "refused"}
