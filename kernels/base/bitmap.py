@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from .compiled import i32s, i64, kernel, u32s, u64s
+from .compiled import compiled, i32s, i64, kernel, u32s, u64s
 from .intrinsics import trailing_zeros
 
 WORD = 64
@@ -33,16 +32,49 @@ def clear(words: NDArray[np.uint64], vertices: int) -> None:
         words[-1] = np.uint64((-1 << vertices % WORD) & 0xFFFFFFFFFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def contains(words, v):
     """1 if vertex ``v`` (uint32) is in the set, else 0 (uint64)."""
     return (words[v >> np.uint32(6)] >> np.uint64(v & np.uint32(63))) & np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def mask(v):
     """The bit of vertex ``v`` (uint32) in its word."""
     return np.uint64(1) << np.uint64(v & np.uint32(63))
+
+
+@compiled
+def ones(word):
+    """Set bits of a word."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    pairs = np.uint64(0x3333333333333333)
+    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel(u64s)
+def size(words):
+    """How many vertices are in the set."""
+    count = np.int64(0)
+    for w in range(words.shape[0]):
+        count += ones(words[w])
+    return count
+
+
+@kernel(u64s)
+def members(words):
+    """The vertices in the set, rising: uint32, a new array."""
+    vertices = np.empty(size(words), np.uint32)
+    count = 0
+    for w in range(words.shape[0]):
+        word = words[w]
+        while word:
+            vertices[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
+            count += 1
+            word &= word - np.uint64(1)
+    return vertices
 
 
 @kernel(u64s, u64s, u32s)

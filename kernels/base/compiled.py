@@ -8,10 +8,14 @@ and no search waits for a compiler. What only kernels call needs no types.
     def some(offsets, targets, level): ...
 
     compile_kernels(push, pull, offsets=np.uint32)
+
+What is compiled is kept in Numba's cache. A file of it that is damaged, as by a loss of power, is
+made anew; where nothing can be kept, each process compiles for itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from types import ModuleType
@@ -19,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
+from numba.core.caching import FunctionCache
 from numpy.typing import DTypeLike
 
 
@@ -49,13 +54,48 @@ i64, u64, boolean = types.int64, types.uint64, types.boolean
 _declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 
 
+notes: list[str] = []
+"""Lines for the user, of a cache that is damaged or cannot be written; the same ones repeat."""
+
+
+class _Cache(FunctionCache):
+    """Numba's, for which any error of a file is one of the function."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except MemoryError:
+            raise
+        except Exception:  # what unpickling a damaged file raises may be anything
+            notes.append(f"{self.cache_path}: damaged; kernels are compiled anew")
+            try:
+                self.flush()
+            except OSError:
+                self.disable()  # as saving reads what is there first
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            notes.append(f"{self.cache_path}: compiled kernels are not kept: {error.strerror}")
+
+
+def compiled(function: Callable) -> Any:
+    """A function that kernels call; the types follow from theirs."""
+    dispatcher: Any = njit(nogil=True)(function)
+    with contextlib.suppress(RuntimeError):  # there is no folder for it
+        dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
 def kernel(*arguments: Any) -> Callable[[Callable], Any]:
     """A function to be compiled for arguments of these types: Numba's, Several or Struct."""
 
     def declare(function: Callable) -> Any:
-        compiled = njit(nogil=True, cache=True)(function)
-        _declared.setdefault(function.__module__, []).append((compiled, arguments))
-        return compiled
+        dispatcher = compiled(function)
+        _declared.setdefault(function.__module__, []).append((dispatcher, arguments))
+        return dispatcher
 
     return declare
 
@@ -67,19 +107,19 @@ def compile_kernels(*modules: ModuleType, **dtypes: DTypeLike | Iterable[DTypeLi
     """
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
     for module in modules:
-        for compiled, arguments in _declared[module.__name__]:
+        for dispatcher, arguments in _declared[module.__name__]:
             names = sorted({name for some in arguments for name in _names_in(some)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
-                compiled.compile(tuple(_type_of(some, known) for some in arguments))
+                dispatcher.compile(tuple(_type_of(some, known) for some in arguments))
 
 
 def variants(*modules: ModuleType) -> dict[str, int]:
     """How many variants of each declared kernel are compiled."""
     return {
-        f"{module.__name__}.{compiled.__name__}": len(compiled.signatures)
+        f"{module.__name__}.{dispatcher.__name__}": len(dispatcher.signatures)
         for module in modules
-        for compiled, _ in _declared[module.__name__]
+        for dispatcher, _ in _declared[module.__name__]
     }
 
 

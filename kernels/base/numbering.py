@@ -4,13 +4,13 @@ Of a partition, a subgraph numbers its rows and its targets its own way; a store
 rank of a search its own.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from .compiled import Struct, i64, kernel, u32s
+from .compiled import Struct, compiled, i64, kernel, u32s
 
 
 class Numbering(NamedTuple):
@@ -34,6 +34,7 @@ class Numbering(NamedTuple):
 NUMBERING = Struct(Numbering, (u32s, i64, i64, i64, i64))
 
 
+@lru_cache(maxsize=1024)  # a superstep of few vertices asks for the same ones again
 def by_rule(multiplier: int = 1, addend: int = 0, width: int = 1, step: int = 1) -> Numbering:
     """Without arguments, every number as it is.
 
@@ -49,7 +50,7 @@ def by_table(table: NDArray[np.uint32]) -> Numbering:
     return Numbering(table, 1, 0, 1, 1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def renumber(numbering, number):
     """The new number (uint32) of an old one (any integer)."""
     if numbering.table.shape[0]:
@@ -73,7 +74,7 @@ def is_identity(numbering):
     return numbering.table.shape[0] == 0 and by_itself
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def past_word(numbering, number, v):
     """The first number after ``number`` whose new one may lie in another bitmap word than ``v``."""
     if numbering.table.shape[0] or numbering.width > 1:

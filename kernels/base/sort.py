@@ -5,14 +5,13 @@ few million such keys several times faster than a comparison sort does.
 """
 
 import numpy as np
-from numba import njit
 
-from .compiled import i64, kernel, u64s
+from .compiled import compiled, i64, kernel, u64s
 
 _DIGIT = 8
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _pass(keys, into, shift):
     """Distribute ``keys`` by the digit at ``shift``; False if all share it (nothing is moved)."""
     count = np.zeros(1 << _DIGIT, np.int64)

@@ -12,17 +12,17 @@ distance and parent, so one search has exactly one parent a vertex.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import OFFSETS, i32s, i64, i64s, kernel, u32s, u64s
+from ..base.compiled import OFFSETS, compiled, i32s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, fetch_or
 
 EDGES_A_TURN = 1 << 14
 _BUFFER = 1 << 10
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def claim(visited, v):
     """True if this call put ``v`` into ``visited``."""
     if contains(visited, v):

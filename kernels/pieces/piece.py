@@ -7,10 +7,9 @@ in its *place*. ``places`` leads from the one to the other.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from ..base.compiled import OFFSETS, Struct, i64, kernel, u32s, u64s
+from ..base.compiled import OFFSETS, Struct, compiled, i64, kernel, u32s, u64s
 from ..base.numbering import NUMBERING, Numbering
 
 
@@ -61,7 +60,7 @@ START = Struct(Start, (NUMBERING, NUMBERING, u64s))
 ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def keep(vertices, parents, count, v, parent):
     """Keep a vertex that was found after ``count`` others, as Ends has it."""
     if vertices.shape[0]:

@@ -4,12 +4,12 @@
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from ..base.bitmap import contains, mask
+from ..base.bitmap import contains, mask, members, ones, size
 from ..base.compiled import i32s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import trailing_zeros
-from ..base.numbering import NUMBERING, past_word, renumber
+from ..base.numbering import NUMBERING, is_identity, past_word, renumber
 
 
 @kernel(u64s, u64s, u64s, i32s, i64)
@@ -28,12 +28,16 @@ def next_level(visited, frontier, found, distance, level):
     return count
 
 
-@kernel(u64s, NUMBERING, i64, u32s)
-def list_bits(words, places, count, numbers):
-    """Write those of the numbers below ``count`` that are in a bitmap, rising; return how many.
-
-    numbers: uint32, holds as many.
-    """
+@kernel(u64s, NUMBERING, i64)
+def numbers_in(words, places, count):
+    """Those of the numbers below ``count`` whose places are in a bitmap, rising: uint32."""
+    if is_identity(places):
+        numbers = members(words)
+        done = numbers.shape[0]
+        while done and numbers[done - 1] >= count:
+            done -= 1
+        return numbers[:done]
+    numbers = np.empty(size(words), np.uint32)
     done = 0
     i = 0
     while i < count:
@@ -46,7 +50,7 @@ def list_bits(words, places, count, numbers):
             numbers[done] = i
             done += 1
         i += 1
-    return done
+    return numbers[:done]
 
 
 @kernel(u32s, NUMBERING, u64s)
@@ -123,13 +127,3 @@ def to_bitmap(vertices, parents, words, before, ordered):
         v = vertices[i]
         w = v >> np.uint32(6)
         ordered[before[w] + ones(words[w] & (mask(v) - np.uint64(1)))] = parents[i]
-
-
-@njit(nogil=True, cache=True)
-def ones(word):
-    """Set bits of a word."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))

@@ -13,10 +13,9 @@ With one partition and no delegates, that is a plain CSR cut into ranges of rows
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..base.bitmap import mask
-from ..base.compiled import DEGREES, Struct, boolean, i64, i64s, kernel, u16s, u32s, u64s
+from ..base.compiled import DEGREES, Struct, boolean, compiled, i64, i64s, kernel, u16s, u32s, u64s
 from ..base.graph import UNREACHED
 
 SUBGRAPHS = ("nn", "nd", "dn", "dd")
@@ -115,7 +114,7 @@ def translate(ids, first, table, into):
     return known
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def range_of(row, table, shift, starts):
     """Which of some consecutive ranges holds ``row``: ``starts[r] <= row < starts[r + 1]``.
 
@@ -179,14 +178,14 @@ def histogram_of_first_position(u, v, table, shift, starts, histogram):
             histogram[range_of(min(u[i], v[i]), table, shift, starts)] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _global_id(global_id, position):
     if global_id.shape[0] == 0:
         return position
     return global_id[position]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
     """Slot of the edge between positions u -> v: its partition and its subgraph.
 
@@ -212,7 +211,7 @@ def place(partitions, columns, delegates, delegate_degree, global_id, u, v):
     return np.int64(owned % np.uint32(partitions)) * SLOTS + subgraph
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _row(partitions, columns, delegates, global_id, u):
     """Row of the vertex of position u: as a delegate, by its local id, or within its grid
     column.

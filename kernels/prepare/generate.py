@@ -11,9 +11,8 @@ numbers are permuted afterwards. Duplicates and self-loops stay in.
 """
 
 import numpy as np
-from numba import njit
 
-from ..base.compiled import Several, i64, kernel, u64
+from ..base.compiled import Several, compiled, i64, kernel, u64
 
 _IDS = Several("ids")
 
@@ -27,7 +26,7 @@ _PERMUTATION_BLOCK = 0xFFFFFFFF
 _PERMUTATION_ROUNDS = 4
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def philox(counter, block, seed):
     """Return four 32-bit words (as uint64) for a 64-bit counter, a 32-bit block and a seed."""
     mask = np.uint64(0xFFFFFFFF)
@@ -50,7 +49,7 @@ def philox(counter, block, seed):
     return c0, c1, c2, c3
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def permutation_keys(seed):
     """Of each round what is added and what is multiplied by, in turns."""
     keys = np.empty(2 * _PERMUTATION_ROUNDS, np.uint64)
@@ -61,7 +60,7 @@ def permutation_keys(seed):
     return keys
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _permute(vertex, scale, keys):
     """A bijection of ``[0, 2**scale)``: rounds of add, multiply by an odd number, fold down."""
     mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
