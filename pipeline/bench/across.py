@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...kernels.base.team import Team
-from ...partition.errors import DelegraphError, InputError
+from ...partition.errors import InputError
 from ...partition.store.store import open_store
 from ..build.generate import Recipe
 from ..build.prepare import BuildOptions
 from ..engines.workers.client import check_room, open_workers
 from ..ranks.jobs import RankJob
-from ..ranks.on_workers import Done, lease, run_on_workers, workers_of
+from ..ranks.lease import lease
+from ..ranks.on_workers import Done, run_on_workers, workers_of
 from ..results.names import names_of_store
-from ..run.cluster import open_cluster
+from ..run.cluster import Cluster, open_cluster
 from ..run.devices import has_device_each
 from ..run.execute import Progress
 from ..run.resources import Resources
@@ -127,13 +128,13 @@ def bench_generated(
         return report(measured, benched, options.seed, str(done.devices)), exchanged
 
     with (
-        open_cluster(resources.cluster, options.threads, devices) as cluster,
-        lease(cluster.client, options.timeout),
+        open_cluster(resources.cluster, options.threads, devices, options.timeout) as cluster,
+        lease(cluster, options.timeout),
     ):
-        workers = workers_of(cluster.client)
+        workers = workers_of(cluster)
         for ranks, _ in runs:
             placing.grid_for(ranks or len(workers))
-        return scale(cluster.client, workers, jobs, _enough, reported, options.progress)
+        return scale(cluster, workers, jobs, _enough, reported, options.progress)
 
 
 def bench_stored(
@@ -179,11 +180,11 @@ def bench_stored(
 
         room = partial(check_room, resources.limit, cluster)
         jobs = [(ranks, job) for ranks in runs]
-        return scale(cluster.client, workers, jobs, room, reported, options.progress)
+        return scale(cluster, workers, jobs, room, reported, options.progress)
 
 
 def scale(
-    client: Any,
+    cluster: Cluster,
     workers: Sequence[str],
     jobs: Sequence[tuple[int, RankJob]],
     check_room: Any,
@@ -192,17 +193,23 @@ def scale(
 ) -> list[ScalingRow]:
     """Do one job after the other, each by so many ranks; 0: as many as there are workers.
 
-    check_room: see run_on_workers. Raises InputError for more ranks than workers, DelegraphError
-    where a rank is lost.
+    check_room: see run_on_workers. Where a worker is lost, what it was part of is measured on those
+    that are left, and what would take more of them is left out. Raises InputError for more ranks
+    than workers.
     """
+    most, left = max(asked or len(workers) for asked, _ in jobs), list(workers)
+    if most > len(workers):
+        raise InputError(f"{most} ranks need as many workers; there are {len(workers)}")
     rows: list[ScalingRow] = []
     for number, (asked, job) in enumerate(jobs, 1):
-        ranks = asked or len(workers)
-        if ranks > len(workers):
-            raise InputError(f"{ranks} ranks need as many workers; there are {len(workers)}")
-        done = run_on_workers(client, workers[:ranks], job, check_room)
-        if len(done.results) != ranks:  # done again on those that were left
-            raise DelegraphError(done.notes[-1])
+        if asked > len(left):
+            note = f"{asked} ranks and more: not measured, with {len(left)} workers left"
+            rows[-1] = rows[-1]._replace(notes=(*rows[-1].notes, note))
+            break
+        on = left[: asked or len(left)]
+        done = run_on_workers(cluster, on, job, check_room)
+        left = [worker for worker in left if worker in done.workers or worker not in on]
+        ranks = len(done.workers)
         report, exchanged = reported(done)
         rate = report["gteps"]["median"] / ranks
         first = rows[0].report["gteps"]["median"] / rows[0].ranks if rows else rate

@@ -24,7 +24,8 @@ from ...kernels.bfs.check import (
     check_tree,
 )
 from ...partition.store.layout import kept_subgraphs, numberings
-from ...partition.store.store import EDGE_BATCH, Store, expand_rows, stem_of
+from ...partition.store.manifest import stem_of
+from ...partition.store.store import EDGE_BATCH, Store, expand_rows
 from ..engines.ranks.edges import Rows
 from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import Part, RankResult, put_together

@@ -18,11 +18,11 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import numpy as np
-from distributed.comm.core import connect, listen
 from distributed.protocol.serialize import to_serialize
 from numpy.typing import NDArray
 
 from .communicator import Failure, Message, RankError, failure_of
+from .door import Door, enter
 
 Result = TypeVar("Result")
 
@@ -64,11 +64,11 @@ class TcpCommunicator:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
-            self._listener = self._call(self._listen(host)).result()
+            self._door = self._call(self._open_door(host)).result()
         except BaseException:
             self._loop.call_soon_threadsafe(self._loop.stop)
             raise
-        self.address: str = self._listener.contact_address
+        self.address: str = self._door.address
 
     def join(self, addresses: Sequence[str]) -> None:
         """Meet all others, whose addresses stand by rank. Raises RankError."""
@@ -155,16 +155,17 @@ class TcpCommunicator:
 
     # What follows runs in the loop's thread.
 
-    async def _listen(self, host: str) -> Any:
-        begun: Any = listen(f"{host}:0", self._receive, **self._listen_arguments)
-        return await begun
+    async def _open_door(self, host: str) -> Door:
+        door = Door(self._session, host, self._receive, self._listen_arguments)
+        await door.begin()
+        return door
 
     async def _connect(self, peer: int, address: str) -> None:
         try:
-            comm = await connect(address, timeout=self._timeout, **self._connect_arguments)
+            comm = await enter(address, self._session, self._timeout, self._connect_arguments)
             self._locks[peer] = asyncio.Lock()
             self._outgoing[peer] = comm
-            await comm.write({"session": self._session, "rank": self.rank})
+            await comm.write({"rank": self.rank})
         except OSError as error:  # and what distributed makes of it
             self.fail(Failure(peer, f"cannot be reached: {error}", True))
 
@@ -249,9 +250,7 @@ class TcpCommunicator:
             comm.abort()
 
     def _greeted(self, hello: Any) -> int | None:
-        """The rank that says hello; None for what does not belong to this search."""
-        if not isinstance(hello, dict) or hello.get("session") != self._session:
-            return None
+        """The rank that says hello."""
         return hello["rank"] if hello.get("rank") in self._others else None
 
     def _lose(self, peer: int) -> None:
@@ -266,7 +265,7 @@ class TcpCommunicator:
         if self._beating is not None:
             self._beating.cancel()
         self._gone.update(self._others)
-        self._listener.stop()
+        self._door.close()
         for comm in [*self._outgoing.values(), *self._incoming]:
             comm.abort()
         rest = asyncio.all_tasks() - {asyncio.current_task()}

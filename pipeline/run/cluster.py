@@ -13,20 +13,24 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..._version import __version__
 from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.errors import DelegraphError, InputError
+from .contact import CLOSE_SECONDS, TIMEOUT_SECONDS, Contact, begin, cluster_errors
+from .local import local_cluster
 
 Result = TypeVar("Result")
 
 CONNECT_SECONDS = 30
 WORKERLESS_SECONDS = 60
-_LOOK_SECONDS = 5
+_LOOK_SECONDS = 1
+_RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
+_NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
 
 @dataclass(frozen=True)
@@ -49,30 +53,48 @@ class ClusterOptions:
     def any(self) -> bool:
         return bool(self.workers or self.scheduler or self.scheduler_file)
 
+    def absolute(self, path: str | Path) -> str | Path:
+        """What a path is for tasks: workers may have begun in another folder than this process."""
+        return Path(path).absolute() if self.any else path
+
 
 class Cluster:
     """Workers of a Dask cluster.
 
     workers: how many there are; threads: of each. baseline: bytes that each holds, by
-    measurement, after ``warm_up`` ran there.
+    measurement, after ``warm_up`` ran there. timeout: seconds without a sign of life.
     """
 
-    def __init__(self, client: Any, local: bool) -> None:
+    def __init__(self, client: Any, local: bool, timeout: float) -> None:
         self.client = client
         self.local = local
-        found = client.scheduler_info(n_workers=-1)["workers"]
-        if not found:
-            raise DelegraphError("the cluster has no workers: start some, then run again")
+        self.contact = Contact(client, timeout)
+        until = time.monotonic() + min(timeout, _RETURN_SECONDS)
+        while not (found := self.contact.workers()):
+            if time.monotonic() > until:
+                raise _no_workers()
+            time.sleep(0.1)
         self.workers = len(found)
         self.threads = min(worker["nthreads"] for worker in found.values())
         self.baseline = 0
+
+    def check_alike(self) -> None:
+        """Raises InputError naming a worker that cannot do what this process asks for."""
+        asking = {"op": "versions", "packages": _NEEDED}
+        called = self.client.scheduler.broadcast(msg=asking, on_error="ignore")
+        with cluster_errors():
+            answers = self.contact.wait(called)
+        for worker, answer in answers.items():
+            lacks = unlike(answer["packages"])
+            if lacks:
+                raise InputError(f"worker {worker} {lacks}: install the same there as here")
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
         """Raises DelegraphError naming a worker that does not see our files."""
         token = folder / f".seen-{uuid.uuid4().hex}"
         token.write_bytes(b"")
         try:
-            for address, missing in self.client.run(unseen, [str(token), *inputs]).items():
+            for address, missing in self.ask_all(unseen, [str(token), *inputs]).items():
                 if missing:
                     raise unseen_by(address, missing)
         finally:
@@ -80,7 +102,27 @@ class Cluster:
 
     def warm_up(self, task: Callable[[], None]) -> None:
         """Compile on every worker what tasks will call, then measure what a worker holds."""
-        self.baseline = max(self.client.run(_warm_up, task).values())
+        self.baseline = max(self.ask_all(_warm_up, task).values())
+
+    def ask_all(self, function: Callable[..., Result], *args: Any) -> dict[str, Result]:
+        """What each worker answers, by address; those that go away meanwhile are left out."""
+        answers: dict[str, Result] = {}
+        while True:
+            left = [worker for worker in self.contact.look() if worker not in answers]
+            if not left:
+                break
+            called = self.client._run(function, *args, workers=left, on_error="return")
+            with cluster_errors():
+                answered = self.contact.wait(called, left)
+            for worker, answer in answered.items():
+                if isinstance(answer, OSError) and answer.errno is None:
+                    continue  # it is gone, or asked again
+                if isinstance(answer, Exception):
+                    raise answer
+                answers[worker] = answer
+        if not answers:
+            raise _no_workers()
+        return answers
 
     def run(
         self,
@@ -98,37 +140,40 @@ class Cluster:
         running: dict[Any, int] = {}
         alone_since = None
         try:
-            while True:
-                for i, item in islice(left, max(0, at_once - len(running))):
-                    running[self.client.submit(task, item, pure=False)] = i
-                if not running:
-                    return results
-                try:
-                    ended: Any = wait(list(running), _LOOK_SECONDS, "FIRST_COMPLETED")
-                except TimeoutError:
-                    alone_since = self._alone_since(alone_since)
-                    continue
-                alone_since = None
-                for future in ended.done:
-                    i = running.pop(future)
-                    results[i] = future.result()
-                    done(i)
+            with cluster_errors():
+                while True:
+                    for i, item in islice(left, max(0, at_once - len(running))):
+                        running[self.client.submit(task, item, pure=False)] = i
+                    if not running:
+                        return results
+                    try:
+                        ended: Any = wait(list(running), _LOOK_SECONDS, "FIRST_COMPLETED")
+                    except TimeoutError:
+                        alone_since = self._alone_since(alone_since)
+                        continue
+                    alone_since = None
+                    for future in ended.done:
+                        i = running.pop(future)
+                        results[i] = self._result(future)
+                        done(i)
         except KilledWorker as error:
             raise DelegraphError(
                 f"workers died again and again on one task ({error.last_worker.address} last): "
                 "out of memory? Run the same command again, with fewer threads a worker"
             ) from error
-        except (CancelledError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of a task
-            raise DelegraphError("the cluster is gone; run the same command again") from error
         finally:
             for future in running:
                 future.cancel()
 
+    def _result(self, future: Any) -> Any:
+        """Of a task that has ended; its worker may be silent by now."""
+        if future.status == "error":
+            raise future.exception()
+        return self.contact.wait(self.client._gather([future]))[0]
+
     def _alone_since(self, since: float | None) -> float | None:
-        """Since when there is no worker; DelegraphError if that is long ago."""
-        if self.client.scheduler_info(n_workers=-1)["workers"]:
+        """Since when there is no worker; DelegraphError if that is long ago, or one is silent."""
+        if self.contact.check():
             return None
         now = time.monotonic()
         if since is not None and now - since > WORKERLESS_SECONDS:
@@ -140,45 +185,67 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def open_cluster(options: ClusterOptions, threads: int, devices: bool = False) -> Iterator[Cluster]:
+def open_cluster(
+    options: ClusterOptions,
+    threads: int,
+    devices: bool = False,
+    timeout: float = TIMEOUT_SECONDS,
+) -> Iterator[Cluster]:
     """The cluster that the options name. Local workers share ``threads`` and end with the block.
 
-    devices: whether local workers get a GPU each.
+    devices: whether local workers get a GPU each. timeout: seconds without a sign of life.
     """
-    from distributed import Client
+    import distributed  # noqa: F401  # which gives its loggers levels
 
     # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ["asyncio", *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if options.workers:
-            cluster = stack.enter_context(_local_cluster(options.workers, threads, devices))
-            client = stack.enter_context(Client(cluster))
-            client.wait_for_workers(options.workers)
+            there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))
         else:
-            address = options.scheduler or _address_in(str(options.scheduler_file))
-            try:
-                client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS))
-            except (OSError, ValueError, TypeError) as error:
-                raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
-        yield Cluster(client, local=bool(options.workers))
+            there = options.scheduler or _address_in(str(options.scheduler_file))
+        client = stack.enter_context(_connected(there, timeout))
+        cluster = Cluster(client, bool(options.workers), timeout)
+        if not cluster.local:
+            cluster.check_alike()
+        yield cluster
 
 
-def _local_cluster(workers: int, threads: int, devices: bool) -> Any:
-    options: dict[str, Any] = {
-        "n_workers": workers,
-        "threads_per_worker": max(1, threads // workers),
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-        "silence_logs": logging.CRITICAL,
-    }
-    if devices:
-        from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
+@contextlib.contextmanager
+def _connected(there: Any, timeout: float) -> Iterator[Any]:
+    """A client of the cluster, or of the one at an address. InputError: nobody answers."""
+    from distributed import Client
 
-        # No memory of its own for Dask: nothing passes through it, and the plan keeps the limit.
-        return LocalCUDACluster(memory_limit=None, data=dict, **options)
-    from distributed import LocalCluster
+    seconds = min(timeout, CONNECT_SECONDS)
+    try:
+        client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
+    except (OSError, ValueError, TypeError) as error:
+        why = str(error) or f"not within {seconds:g} s"
+        raise InputError(f"no Dask scheduler answers at {there}: {why}") from error
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(OSError):
+            client.close(CLOSE_SECONDS)
 
-    return LocalCluster(processes=True, memory_limit=0, **options)
+
+def unlike(packages: dict[str, str | None]) -> str:
+    """What a worker's packages, by name, lack that this process needs; empty if nothing.
+
+    >>> unlike({"delegraph": "0.0", "numba": None})
+    'lacks numba'
+    """
+    missing = [name for name, version in packages.items() if name in _NEEDED and version is None]
+    if missing:
+        return f"lacks {', '.join(missing)}"
+    there = packages["delegraph"]
+    return "" if there == __version__ else f"has delegraph {there}, and this is {__version__}"
+
+
+def _no_workers() -> DelegraphError:
+    return DelegraphError("the cluster has no workers: start some, then run again")
 
 
 def unseen_by(worker: str, path: str) -> DelegraphError:

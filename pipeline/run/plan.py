@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
-from ...partition.errors import InputError, LimitError
+from ...partition.errors import DelegraphError, LimitError
+from ...partition.input.pages import Reading
 from ...partition.store.grid import Grid
 
 SLACK = 8 << 20
@@ -41,8 +42,9 @@ class StepPlan:
 class Facts:
     """What is known of a graph before a step runs; bounds where it has not been counted.
 
-    id_bytes: of one id in memory. encoded: whether ids go through a dictionary. exact: whether
-    ``domain`` and ``vertices`` were counted. grid: None for the delegate layout.
+    id_bytes: of one id in memory; of a string beside its characters. encoded: whether ids go
+    through a dictionary. exact: whether ``domain`` and ``vertices`` were counted. grid: None for
+    the delegate layout. reading: what that holds; ``distinct`` is exact where the rest is.
     """
 
     rows: int
@@ -55,6 +57,7 @@ class Facts:
     partitions: int
     grid: Grid | None
     exact: bool = False
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def degree_bytes(self) -> int:
@@ -145,7 +148,7 @@ class Plan:
 
 
 def check_space(wanted: Sequence[tuple[Path, int]]) -> None:
-    """Raises InputError where a disk has less room than what is to be written into its folders."""
+    """Raises DelegraphError where a disk has less room than is to be written into its folders."""
     places: dict[int, tuple[Path, int]] = {}
     for path, size in wanted:
         device = path.stat().st_dev
@@ -154,7 +157,7 @@ def check_space(wanted: Sequence[tuple[Path, int]]) -> None:
     for path, size in places.values():
         free = shutil.disk_usage(path).free
         if size > free:
-            raise InputError(
+            raise DelegraphError(
                 f"{path}: up to {size:,} bytes are needed there and {free:,} are free: make "
                 "space, or put scratch files elsewhere with --scratch"
             )

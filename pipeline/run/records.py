@@ -117,11 +117,16 @@ class CommandRecord(TypedDict):
 
 
 class RunRecord(CommandRecord):
-    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py)."""
+    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py).
+
+    inputs: of an edge list, size and time of its first files. notes: what the user was told.
+    """
 
     ranks: int
     layout: str
     graph: GraphRecord
+    inputs: dict[str, str]
+    notes: list[str]
     search: SearchRecord
     seconds: PhasesRecord
     supersteps: list[SuperstepRecord]
@@ -129,10 +134,14 @@ class RunRecord(CommandRecord):
 
 
 class BuildRecord(CommandRecord):
-    """Of a store's preparation; inputs: size and time of each file; seconds: all of it."""
+    """Of a store's preparation; inputs: size and time of each file; seconds: all of it.
+
+    notes: what the user was told.
+    """
 
     graph: GraphRecord
     inputs: dict[str, str]
+    notes: list[str]
     seconds: float
 
 

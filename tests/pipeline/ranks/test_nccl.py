@@ -28,6 +28,7 @@ from delegraph.pipeline.ranks.communicator import Communicator, Failure, RankErr
 from delegraph.pipeline.ranks.jobs import Way
 from delegraph.pipeline.ranks.nccl import NcclCommunicator, StuckError, device_arrays
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
+from delegraph.pipeline.run.cluster import Cluster
 from support import emulator
 from support.processes import cluster, pids, wait_until
 from support.ranks import BY_NCCL, at_host, communicators, devices_for, placed, run
@@ -278,7 +279,8 @@ def test_processes(killed):
         job: Any = SendingJob(killed=killed)
         began = time.monotonic()
         try:
-            done = ranks.run_on_workers(client, ranks.workers_of(client), job, lambda *_: 0)
+            there = Cluster(client, False, 20)
+            done = ranks.run_on_workers(there, ranks.workers_of(there), job, lambda *_: 0)
         except DelegraphError:
             # The rank that was left may have been stuck, so that nobody could begin again.
             assert killed == "setting up"
@@ -290,14 +292,17 @@ def test_processes(killed):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_worker_with_a_rank_that_is_stuck():
+def test_a_worker_with_a_rank_that_is_stuck(caplog):
     """Its process ends, and the others begin again without it."""
+    caplog.set_level("WARNING", "delegraph")
     with cluster(2) as (_, client):
-        workers = ranks.workers_of(client)
+        there = Cluster(client, False, 20)
+        workers = ranks.workers_of(there)
         before = pids(client)
         job: Any = StuckJob()
-        done = ranks.run_on_workers(client, workers, job, lambda *_: 0)
+        done = ranks.run_on_workers(there, workers, job, lambda *_: 0)
         assert done.results == ["done"]
         assert "rank 1 is gone" in done.notes[0]
+        assert done.notes[0] in caplog.messages  # when it happens
         assert client.run(os.getpid, workers=workers[:1]) == {workers[0]: before[workers[0]]}
         wait_until(lambda: not psutil.pid_exists(before[workers[1]]))

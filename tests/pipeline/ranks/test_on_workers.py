@@ -23,7 +23,7 @@ from distributed import Client
 
 import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
-from delegraph.pipeline.ranks import on_workers as ranks
+from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as connecting
 from support.graphs import random_edges
 from support.marks import slow
@@ -244,7 +244,7 @@ def test_two_searches_at_once(folder, tmp_path):
             one.join(60)
             assert one.error is None
         assert distances_of(tmp_path / "out-0") == distances_of(tmp_path / "out-1")
-        with ranks.lease(client, 5):
+        with lease(connecting.Cluster(client, False, 5), 5):
             began = time.monotonic()
             with pytest.raises(DelegraphError, match="busy with another command for 1 s"):
                 search(folder, "random", tmp_path / "third", address, 1)

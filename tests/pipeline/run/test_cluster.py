@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -110,3 +111,12 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
         assert told in ran.err
         assert len(ran.err.splitlines()) == 1
         assert not list(tmp_path.iterdir())
+
+
+def test_relative_paths(ok, edges, graph, tmp_path, local, monkeypatch):
+    """Of this process's folder, where workers are not: they began in another one."""
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.chdir(tmp_path)
+    where = ("--scheduler", local.scheduler_address, "--scratch", "scratch")
+    ok("build", os.path.relpath(edges), "-o", "graph.dg", *where)
+    assert digest(tmp_path / "graph.dg") == digest(graph / "wanted.dg")

@@ -183,7 +183,7 @@ def test_the_disk_is_checked_beforehand(delegraph, graphs, tmp_path, monkeypatch
 
     monkeypatch.setattr("shutil.disk_usage", lambda path: _ntuple_diskusage(1, 1, 12_345))
     ran = delegraph("build", graphs["dense"], "-o", tmp_path / "graph.dg")
-    assert ran.code == 2
+    assert ran.code == 1
     assert "12,345 are free" in ran.err
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,111 @@
+"""The door of a rank: who shows the session's id at once comes in, and nobody else.
+
+A stranger costs little: one read of at most as many bytes as the id has (and what the system's
+buffer held beside it), a second, and one of a few places. Nothing that it sends is decoded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from distributed.comm.addressing import parse_address
+from distributed.comm.core import listen
+from distributed.comm.registry import get_backend
+
+_STRANGER_SECONDS = 1.0
+_STRANGERS = 64  # at once; one more, and the oldest has to go
+_AGAIN_SECONDS = 0.05
+
+
+class Door:
+    """Listens at ``host``, as "tcp://127.0.0.1"; ``address``: where others reach it.
+
+    take_in: called with the connection of each who belongs to the session. arguments: of Dask's
+    listener. To be made, begun and closed in the loop's thread.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        host: str,
+        take_in: Callable[[Any], Awaitable[None]],
+        arguments: dict[str, Any],
+    ) -> None:
+        self._id = _id_of(session)
+        self._strangers: dict[Any, None] = {}  # their streams, the oldest first
+        self._listener: Any = listen(f"{host}:0", take_in, **arguments)
+        self._enter = self._listener._handle_stream
+        self._listener._handle_stream = self._admit
+
+    @property
+    def address(self) -> str:
+        return self._listener.contact_address
+
+    async def begin(self) -> None:
+        await self._listener
+
+    def close(self) -> None:
+        self._listener.stop()
+        for stream in list(self._strangers):
+            stream.close()
+
+    async def _admit(self, stream: Any, address: Any) -> None:
+        self._strangers[stream] = None
+        if len(self._strangers) > _STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.close()
+        try:
+            shown = await asyncio.wait_for(stream.read_bytes(len(self._id)), _STRANGER_SECONDS)
+        except OSError:  # it has left, or said nothing in time
+            shown = b""
+        finally:
+            self._strangers.pop(stream, None)
+        if hmac.compare_digest(shown, self._id):
+            await self._enter(stream, address)
+        else:
+            stream.close()
+
+
+async def enter(address: str, session: str, timeout: float, arguments: dict[str, Any]) -> Any:
+    """Dask's connection to the door at ``address``. OSError where it does not open in time.
+
+    It is tried again and again: a door that strangers throng may shut on one who belongs there.
+    """
+    scheme, place = parse_address(address)
+    connector: Any = get_backend(scheme).get_connector()
+    why: OSError = TimeoutError(f"no answer in {timeout:g} s")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            while True:
+                try:
+                    return await _try(connector, place, session, arguments)
+                except OSError as error:
+                    why = error
+                await asyncio.sleep(_AGAIN_SECONDS)
+    raise why
+
+
+async def _try(connector: Any, place: str, session: str, arguments: dict[str, Any]) -> Any:
+    comm = await connector.connect(place, **arguments)
+    try:
+        await comm.stream.write(_id_of(session))
+        # From here on as Dask's own ``connect``.
+        comm.local_info = comm.handshake_info()
+        await comm.write(comm.local_info)
+        comm.remote_info = await comm.read()
+        comm.handshake_options = comm.handshake_configuration(comm.local_info, comm.remote_info)
+    except BaseException:
+        comm.abort()
+        raise
+    return comm
+
+
+def _id_of(session: str) -> bytes:
+    """As it is shown: of one length for all."""
+    return hashlib.sha256(session.encode()).digest()

@@ -1,0 +1,178 @@
+"""The worker's side of ranks on Dask workers: each keeps the sessions that it has a rank of.
+
+A rank ends when its client has lost interest in it: has given up, was interrupted, or is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+from ...kernels.base.team import Team
+from ...kernels.gpu.device import DeviceError, DeviceMemoryError, open_device
+from ...partition.disk.memory import held_bytes, return_freed_memory
+from ...partition.errors import DelegraphError
+from ..run.cluster import unseen
+from ..run.devices import device_errors
+from .communicator import Failure, SingleCommunicator, telling_others
+from .jobs import RankJob, Way
+from .nccl import StuckError
+
+COMPILE_SECONDS = 120.0
+_LOOK_SECONDS = 0.1
+
+
+class Seen(NamedTuple):
+    """What a worker sees. missing: a path that it does not. device: its GPU; None: no_device says
+    why.
+    """
+
+    missing: str | None
+    device: str | None
+    no_device: str
+
+
+class Ready(NamedTuple):
+    """A rank that can be met. baseline: bytes that its worker holds before any work. ways: that
+    it can take. no_room: why it cannot work on the device.
+    """
+
+    address: str
+    baseline: int
+    ways: list[Way]
+    no_room: str = ""
+
+
+@dataclass
+class _Session:
+    """A job that this worker has a rank of. patience: until the others come."""
+
+    communicator: Any
+    patience: threading.Timer | None = None
+
+
+_sessions: dict[str, _Session] = {}
+
+
+def look(job: RankJob) -> Seen:
+    missing = unseen(job.paths)
+    if job.device == "cpu":
+        return Seen(missing, None, "")
+    try:
+        return Seen(missing, open_device(0, job.device_limit).name, "")
+    except DeviceError as error:
+        return Seen(missing, None, str(error))
+
+
+def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> Ready:
+    """Compile, and listen for the others. Unless the job begins in time, it is forgotten."""
+    from .tcp import TcpCommunicator
+
+    with telling_others(rank), device_errors():
+        at = _worker()
+        if at.address != worker:
+            raise DelegraphError(f"a rank that belongs to {worker} was started on {at.address}")
+        try:
+            ways = job.get_ready(rank, size, at.state.nthreads)
+        except DeviceMemoryError as error:
+            return Ready("", 0, [], str(error))
+        return_freed_memory()
+        if size == 1:
+            _sessions[session] = _Session(SingleCommunicator())
+            return Ready("", held_bytes(), ways)
+        security = at.security
+        arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
+        host = at.address.rpartition(":")[0]
+        communicator = TcpCommunicator(session, rank, size, host, job.timeout, arguments)
+        patience = threading.Timer(job.timeout + COMPILE_SECONDS, _forget, [session])
+        patience.daemon = True
+        patience.start()
+        _sessions[session] = _Session(communicator, patience)
+        return Ready(communicator.address, held_bytes(), ways)
+
+
+def _forget(session: str) -> None:
+    ours = _sessions.pop(session, None)
+    if ours is not None:
+        ours.communicator.close()
+
+
+def stop_ranks() -> None:
+    """End what ranks there are, wherever they are; run by the worker's own loop: nothing waits."""
+    for session, ours in list(_sessions.items()):
+        if ours.communicator.size > 1:
+            ours.communicator.fail(Failure(ours.communicator.rank, "was stopped"))
+            if ours.patience is not None:  # it had not begun
+                threading.Thread(target=_forget, args=[session], daemon=True).start()
+
+
+def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
+    """A rank's part of the job."""
+    ours = _sessions[session]
+    communicator = ours.communicator
+    if ours.patience is not None:
+        ours.patience.cancel()
+        ours.patience = None
+    try:
+        with (
+            telling_others(communicator.rank, communicator),
+            device_errors(),
+            _while_wanted(communicator),
+        ):
+            if communicator.size > 1:
+                communicator.join(addresses)
+            return job.run(communicator, Team(_worker().state.nthreads))
+    except StuckError as error:
+        _forget(session)
+        _end_process(error)
+    finally:
+        _forget(session)
+        return_freed_memory()
+
+
+@contextlib.contextmanager
+def _while_wanted(communicator: Any) -> Iterator[None]:
+    """Have this rank end once the scheduler has taken its task back: that does not stop a task.
+
+    One that is alone asks nobody whether to go on: its process ends, if a nanny starts another.
+    """
+    from dask.context import thread_state
+
+    worker, key, ended = _worker(), thread_state.key, threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            task = worker.state.tasks.get(key)
+            if task is not None and task.state in ("executing", "long-running"):
+                continue
+            if communicator.size > 1:
+                communicator.fail(Failure(communicator.rank, "was stopped: nobody waits for it"))
+            elif worker.nanny is not None:
+                os._exit(1)
+            return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _end_process(error: StuckError) -> NoReturn:
+    """Its nanny starts another one. A thread, or a kernel, that no one can stop would be in the way
+    of what comes next, on this device above all. The other ranks know what has failed already; the
+    client sees this worker end, and does not begin again on it.
+    """
+    print(f"delegraph: {error}; NCCL is stuck, so this worker ends", file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _worker() -> Any:
+    from distributed import get_worker
+
+    return get_worker()

@@ -1,0 +1,134 @@
+"""Talking with a Dask cluster: nothing here waits for ever, whatever has stopped or gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import wait as wait_for
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+from ...partition.errors import DelegraphError
+
+Result = TypeVar("Result")
+
+TIMEOUT_SECONDS = 60.0
+"""How long a cluster is waited for, by default, that shows no sign of life."""
+
+CLOSE_SECONDS = 5
+"""How long what is closed in good order may take."""
+
+_LOOK_SECONDS = 0.5
+
+
+class Contact:
+    """What is heard of a cluster. timeout: seconds without a sign of life, of the scheduler or of a
+    worker that is waited for.
+    """
+
+    def __init__(self, client: Any, timeout: float) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._seen: dict[str, tuple[float, float]] = {}
+
+    def call(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Begin work of the client's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+
+    def wait(
+        self, work: Coroutine[Any, Any, Result], workers: Iterable[str] | None = None
+    ) -> Result:
+        """What work of the client's loop gives, however long that takes.
+
+        DelegraphError: the scheduler, or one of ``workers``, shows no sign of life meanwhile; None:
+        of all that are there.
+        """
+        call = self.call(work)
+        try:
+            while not wait_for([call], _LOOK_SECONDS).done:
+                self.check(workers)
+            return call.result()
+        finally:
+            call.cancel()
+
+    def check(self, workers: Iterable[str] | None = None) -> list[str]:
+        """Workers that are there. DelegraphError where the scheduler or a worker is silent: one of
+        ``workers``; None: any.
+        """
+        silent = self.look()
+        for worker in silent if workers is None else workers:
+            if silent.get(worker, 0.0) > self._timeout:
+                raise DelegraphError(
+                    f"worker {worker} has not been heard of for {silent[worker]:.0f} s: end it, "
+                    "then run the same command again"
+                )
+        return list(silent)
+
+    def workers(self) -> dict[str, Any]:
+        """What the scheduler knows of each, by address. Raises DelegraphError."""
+        self._check_running()
+        asked = self.call(self._client.scheduler.identity(n_workers=-1))
+        until = time.monotonic() + self._timeout
+        while not wait_for([asked], _LOOK_SECONDS).done:
+            self._check_running()
+            if time.monotonic() > until:
+                asked.cancel()
+                raise DelegraphError(
+                    f"the scheduler has not answered for {self._timeout:g} s: start another one, "
+                    "then run the same command again"
+                )
+        with cluster_errors():
+            return asked.result()["workers"]
+
+    def look(self) -> dict[str, float]:
+        """For how many seconds the scheduler has heard nothing of each worker, by address."""
+        found, now = self.workers(), time.monotonic()
+        for address, worker in found.items():
+            if self._seen.get(address, (0.0, 0.0))[0] != worker["last_seen"]:
+                self._seen[address] = worker["last_seen"], now
+        return {address: now - self._seen[address][1] for address in found}
+
+    def _check_running(self) -> None:
+        if self._client.status != "running":
+            raise DelegraphError("the cluster is gone; run the same command again")
+
+
+@contextlib.contextmanager
+def cluster_errors() -> Iterator[None]:
+    """What Dask raises where the scheduler goes away becomes a DelegraphError."""
+    try:
+        yield
+    except DelegraphError:
+        raise
+    except (CancelledError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DelegraphError("the cluster is gone; run the same command again") from error
+
+
+def begin(work: Callable[[], Result]) -> Future[Result]:
+    """What ``work`` gives in a thread of its own, which nobody has to wait for.
+
+    Ctrl-C does not come to that thread, nor to processes that it starts: it ends this one, and it
+    ends them.
+    """
+    resource_tracker.ensure_running()  # it would let Ctrl-C through to the thread that starts it
+    begun: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            begun.set_result(work())
+        except BaseException as error:
+            begun.set_exception(error)
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # threads inherit it
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return begun

@@ -1,0 +1,70 @@
+"""Dask workers that are processes of this one."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator
+from multiprocessing import active_children
+from typing import Any
+
+from ...partition.errors import DelegraphError
+from .contact import CLOSE_SECONDS, begin
+
+START_SECONDS = 20
+"""How long a worker may take to start, besides the timeout."""
+
+
+@contextlib.contextmanager
+def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> Iterator[Any]:
+    """Dask's cluster of worker processes, which share ``threads``; they end with the block.
+
+    devices: whether they get a GPU each. DelegraphError: one does not begin in time.
+    """
+    seconds = timeout + START_SECONDS
+    options: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": max(1, threads // workers),
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": logging.CRITICAL,
+        "death_timeout": seconds,
+    }
+    before = _workers()
+    begun = begin(lambda: _start(options, devices))
+    try:
+        try:
+            cluster = begun.result(seconds + CLOSE_SECONDS)
+        except Exception as error:  # Dask has many ways to say so
+            raise DelegraphError(
+                f"{workers} local workers have not begun within {seconds:g} s: run the same "
+                "command again, or with fewer"
+            ) from error
+        yield cluster
+    finally:
+        with contextlib.suppress(Exception):
+            begun.result(CLOSE_SECONDS).close(CLOSE_SECONDS)
+        end_workers(before)
+
+
+def _start(options: dict[str, Any], devices: bool) -> Any:
+    if devices:
+        from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
+
+        # No memory of its own for Dask: nothing passes through it, and the plan keeps the limit.
+        return LocalCUDACluster(memory_limit=None, data=dict, **options)
+    from distributed import LocalCluster
+
+    return LocalCluster(processes=True, memory_limit=0, **options)
+
+
+def _workers() -> set[Any]:
+    """Processes of this one."""
+    return {child for child in active_children() if child.name.startswith("Dask Worker")}
+
+
+def end_workers(besides: Iterable[Any] = ()) -> None:
+    """End workers that are left, one that is stopped, too; all but some."""
+    for child in _workers().difference(besides):
+        child.kill()
+        child.join(CLOSE_SECONDS)

@@ -1,0 +1,58 @@
+"""A benchmark whose workers are lost on the way ends with what was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.bench import across
+from delegraph.pipeline.ranks.on_workers import Done
+
+WORKERS = ["a", "b", "c", "d"]
+
+
+@pytest.fixture
+def scale(monkeypatch):
+    """Measures by so many ranks, where some workers end as soon as they are used."""
+
+    def measure(runs: list[int], dying: set[str]) -> list[across.ScalingRow]:
+        def run(cluster: Any, workers: list[str], job: Any, check_room: Any) -> Done:
+            left = [worker for worker in workers if worker not in dying]
+            notes = ["begun again"] if left != workers else []
+            return Done(job, [None] * len(left), notes, None, left)
+
+        monkeypatch.setattr(across, "run_on_workers", run)
+        report: Any = {"gteps": {"median": 1.0}}
+        jobs: Any = [(ranks, "a job") for ranks in runs]
+        return across.scale(None, WORKERS, jobs, None, lambda done: (report, None), None)  # type: ignore[arg-type]
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("runs", "dying", "ranks"),
+    [
+        ([0], set(), [4]),
+        ([0], {"b"}, [3]),
+        ([1, 2, 4], set(), [1, 2, 4]),
+        ([1, 2, 4], {"b"}, [1, 1]),
+        ([1, 2, 3], {"d"}, [1, 2, 3]),
+        ([1, 2, 3], {"b"}, [1, 1, 3]),
+    ],
+)
+def test_who_is_left_is_measured(scale, runs, dying, ranks):
+    rows = scale(runs, dying)
+    assert [row.ranks for row in rows] == ranks
+    notes = [note for row in rows for note in row.notes]
+    assert ("begun again" in notes) == ("b" in dying)
+    missing = [note for note in notes if "not measured" in note]
+    assert missing == ["4 ranks and more: not measured, with 3 workers left"] * (
+        len(rows) < len(runs)
+    )
+
+
+def test_more_ranks_than_workers_are_refused(scale):
+    with pytest.raises(InputError, match="8 ranks need as many workers; there are 4"):
+        scale([1, 8], set())

@@ -1,0 +1,59 @@
+"""An error at any single file operation: the same command again gives the same, nothing is left."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.failing import Failing
+from support.graphs import random_edges
+from support.outputs import digest, distances_of
+
+
+def left(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} | {
+        path.name for path in folder.iterdir()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("what", ["build", "bfs"])
+def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what, elsewhere, error):
+    edges = edge_list(*random_edges(1, 50, 300), name="in/edges.parquet")
+    source = ("--source", 0, "--checkpoint", 0) if what == "bfs" else ()
+    folder, scratch = tmp_path / "folder", tmp_path / "folder" / "scratch"
+    place = ("--scratch", scratch) if elsewhere else ()
+    line = (what, edges, *source, "-o", folder / "out", *place, "--quiet")
+
+    def run(number: int) -> tuple[int, str, int]:
+        with Failing(monkeypatch, folder, number, error) as failing:
+            ran = delegraph(*line)
+        return ran.code, ran.err, failing.calls
+
+    def found():
+        return digest(folder / "out") if what == "build" else distances_of(folder / "out")
+
+    scratch.mkdir(parents=True)
+    assert run(0)[0] == 0
+    wanted, there = found(), left(folder)
+    number = 1
+    while True:
+        shutil.rmtree(folder / "out")
+        (folder / "out.run.json").unlink()
+        code, told, calls = run(number)
+        if calls < number:
+            break
+        assert code in (0, 1, 2), told
+        assert "--debug" not in told
+        assert (code == 0) == (told == ""), (number, told)
+        again = delegraph(*line)
+        assert again.code == 0, (number, told, again.err)
+        assert found() == wanted
+        assert left(folder) == there, (number, told)
+        number += 1
+    assert number > 20

@@ -1,0 +1,97 @@
+"""Limits are kept whatever stands in the file: strings of any lengths, pages of any size."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.partition.disk import memory
+from support.processes import command
+
+MB = 10**6
+ROWS = 300_000
+LARGE_PAGES = {"data_page_size": 1 << 30, "write_batch_size": 1 << 28, "max_rows_per_page": 1 << 28}
+
+
+def table_of(kind: str) -> pa.Table:
+    rng = np.random.default_rng(2)
+    if kind == "equal rows":
+        one = np.full(30_000_000, 7)
+        return pa.table({"src": one, "dst": one + 1})
+    if kind == "large pages":
+        src, dst = rng.integers(0, 500_000, (2, 6_000_000))
+        return pa.table({"src": src, "dst": dst})
+    if kind == "long after short":
+        names = [f"v{i}" for i in range(50_000)]
+        names += [f"https://example.org/{i}/" + "x" * 330 for i in range(50_000)]
+        at = np.sort(rng.integers(0, 100_000, (2, ROWS)), axis=1)
+        src, dst = (pa.array([names[i] for i in side], pa.large_string()) for side in at)
+        return pa.table({"src": src, "dst": dst})
+    if kind == "one long":
+        src = [f"v{i}" for i in rng.integers(0, 60_000, ROWS)]
+        src[0] = "z" * 2_000_000
+        return pa.table({"src": src, "dst": src[::-1]})
+    lengths = {
+        "20 bytes": np.full(ROWS, 20),
+        "2000 bytes": np.full(ROWS // 10, 2000),
+        "skewed": 10 + (rng.random(ROWS) ** 12 * 3000).astype(int),
+    }[kind]
+    ids = rng.integers(0, len(lengths), (2, len(lengths)))
+    text = [[f"{i:07}/" + "x" * (lengths[i] - 8) for i in side] for side in ids]
+    return pa.table({"src": text[0], "dst": text[1]})
+
+
+FILES = {
+    "20 bytes": {},
+    "2000 bytes": {},
+    "2000 bytes, many row groups": {"row_group_size": 2000},
+    "long after short": {"row_group_size": 30_000},
+    "long after short, one row group": {},
+    "skewed": {"row_group_size": 20_000},
+    "one long": {},
+    "equal rows": {"use_dictionary": False, "compression": "zstd", **LARGE_PAGES},
+    "large pages": {"use_dictionary": False, **LARGE_PAGES},
+}
+
+
+def peak_of(line: list[str]) -> tuple[int, int, str]:
+    """Exit code of a command, the most that its process tree held, what it told."""
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, memory.tree_bytes(process.pid))
+            time.sleep(0.02)
+        assert process.stderr
+        return process.returncode, peak, process.stderr.read()
+
+
+def least_limit(told: str) -> int:
+    found = re.search(r"--memory-limit ([\d.]+[MG]B) or more", told)
+    assert found, told
+    return memory.parse_bytes(found[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_a_build_keeps_any_limit_or_refuses_within_it(tmp_path, name):
+    path, out = tmp_path / "e.parquet", tmp_path / "g.dg"
+    table = table_of(name.split(",")[0])
+    pq.write_table(table, path, **{"row_group_size": len(table), **FILES[name]})
+    line = command("build", path, "-o", out)
+    peak_of([*line, "--memory-limit", "1MB"])  # a process that compiles holds more
+    code, refusing, told = peak_of([*line, "--memory-limit", "1MB"])
+    assert code == 2
+    least = least_limit(told) + 2 * MB  # what a process holds before any work varies a little
+    assert refusing < least
+    assert not list(tmp_path.glob(".*"))
+    for limit in (least, 2 * least, 1000 * MB):
+        code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
+        assert code == (0 if limit >= least else 2), told
+        assert peak <= limit
+    assert least < 1200 * MB
