@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device
-from ..partition.disk.memory import return_freed_memory
+from ..partition.disk.memory import trim_freed_memory
 from ..partition.disk.outputs import check_output
 from ..partition.disk.work import begin_work
 from ..partition.errors import DelegraphError
@@ -62,7 +62,7 @@ class Graph:
         self._executor = executor
         self._resources = resources
         self._lock = threading.Lock()
-        self._notes: list[str] = []
+        self._notes = [] if isinstance(graph, Store) else list(graph.notes)
         self._engine: Engine | None = self._load(engines)
 
     def _load(self, engines: list[Engine]) -> Engine:
@@ -90,11 +90,11 @@ class Graph:
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
-        return_freed_memory()
+        trim_freed_memory()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why a device would not do."""
+        """Lines for people: what of an edge list was left out, why a device would not do."""
         return tuple(self._notes)
 
     @property

@@ -21,12 +21,12 @@ from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.outputs import check_output, is_result, is_store, record_path
-from ...partition.disk.work import Work, begin_work, clean_up, difference
-from ...partition.errors import DelegraphError, InputError, LimitError
+from ...partition.disk.work import Work, begin_work, begun_again, clean_up, difference
+from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store, open_store
-from ..build.build import build_store, choices_of, inputs_of
+from ..build.build import build_store, choices_of, first_inputs_of, inputs_of
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions
 from ..build.read import graph_fingerprint
@@ -93,17 +93,19 @@ class SearchOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One call of ``bfs``. notes: lines for the user."""
+    """One call of ``bfs``. inputs: of an edge list, its files. notes: lines for the user."""
 
     source: str
     options: SearchOptions
     executor: Executor
     resources: Resources
     work: Work
+    inputs: dict[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
     notes: list[str] = field(default_factory=list)
 
 
+@begun_again
 def search_to_result(
     path: str | Path,
     source: str,
@@ -150,7 +152,8 @@ def search_to_result(
         record = _searched_already(output, wanted)
         if told is not None:
             told.write(_all_supersteps(record, output))
-        return SearchOutcome(record, already=True)
+        notes = () if isinstance(graph, Store) else graph.notes
+        return SearchOutcome(record, already=True, notes=notes)
     if there:
         check_output(output, "result", overwrite, path)
     with (
@@ -158,6 +161,9 @@ def search_to_result(
         device_errors(),
     ):
         run = Run(source, options, executor, resources, work)
+        if not isinstance(graph, Store):
+            run.inputs.update(first_inputs_of(graph))
+            run.notes.extend(graph.notes)
         ran, found = _search(graph, choices, run)
         info = result_info(ran.subject, value, options.max_depth)
         write(ran.subject, found, info, run)
@@ -284,12 +290,9 @@ def write(subject: Subject, found: Found, info: ResultInfo, run: Run) -> None:
     names, limit = subject.names, run.resources.limit
     width = 4 + 2 * id_width(names.id_type)
     run.work.disk_bytes = width * sum(names.pieces)
-    try:
-        check_space([(run.work.output, run.work.disk_bytes)])
-    except InputError as error:
-        raise DelegraphError(str(error)) from error  # what was found is kept
+    check_space([(run.work.output, run.work.disk_bytes)])
     with run.clock.phase("write"):
-        at_once = run.options.threads
+        at_once = min(run.options.threads, max(1, len(names.pieces)))
         while at_once > 1 and not fits(subject.writing_bytes(at_once), limit):
             at_once -= 1
         need = held_now() + subject.writing_bytes(at_once)
@@ -314,6 +317,8 @@ def record_of(ran: Ran, found: Found, info: ResultInfo, run: Run) -> RunRecord:
         ranks=ran.ranks,
         layout=ran.subject.layout,
         graph=ran.subject.record,
+        inputs=run.inputs,
+        notes=run.notes,
         search=SearchRecord(
             source=info.source,
             max_depth=info.max_depth,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,14 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..._version import __version__
+from ...kernels.base.team import Team
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...partition.disk.files import verify_file
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
-from ...partition.disk.outputs import check_output, is_store, record_path
-from ...partition.disk.work import begin_work, clean_up, difference
+from ...partition.disk.outputs import check_output, is_store
+from ...partition.disk.scratch import lost
+from ...partition.disk.work import begin_work, begun_again, clean_up, difference
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList, open_edges
-from ...partition.store.store import FORMAT_VERSION, GraphInfo, Store, open_store
+from ...partition.store.manifest import FORMAT_VERSION, GraphInfo
+from ...partition.store.store import Store, open_store
 from ..run.cluster import Cluster, open_cluster
 from ..run.devices import device_errors, has_device_each
 from ..run.execute import Executor, Progress
@@ -36,6 +39,8 @@ from .ranks import build_files_on_workers
 from .read import graph_fingerprint
 from .write_store import write_store
 
+_INPUTS_TOLD = 20
+
 
 class Built(NamedTuple):
     """A store; whether it was there already; the steps that an earlier attempt had finished.
@@ -49,6 +54,7 @@ class Built(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+@begun_again
 def build_graph(
     path: str | Path,
     output: str | Path,
@@ -66,12 +72,12 @@ def build_graph(
     started = time.perf_counter()
     output = Path(output)
     if is_store(output) and not overwrite:
-        edges = open_edges(path, options.src, options.dst)
+        edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
         clean_up(output, purpose_of(edges, options), resources.scratch)
         check_built(output, edges, options)
-        return Built(open_store(output), already=True, reused=())
+        return Built(open_store(output), already=True, reused=(), notes=edges.notes)
     check_output(output, "store", overwrite, path)
-    edges = open_edges(path, options.src, options.dst)
+    edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
     purpose = purpose_of(edges, options)
     with device_errors():
         device = _open_device(edges, options, resources)
@@ -82,12 +88,14 @@ def build_graph(
     ):
         through_files = resources.scratch is not None
         run = begin(edges, options, executor, budget, work, through_files)
-        used, notes = _build_anywhere(run, device, resources)
+        used, told = _build_anywhere(run, device, resources)
+        notes = (*edges.notes, *told)
         work.sync()
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
             graph=graph_record(open_store(work.output)),
             inputs=inputs_of(edges),
+            notes=list(notes),
             seconds=time.perf_counter() - started,
         )
         work.publish("store", overwrite, encode_record(record))
@@ -107,7 +115,7 @@ def plan_graph(
     By the metadata alone: upper bounds. exact: by the passes that count, which leave nothing.
     Raises InputError for bad input or a plan that does not fit.
     """
-    edges = open_edges(path, options.src, options.dst)
+    edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
     if resources.cluster.any and resources.device == "cuda":
         raise InputError(
             "--device cuda is planned for one GPU of this machine: leave out --workers and "
@@ -225,6 +233,7 @@ def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
     return {
         **choices_of(options, edges.rows),
         **inputs_of(edges),
+        "the edge list": edges.fingerprint,
         "delegraph": f"{__version__}, store format {FORMAT_VERSION}",
     }
 
@@ -236,6 +245,15 @@ def inputs_of(edges: EdgeList) -> dict[str, str]:
         f"{datetime.fromtimestamp(file.modified / 1e9, UTC):%Y-%m-%d %H:%M:%S.%f}"
         for file in edges.files
     }
+
+
+def first_inputs_of(edges: EdgeList) -> dict[str, str]:
+    """The same of the first files, and how many more there are: for records that stay small."""
+    first = inputs_of(replace(edges, files=edges.files[:_INPUTS_TOLD]))
+    more = edges.files[_INPUTS_TOLD:]
+    if more:
+        first[f"and {len(more):,} more"] = f"{sum(file.bytes for file in more):,} bytes"
+    return first
 
 
 def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
@@ -280,11 +298,6 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
     same_graph = info.fingerprint == graph_fingerprint(edges, options.directed)
     if not same_graph and theirs == ours:
         theirs, ours = {"the edge list": "another one"}, {"the edge list": "of this content"}
-    elif same_graph:
-        # The footers are the same; the files must not have been written since.
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            theirs = {**theirs, **json.loads(record_path(output).read_bytes())["inputs"]}
-            ours = {**ours, **inputs_of(edges)}
     if theirs != ours:
         raise InputError(
             f"{output} exists, built differently: {difference(theirs, ours)}; name another "
@@ -308,7 +321,7 @@ def build_store(
     if is_store(output):
         check_built(output, edges, options)
         executor.reused("the whole store")
-        return open_store(output)
+        return _verified(output, executor.threads)
     with (
         begin_work(output, purpose_of(edges, options)) as work,
         open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
@@ -319,3 +332,14 @@ def build_store(
         work.publish("store", overwrite=False)
     executor.steps += own.steps
     return open_store(output)
+
+
+def _verified(path: Path, threads: int) -> Store:
+    """A store that an earlier attempt left in scratch. LostScratchError where it is damaged."""
+    try:
+        store = open_store(path)
+        for name, record in store.files.items():
+            verify_file(path / name, record, Team(threads))
+        return store
+    except InputError as error:
+        raise lost(path) from error

@@ -34,9 +34,9 @@ from ...partition.errors import InputError
 from ...partition.store import degrees as counting
 from ...partition.store import shards as build
 from ...partition.store.layout import Layout, Shard, Subgraph, plan_layout
+from ...partition.store.manifest import targets_file
 from ...partition.store.order import Order, Threshold, VertexOrder, choose_threshold
 from ...partition.store.runs import PositionTable, with_global_ids
-from ...partition.store.store import targets_file
 from ..run.plan import Plan
 from .count import Counted, no_delegates
 from .prepare import Preparation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 from ...kernels.gpu import generate as gpu_generate
 from ...kernels.gpu.device import Device
 from ...kernels.prepare import generate as kernels
-from ...partition.disk.outputs import check_output, mark
-from ...partition.disk.work import begin_work
-from ...partition.errors import InputError
+from ...partition.disk.outputs import check_output, facts_of, mark, record_path
+from ...partition.disk.work import begin_work, clean_up
+from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow
 from ..run.execute import Executor
 from ..run.records import GenerateRecord, command_record, encode_record
@@ -118,13 +119,19 @@ class Recipe:
 def generate_edges(
     recipe: Recipe, output: str | Path, executor: Executor, overwrite: bool = False
 ) -> int:
-    """Write the recipe's edge list as a folder of Parquet files; returns its rows."""
+    """Write the recipe's edge list as a folder of Parquet files; returns its rows.
+
+    Without ``overwrite``, one of this recipe that is there already is left as it is.
+    """
     started = time.perf_counter()
+    there = None if overwrite else rows_there(recipe, output)
+    if there is not None:
+        return there
     check_output(output, "edge list", overwrite)
     most = 2 * recipe.dtype.itemsize * recipe.candidates
     free = shutil.disk_usage(Path(output).absolute().parent).free
     if most > free:
-        raise InputError(
+        raise DelegraphError(
             f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
         )
     schema = pa.schema(
@@ -158,6 +165,19 @@ def generate_edges(
         )
         work.publish("edge list", overwrite, encode_record(record))
     return rows
+
+
+def rows_there(recipe: Recipe, output: str | Path) -> int | None:
+    """Rows of the recipe's edge list if it stands at ``output``, whole; None for anything else."""
+    clean_up(output, {}, None)
+    try:
+        record = json.loads(record_path(output).read_bytes())
+        files = [pq.read_metadata(path) for path in Path(output).iterdir()]
+        ours = [facts_of(file.metadata, "edge list") == {"recipe": recipe.facts} for file in files]
+        rows = sum(file.num_rows for file in files)
+        return rows if all(ours) and rows == record["rows"] else None
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
 
 
 def _chunks(recipe: Recipe, first: int, last: int, executor: Executor) -> Iterator[Columns]:

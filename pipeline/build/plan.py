@@ -7,15 +7,16 @@ the least limit that would do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from ...partition.disk.memory import format_bytes
 from ...partition.errors import LimitError
-from ...partition.input.dictionary import ENCODE_ROWS, RANGE_BYTES
-from ...partition.input.edges import BATCH_ROWS, EdgeList, is_string
+from ...partition.input.dictionary import RANGE_BYTES
+from ...partition.input.edges import EdgeList, is_string
+from ...partition.input.ids import ENCODE_BYTES, ENCODE_ROWS
 from ...partition.store.grid import Grid
 from ...partition.store.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS
 from ...partition.store.shards import GATHER_EDGES
@@ -24,12 +25,17 @@ from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 MOST_BATCH_ROWS = 1 << 22
 LEAST_BATCH_ROWS = 1 << 17
 MOST_SPANS = 1 << 12
+VERTEX_BYTES = 1 << 24
+"""Of characters in a row group of the vertex table."""
+
 LEAST_SPAN = 1 << 16
 
 _PAIR = 8  # a row as two dense ids or positions
 _KEY = 6  # 16 bits of row, 32 of target
 _DECODE = 32 << 20  # Arrow's pages and a batch, for integers
+_PAGES = 8 << 20  # of that, pages
 _VERTEX_BATCH = 48 << 20  # a row group of the vertex table in the making, for integers
+_COPIES = 6  # of strings that are made into a dictionary, or written: tables, as they come, sorted
 _STRING = 24  # bytes of an id, where nothing better is known
 _SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
@@ -54,12 +60,13 @@ def facts_of(
         rows=edges.rows,
         domain=bound if domain is None else domain,
         vertices=min(bound, bound if domain is None else domain),
-        id_bytes=_string_bytes(edges) if string else max(4, id_width(edges.id_type)),
+        id_bytes=8 if string else max(4, id_width(edges.id_type)),
         encoded=domain is None,
         directed=directed,
         ordered_by_degree=by_degree,
         partitions=partitions,
         grid=grid,
+        reading=edges.reading,
     )
 
 
@@ -68,30 +75,47 @@ def id_width(id_type: pa.DataType) -> int:
     return _STRING if is_string(id_type) else id_type.bit_width // 8
 
 
-def _string_bytes(edges: EdgeList) -> int:
-    """Mean bytes of a string id with its offset, by the first rows of the input."""
-    src, dst = next(edges.batches(edges.chunks()[0]))
-    return 8 + sum(ids.nbytes for ids in (src, dst)) // max(1, 2 * len(src))
+def reading_bytes(facts: Facts) -> int:
+    """What a task holds that reads the input: pages, a batch, and a dictionary in the making."""
+    pages = _DECODE + max(0, facts.reading.held - _PAGES)
+    if not facts.encoded:
+        return pages
+    if not facts.reading.distinct:
+        return pages + ENCODE_ROWS * 2 * (4 * facts.id_bytes + 32)
+    # Places in the dictionaries of batches, in that of the piece, in it sorted.
+    return pages + _COPIES * (ENCODE_BYTES + facts.reading.batch) + 2 * ENCODE_ROWS * 12
+
+
+def merge_bytes(facts: Facts, range_bytes: int) -> int:
+    """What merging a range of ids of so many bytes holds."""
+    if facts.reading.distinct:
+        return _COPIES * range_bytes
+    return 6 * range_bytes + 2 * range_bytes // facts.id_bytes * 24
 
 
 def dictionary_bytes(facts: Facts) -> int:
     """In memory: every chunk's dictionary, all of them merged, and the places of ids in them."""
     if not facts.encoded:
         return 0
-    return 2 * facts.rows * (facts.id_bytes + 4) + 3 * facts.domain * (facts.id_bytes + 4)
+    text = 2 * facts.reading.texts + 4 * facts.reading.distinct
+    return text + 2 * facts.rows * (facts.id_bytes + 4) + 3 * facts.domain * (facts.id_bytes + 4)
 
 
 def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     """The steps of a build, each as one task at a time. tasks: parts the input is cut into."""
-    decode = _DECODE + 8 * BATCH_ROWS * max(0, facts.id_bytes - 8)
+    read = decode = reading_bytes(facts)
+    text = facts.reading.distinct
     if facts.encoded and not shape.in_memory:
-        encode = decode + ENCODE_ROWS * 2 * (4 * facts.id_bytes + 32)
         entries = facts.domain if facts.exact else min(2 * facts.rows, 4 * facts.domain)
-        size = 8 * facts.rows + facts.id_bytes * entries
-        yield StepPlan("encode", tasks, encode, disk_bytes=size)
-        ranges = max(1, facts.id_bytes * entries // RANGE_BYTES)
-        merge = 6 * RANGE_BYTES + 2 * RANGE_BYTES // facts.id_bytes * 24
-        yield StepPlan("ids", ranges, merge, disk_bytes=4 * entries + facts.id_bytes * facts.domain)
+        size = facts.id_bytes * entries + facts.reading.texts
+        yield StepPlan("encode", tasks, read, disk_bytes=8 * facts.rows + size)
+        yield StepPlan(
+            "ids",
+            max(1, size // RANGE_BYTES),
+            # Ranges are cut by samples: they are not all of a size. Samples are held before.
+            max(merge_bytes(facts, RANGE_BYTES * 5 // 4), facts.reading.texts // 8),
+            disk_bytes=4 * entries + facts.id_bytes * facts.domain + text,
+        )
     if facts.encoded:  # a batch of places, its part of the dictionary, and its dense ids
         decode = ENCODE_ROWS * 2 * (4 + 4 + 4)
     both = 2 if facts.directed else 1
@@ -102,7 +126,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     batch = decode + _PAIR * shape.batch_rows
     if shape.in_memory:
         marks = facts.domain + dictionary_bytes(facts)
-        yield StepPlan("read", tasks, decode, shared_bytes=held + marks)
+        yield StepPlan("read", tasks, read, shared_bytes=held + marks)
         batch = _PAIR * min(shape.batch_rows, facts.rows)
     counted = span * (degree * both) + span // 8
     yield StepPlan(
@@ -166,12 +190,12 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         "vertices",
         1,
         _VERTEX_BATCH
-        + 6 * BATCH_ROWS * max(0, facts.id_bytes - 8)
+        + _COPIES * min(VERTEX_BYTES, text)
         + span * (4 + degree * both)
         + span // 8
         + 4 * min(SHARD_ROWS, facts.vertices),
         (runs + keep + more_rows if shape.in_memory else 0) + numbers,
-        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both + 8) + more_rows,
+        final_bytes=facts.vertices * (facts.id_bytes + 4 + degree * both + 8) + text + more_rows,
     )
 
 
@@ -199,9 +223,25 @@ def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = No
         for candidate in shapes
     ]
     worst, _ = min(one_at_a_time, key=lambda found: found[0].least_bytes)
-    need = budget.baseline + worst.shared_bytes + budget.sharing * worst.task_bytes + _SLACK
-    raise LimitError(
-        f"the memory limit of {format_bytes(budget.limit)} is too small: step '{worst.name}' "
+    raise _too_little(worst, budget)
+
+
+def with_ranges(plan: Plan, sizes: Sequence[int]) -> Plan:
+    """The plan with the ranges of ids as they were cut: bytes of each. LimitError as above."""
+    assert plan.facts is not None
+    counted = replace(
+        plan.step("ids"), tasks=len(sizes), task_bytes=merge_bytes(plan.facts, max(sizes))
+    )
+    step = _at_once(counted, plan.budget)
+    if not step.at_once:
+        raise _too_little(step, plan.budget)
+    return replace(plan, steps=tuple(step if s.name == "ids" else s for s in plan.steps))
+
+
+def _too_little(step: StepPlan, budget: Budget) -> LimitError:
+    need = budget.baseline + step.shared_bytes + budget.sharing * step.task_bytes + _SLACK
+    return LimitError(
+        f"the memory limit of {format_bytes(budget.limit)} is too small: step '{step.name}' "
         f"needs {format_bytes(need)}, of which {format_bytes(budget.baseline)} are Python and "
         f"libraries; give --memory-limit {format_bytes(need).replace(' ', '')} or more"
     )

@@ -16,7 +16,7 @@ step. The tasks are the same, and so are the store's bytes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict, Unpack, get_args
@@ -31,7 +31,7 @@ from ...partition.disk.work import Step, Work
 from ...partition.errors import InputError, LimitError
 from ...partition.input import dictionary, ids
 from ...partition.input.arrow import as_arrow
-from ...partition.input.edges import EdgeList
+from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
 from ...partition.store import shards
@@ -41,11 +41,14 @@ from ...partition.store.order import Order
 from ..run.cluster import Cluster
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
-from .plan import facts_of, make_plan
+from .plan import VERTEX_BYTES, facts_of, make_plan, with_ranges
 from .read import dense_domain, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
 """Larger graphs go through files even where memory would do: a run of minutes can be resumed."""
+
+ALWAYS_PARTITIONS, ROWS_A_PARTITION = 64, 1 << 10
+"""A graph may have so many partitions, or more of so many rows each."""
 
 TASK_ROWS = 1 << 23
 """Rows of a task that writes a run."""
@@ -112,8 +115,16 @@ class BuildOptions:
         return chosen != (None, None, "degree", "delegate")
 
     def places_for(self, rows: int) -> tuple[int, Grid | None]:
-        """Of a graph of so many input rows: its partitions, and their grid; None for delegates."""
+        """Of a graph of so many input rows: its partitions, and their grid; None for delegates.
+
+        Raises InputError for partitions that would hold next to nothing: each has files of its own.
+        """
         partitions = self.grid.partitions if self.grid else self.partitions
+        most = max(ALWAYS_PARTITIONS, rows // ROWS_A_PARTITION)
+        if partitions and partitions > most:
+            raise InputError(
+                f"{partitions:,} partitions are too many for {rows:,} rows: name {most:,} at most"
+            )
         partitions = partitions or default_partitions(rows)
         return partitions, grid_of(self.layout, partitions, self.grid)
 
@@ -148,7 +159,8 @@ class Preparation:
     """A build on its way.
 
     plan: for the steps ahead; made anew when more has been counted. journal: runs a step, or
-    tells what it gave to an earlier attempt.
+    tells what it gave to an earlier attempt. characters: bytes of neighbouring ids that are
+    strings, from one to before another.
     """
 
     edges: EdgeList
@@ -159,6 +171,7 @@ class Preparation:
     source: EdgeSource
     scratch: Scratch
     decode: Callable[[NDArray[np.uint32]], pa.Array]
+    characters: Callable[[int, int], NDArray[np.int64]]
 
     @property
     def in_memory(self) -> bool:
@@ -173,6 +186,20 @@ class Preparation:
         if len(self.work.reused) > before:
             self.executor.reused(name)
         return given
+
+    def cut(self, table: list[NDArray]) -> Iterator[list[NDArray]]:
+        """Columns of some vertices, dense ids first, in pieces of VERTEX_BYTES of characters."""
+        dense = table[0]
+        if not is_string(self.edges.id_type):
+            yield table
+            return
+        first, last = int(dense[0]), int(dense[-1])
+        ends = np.cumsum(self.characters(first, last + 1)[dense - first])
+        start = before = 0
+        while start < len(dense):
+            stop = max(start + 1, int(np.searchsorted(ends, before + VERTEX_BYTES, side="right")))
+            yield [column[start:stop] for column in table]
+            start, before = stop, int(ends[stop - 1])
 
     def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
         """Tasks of a step of the plan, wherever they run."""
@@ -248,21 +275,26 @@ def begin(
     if plan.shape.in_memory:
         dense = read_edges(edges, executor, plan.held(plan.step("read")))
         source, scratch = HeldSource(dense.batches, dense.ids.domain), MemoryScratch()
-        decode = _decoder(dense.ids)
+        decode, characters = _decoder(dense.ids), dense.ids.characters
     else:
         return_freed_memory()
         scratch = FileScratch(str(work.scratch))
         if domain is not None:
             source = ParquetSource(edges, tuple(edges.chunks()), domain)
-            decode = _decoder(Ids(edges.id_type, domain, None))
+            numbering = Ids(edges.id_type, domain, None)
+            decode, characters = _decoder(numbering), numbering.characters
         else:
             source = encoded = _encode(edges, executor, plan, work, scratch)
             decode = partial(encoded.decode, id_type=edges.id_type)
+            characters = encoded.characters
             n = encoded.domain
             assert plan.facts is not None
             facts = replace(plan.facts, domain=n, vertices=n, exact=True)
+            if facts.reading.distinct:
+                text = facts.reading._replace(distinct=encoded.text_bytes)
+                facts = replace(facts, reading=text)
             plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
-    return Preparation(edges, options, executor, work, plan, source, scratch, decode)
+    return Preparation(edges, options, executor, work, plan, source, scratch, decode, characters)
 
 
 def _decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
@@ -272,8 +304,17 @@ def _decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
 def _encode(
     edges: EdgeList, executor: Executor, plan: Plan, work: Work, scratch: FileScratch
 ) -> dictionary.EncodedSource:
+    none = Ids(edges.id_type, 0, None)
     run = Preparation(
-        edges, BuildOptions(), executor, work, plan, HeldSource([], 0), scratch, as_arrow
+        edges,
+        BuildOptions(),
+        executor,
+        work,
+        plan,
+        HeldSource([], 0),
+        scratch,
+        as_arrow,
+        none.characters,
     )
     chunks = edges.chunks()
 
@@ -291,10 +332,11 @@ def _encode(
 
     def merge() -> Step:
         ranges = dictionary.cut_dictionary(scratch, names, edges.id_type)
+        run.plan = with_ranges(run.plan, ranges)
         merge_one = partial(
             dictionary.merge_range, scratch=scratch, batches=names, id_type=edges.id_type
         )
-        return {"distinct": run.spread("ids", merge_one, list(range(ranges)))}
+        return {"distinct": run.spread("ids", merge_one, list(range(len(ranges))))}
 
     distinct = run.journal("ids", merge)["distinct"]
     bases = np.cumsum([0, *distinct]).tolist()

@@ -35,8 +35,9 @@ from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ...partition.store.runs import PositionTable
 from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
 from ..ranks.jobs import Way
+from ..ranks.lease import lease
 from ..ranks.nccl import device_arrays
-from ..ranks.on_workers import Done, lease, run_on_workers, stop, workers_of
+from ..ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ..run.cluster import Cluster
 from .count import Counted, no_delegates
 from .device import (
@@ -281,20 +282,19 @@ def build_files_on_workers(
     device: "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device
     is too small, or missing; a build on the CPUs can follow then.
     """
-    client = cluster.client
-    workers = workers_of(client)
+    workers = workers_of(cluster)
     job = job_of(run, len(workers), cluster.threads, device, device_limit)
     room = partial(_check_room, run, cluster)
-    with lease(client, job.timeout):
+    with lease(cluster, job.timeout):
         try:
             ended: list[Done] = run.executor.step(
                 "build",
-                lambda _: run_on_workers(client, workers, job, room),
+                lambda _: run_on_workers(cluster, workers, job, room),
                 [None],
                 run.plan.budget.baseline + len(workers) * job.host_bytes,
             )
         except BaseException:  # Ctrl-C comes here, not to the thread that waits for the ranks
-            stop(client, workers)
+            stop(cluster, workers)
             raise
     finish(run, ended[0].results)
     return str(ended[0].devices), ended[0].notes

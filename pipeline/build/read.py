@@ -9,10 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, EdgeList
 from ...partition.input.ids import Batch, Ids
 from ..run.execute import Executor
+
+LARGE_PAGES = 64 << 20
+"""Of both columns, as they are unpacked."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +70,26 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
             sizes=sizes,
         )
         batches = [batch for some in read for batch in some]
+        if edges.reading.held > LARGE_PAGES:  # which would be kept for later use
+            trim_freed_memory()
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
         return DenseEdges(numbering, present, batches)
 
     encoded = executor.step(
-        "read", lambda c: ids.read_encoded(edges, c), chunks, projected_bytes, sizes=sizes
+        "read", lambda c: list(ids.read_encoded(edges, c)), chunks, projected_bytes, sizes=sizes
     )
+    pieces = [piece for some in encoded for piece in some]
     merged = executor.step(
         "ids",
         lambda dictionaries: ids.merge_dictionaries(dictionaries, edges.id_type),
-        [[dictionary for _, dictionary in encoded]],
+        [[dictionary for _, dictionary in pieces]],
     )
     numbering, places = merged[0]
     ids.check_size(numbering.domain)
-    work = [(batch, place) for (batch, _), place in zip(encoded, places, strict=True)]
-    del encoded
+    work = [(batch, place) for (batch, _), place in zip(pieces, places, strict=True)]
+    del encoded, pieces
     batches = executor.step("encode", lambda pair: ids.translate(*pair), work)
     return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(batches))
 

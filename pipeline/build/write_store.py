@@ -20,6 +20,7 @@ from ...partition.input.arrow import as_arrow
 from ...partition.input.sources import HeldSource
 from ...partition.store import shards as build
 from ...partition.store.layout import Shard, Subgraph
+from ...partition.store.manifest import GraphInfo, stem_of, targets_file
 from ...partition.store.runs import (
     FileRuns,
     MemoryRuns,
@@ -29,7 +30,7 @@ from ...partition.store.runs import (
     scatter_to_file,
     with_global_ids,
 )
-from ...partition.store.store import GraphInfo, StoreWriter, stem_of, targets_file
+from ...partition.store.store import StoreWriter
 from .count import Counted
 from .prepare import Preparation, rows_of, tasks_of
 from .read import graph_fingerprint
@@ -211,10 +212,11 @@ def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterat
                 yield [dense, *(column[window][at] for column in (positions, *degrees))]
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for dense, positions, *degrees in _rebatch(windows(), _VERTEX_ROWS):
-            numbers = positions if global_of_position is None else global_of_position[positions]
-            columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *degrees))]
-            yield pa.record_batch(columns, schema=schema)
+        for table in _rebatch(windows(), _VERTEX_ROWS):
+            for dense, positions, *degrees in run.cut(table):
+                numbers = positions if global_of_position is None else global_of_position[positions]
+                columns = [run.decode(dense), *(as_arrow(column) for column in (numbers, *degrees))]
+                yield pa.record_batch(columns, schema=schema)
 
     return schema, batches()
 

@@ -20,7 +20,6 @@ from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
 from ...kernels.gpu.search import WIDE_SEARCH, GpuSearch, WideKernel
-from ...partition.disk.files import read_array_into
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
@@ -155,9 +154,7 @@ def _load_rows(store: Store, name: str, device: Device, near: int, team: Team) -
     buffer = np.empty(store.largest_shard // 4, np.uint32)
     at = 0
     for file in store.shards(0, name):
-        record = store.files[file]
-        shard = buffer[: record.length(np.uint32)]
-        read_array_into(store.path / file, record, shard, team)
+        shard = store.read_shard(0, name, file, buffer, team)
         _put(device, rows, at, shard)
         at += len(shard)
     return rows

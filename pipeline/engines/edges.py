@@ -22,7 +22,7 @@ from ...partition.disk.memory import format_bytes
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.store.grid import ONE
-from ..build.plan import dictionary_bytes, facts_of
+from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found, superstep_record
@@ -40,7 +40,6 @@ Making rows costs about as much as ten scans of all edges, and a scan drops the 
 is past: on graphs of few levels all scans together look at three to six times the rows.
 """
 
-_DECODE = 32 << 20
 _WRITING = 64 << 20  # a task that writes a piece of the result
 
 
@@ -51,7 +50,7 @@ def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
     state = facts.domain * (4 + 4 + 1 + 4) + facts.domain // 4
     # In rows: keys or targets of both directions beside the batches, offsets and a queue.
     rows = 2 * batch + facts.domain * (8 + 4)
-    return batch + state + rows + threads * _DECODE + dictionary_bytes(facts)
+    return batch + state + rows + threads * reading_bytes(facts) + dictionary_bytes(facts)
 
 
 def engines_of_edges(

@@ -130,7 +130,8 @@ def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Eng
             if not last and not fits(most + CODE_BYTES, limit):
                 needs.append((most, step))
                 continue
-            return_freed_memory()
+            if needs:  # the limit is near
+                return_freed_memory()
             engine.compile()
         if fits(most, limit):
             return engine, need

@@ -7,7 +7,7 @@ else the strings in one buffer by rising id, and the place in it of each global 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from threading import Lock
 
@@ -17,26 +17,28 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...partition.disk.files import verify_file
+from ...partition.disk.files import verify_file, wrong_contents
 from ...partition.input.arrow import as_arrow, as_numpy, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import find_id
+from ...partition.store.manifest import VERTICES
 from ...partition.store.store import Store
-
-_TABLE = "vertices.parquet"
+from ...partition.store.vertex_table import check_all_seen, check_ids, check_places, opened
 
 
 class StoreNames:
     """Names (names.py) for arrays by global id. The table's checksums are verified here."""
 
     def __init__(self, store: Store, team: Team) -> None:
-        self._path = store.path / _TABLE
-        verify_file(self._path, store.files[_TABLE], team)
-        with pq.ParquetFile(self._path) as file:
+        self._path, self._info = store.path / VERTICES, store.info
+        verify_file(self._path, store.files[VERTICES], team)
+        with opened(self._path, self._path, store.info) as file:
             self.id_type: pa.DataType = file.schema_arrow.field("vertex").type
             self._groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             self._text_bytes = _text_bytes(file.metadata) if is_string(self.id_type) else 0
         self._vertices = store.info.vertices
+        if sum(self._groups) != self._vertices or min(*self._groups, self._text_bytes) < 0:
+            raise wrong_contents(self._path, "sizes of row groups that do not add up")
         self._lock = Lock()
 
     @property
@@ -44,15 +46,20 @@ class StoreNames:
         return self._groups
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        with pq.ParquetFile(self._path) as file:
+        with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
-        return table["vertex"].combine_chunks(), as_numpy(table["global_id"])
+        ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])
+        if len(ids) != self._groups[number]:
+            raise wrong_contents(self._path, f"{len(ids):,} rows in row group {number}")
+        check_places(self._path, places, self._vertices)
+        return ids, places
 
     def find(self, value: int | str) -> int | None:
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
             ids, index = self.piece(middle)
+            check_ids(self._path, ids)
             if len(ids) and value < ids[0].as_py():
                 high = middle
             elif not len(ids) or value > ids[-1].as_py():
@@ -71,12 +78,25 @@ class StoreNames:
         texts, position = ids
         return texts.take(as_arrow(position[at], null)).cast(self.id_type)
 
+    def _all_pieces(self) -> Iterator[tuple[pa.Array, NDArray[np.uint32]]]:
+        """As ``piece``, of one after the other; together they have every vertex once."""
+        seen = np.zeros(self._vertices, np.bool_)
+        last: list[pa.Array] = []
+        for number in range(len(self._groups)):
+            ids, places = self.piece(number)
+            check_ids(self._path, ids)
+            if len(ids):
+                check_ids(self._path, pa.concat_arrays([*last, ids[:1]]))
+                last = [ids[-1:]]
+            seen[places] = True
+            yield ids, places
+        check_all_seen(self._path, seen)
+
     @cached_property
     def _numbers(self) -> NDArray[np.integer]:
         """User ids by global id."""
         ids: NDArray[np.integer] = np.empty(self._vertices, self.id_type.to_pandas_dtype())
-        for number in range(len(self._groups)):
-            vertex, index = self.piece(number)
+        for vertex, index in self._all_pieces():
             ids[index] = as_numpy(vertex)
         return ids
 
@@ -87,8 +107,7 @@ class StoreNames:
         text = np.empty(self._text_bytes, np.uint8)
         position = np.empty(self._vertices, np.uint32)
         at = 0
-        for number in range(len(self._groups)):
-            vertex, index = self.piece(number)
+        for vertex, index in self._all_pieces():
             rows = slice(at, at + len(index))
             position[index] = np.arange(rows.start, rows.stop, dtype=np.uint32)
             _, own, data = vertex.cast(pa.large_string()).buffers()
@@ -97,6 +116,8 @@ class StoreNames:
             start = offsets[at]
             offsets[at + 1 : rows.stop + 1] = ends[1:] - ends[0] + start
             stop = offsets[rows.stop]
+            if stop > len(text):
+                raise wrong_contents(self._path, "more text than it says")
             text[start:stop] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
             at = rows.stop
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
@@ -105,27 +126,34 @@ class StoreNames:
 
 def _text_bytes(metadata: pq.FileMetaData) -> int:
     """A bound on the ids' characters: what their pages hold unpacked, lengths included."""
+    return sum(_texts_of_groups(metadata))
+
+
+def _texts_of_groups(metadata: pq.FileMetaData) -> list[int]:
     column = metadata.schema.names.index("vertex")
-    return sum(
-        metadata.row_group(i).column(column).total_uncompressed_size
-        for i in range(metadata.num_row_groups)
-    )
+    groups = range(metadata.num_row_groups)
+    return [metadata.row_group(i).column(column).total_uncompressed_size for i in groups]
 
 
 def names_bytes(store: Store, threads: int) -> int:
     """What finding the source and writing a result hold at most, beside the result's arrays."""
-    metadata = pq.read_metadata(store.path / _TABLE)
+    metadata = pq.read_metadata(store.path / VERTICES)
     schema = metadata.schema.to_arrow_schema()
     id_type = schema.field("vertex").type
     n = store.info.vertices
+    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     if is_string(id_type):
-        text = _text_bytes(metadata)
-        held, width = text + n * (8 + 4), 8 + text // max(n, 1)
+        texts, width = _texts_of_groups(metadata), 8
+        held = sum(texts) + n * (8 + 4)
+        mean = sum(texts) // max(n, 1)  # parents are of any group, about as long as all are
+        texts = [4 * own + 2 * rows * mean for own, rows in zip(texts, groups, strict=True)]
     else:
         width = id_type.bit_width // 8
         held = n * width
-    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        texts = [0] * len(groups)
+    held += n  # a byte each, while it is checked that each stands there once
     # Of a row in the piece that a task writes: read and decoded id, place; parent's place and id,
     # distance; all once more as encoded pages; what marks nulls.
-    piece = max(groups, default=0) * (2 * (3 * width + 3 * 4) + 4)
-    return held + min(threads, len(groups)) * piece
+    rest = 2 * (3 * width + 3 * 4) + 4
+    pieces = [text + rows * rest for text, rows in zip(texts, groups, strict=True)]
+    return held + min(threads, len(groups)) * max(pieces, default=0)

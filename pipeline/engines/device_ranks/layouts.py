@@ -17,7 +17,6 @@ from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
 from ....kernels.gpu.search import WideKernel
 from ....kernels.gpu_ranks.search import Search
-from ....partition.disk.files import read_array_into
 from ....partition.disk.memory import format_bytes
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message
@@ -152,9 +151,7 @@ class RankOnDevice:
             begin = 0
             for file in store.shards(p, name):
                 check()
-                record = store.files[file]
-                shard = buffer[: record.length(np.uint32)]
-                read_array_into(store.path / file, record, shard, team)
+                shard = store.read_shard(p, name, file, buffer, team)
                 maker.place(p, name, begin, shard)
                 begin += len(shard)
             maker.end(p, name)

@@ -9,21 +9,23 @@ is all the reading ahead that is needed, and memory is bounded by the buffers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base.numbering import Numbering
+from ....kernels.base.bitmap import WORD
+from ....kernels.base.numbering import Numbering, by_rule
 from ....kernels.base.team import Team
 from ....kernels.pieces.active import cut_turns, mark_pages
 from ....kernels.pieces.piece import Piece, row_of
+from ....kernels.pieces.vertices import add_all, numbers_in
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
-from .packing import NONE, numbers_in
+from .packing import NONE, joined
 
 EDGES_A_TURN = 1 << 16
 """Edges that a thread follows at once, or few more."""
@@ -77,23 +79,52 @@ class Active(NamedTuple):
     queue: NDArray[np.uint32]
 
 
-class Chosen:
-    """Some vertices of a segment as the rows of subgraphs: those of a bitmap, by place.
+NO_ROWS = Active(0, 0, np.zeros((1, 2), np.int64), NONE)
 
-    places: of rows there. listed: the rows, rising; made when they are first asked for.
+
+class Chosen:
+    """Some vertices of a segment as the rows of subgraphs: as a bitmap, and as a list.
+
+    places: of rows there, of which there are ``rows``. bits: by place. listed: the rows, of a
+    bitmap rising. A bitmap is given, or lists; the other is made when it is first asked for.
     """
 
-    def __init__(self, places: Numbering, bits: NDArray[np.uint64], rows: int) -> None:
+    def __init__(
+        self,
+        places: Numbering,
+        bits: NDArray[np.uint64] | None,
+        rows: int,
+        lists: Sequence[NDArray[np.uint32]] = (),
+    ) -> None:
         self.places = places
-        self.bits = bits
+        self._bits = bits
         self._rows = rows
+        self._lists = lists
         self._listed: NDArray[np.uint32] | None = None
+
+    @classmethod
+    def of_lists(cls, lists: Sequence[NDArray[np.uint32]], rows: int) -> Chosen:
+        """Of a segment whose vertices are the rows."""
+        return cls(by_rule(), None, rows, lists)
+
+    @property
+    def bits(self) -> NDArray[np.uint64]:
+        if self._bits is None:
+            self._bits = np.zeros(-(-self._rows // WORD), np.uint64)
+            for listed in self._lists:
+                add_all(listed, self.places, self._bits)
+        return self._bits
 
     @property
     def listed(self) -> NDArray[np.uint32]:
-        if self._listed is None:
-            self._listed = numbers_in(self.bits, self.places, self._rows)
-        return self._listed
+        if self._listed is not None:
+            return self._listed
+        if self._bits is None:
+            listed = joined(self._lists)
+        else:
+            listed = numbers_in(self._bits, self.places, self._rows)
+        self._listed = listed
+        return listed
 
 
 Visit = Callable[[Piece, NDArray[np.uint32], int, int, int], Any]
@@ -109,13 +140,17 @@ class Rows(NamedTuple):
 
     def active(self, team: Team, chosen: Chosen) -> Active:
         """The rows of some vertices."""
-        turns = np.empty((len(self.targets) // EDGES_A_TURN + 2, 2), np.int64)
         queue = chosen.listed
+        if not len(queue):
+            return NO_ROWS
+        turns = np.empty((len(self.targets) // EDGES_A_TURN + 2, 2), np.int64)
         rows, edges, count = cut_turns(self.offsets, queue, EDGES_A_TURN, turns)
         return Active(rows, edges, turns[: count + 1].copy(), queue)
 
     def push(self, team: Team, active: Active, visit: Visit) -> Visits:
         """Visit active rows."""
+        if not active.edges:
+            return Visits([])
         piece, queue = Piece(*self, 0, len(self.targets)), active.queue
         turns = list(pairwise(active.where.tolist()))
         done = team.map(lambda t: visit(piece, queue, t[0][0], t[1][0], t[1][1] - t[0][1]), turns)

@@ -17,10 +17,10 @@ from ....kernels.base.team import Team
 from ....kernels.pieces.vertices import add_all
 from ....partition.store.grid import Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
-from ....partition.store.store import Store, stem_of
+from ....partition.store.manifest import stem_of
+from ....partition.store.store import Store
 from ..direction import Pullable
-from .edges import Active, AnyRows, Chosen, Loader
-from .packing import NONE
+from .edges import NO_ROWS, Active, AnyRows, Chosen, Loader
 from .routes import (
     Ends,
     Kind,
@@ -53,7 +53,7 @@ class Side:
         self.renew()
 
     def renew(self) -> None:
-        self.frontier = Chosen(self.places, self.segment.frontier, self.count)
+        self.frontier = self.segment.chosen(self.places, self.count)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Adjacency:
     rows: AnyRows
     source: Side
     target: Side
-    active: Active = field(default_factory=lambda: Active(0, 0, NONE, NONE))
+    active: Active = NO_ROWS
 
     def look(self, team: Team) -> None:
         """Find the active rows."""
@@ -134,6 +134,12 @@ class RankGraph:
         """Of a partition that is held, by local ids."""
         return self.sides["own", range(partition, partition + 1)].frontier.listed
 
+    def renew(self, *segments: Vertices | Ghosts) -> None:
+        """The frontier of some segments has changed."""
+        for side in self.sides.values():
+            if side.segment in segments:
+                side.renew()
+
     def begin(self, source: int) -> None:
         """source: a global id; every rank is told. Forgets another search."""
         for state in (*self.vertex_states, *self.every_ghost):
@@ -178,15 +184,12 @@ class _Loading:
         self._shared = None
         if info.grid is None and ranks > 1:
             self._shared = Vertices(len(self._delegates), by_table(self._delegates))
-        expanded = {kind for kinds in self._routes.expand.values() for kind in kinds}
-
-        def ghosts(kind: Kind, segment: range) -> Ghosts:
-            count = count_of(segment, n, info.partitions)
-            return Ghosts(segment, count, info.partitions, kind in expanded)
-
         self._sides: dict[tuple[Kind, range], Side] = {}
         self._ghosts: dict[Kind, dict[range, Ghosts]] = {
-            kind: {segment: ghosts(kind, segment) for segment in segments}
+            kind: {
+                segment: Ghosts(segment, count_of(segment, n, info.partitions), info.partitions)
+                for segment in segments
+            }
             for kind, segments in segments_of(info, rank, ranks).items()
         }
 

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base import bitmap
-from ....kernels.base.numbering import Numbering, is_identity
-from ....kernels.pieces.vertices import list_bits, to_bitmap
+from ....kernels.pieces.vertices import to_bitmap
 
 NONE = np.empty(0, np.uint32)
 
 
-def as_list(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """The vertices of a bitmap, rising."""
-    vertices = np.empty(_held(words), np.uint32)
-    bitmap.difference(words, np.zeros_like(words), vertices)
-    return vertices
-
-
-def numbers_in(words: NDArray[np.uint64], numbering: Numbering, count: int) -> NDArray[np.uint32]:
-    """The numbers below ``count``, rising, whose places by ``numbering`` are in a bitmap."""
-    if is_identity(numbering):
-        numbers = as_list(words)
-        return numbers[: numbers.searchsorted(count)]
-    numbers = np.empty(_held(words), np.uint32)
-    return numbers[: list_bits(words, numbering, count, numbers)]
-
-
-def _held(words: NDArray[np.uint64]) -> int:
-    return int(np.bitwise_count(words).sum())
+def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """Of one list, that itself."""
+    every = [some for some in lists if len(some)]
+    return every[0] if len(every) == 1 else np.concatenate([NONE, *every])
 
 
 def packed(
@@ -46,7 +33,7 @@ def packed(
 
 def unpacked(packed: NDArray, count: int, of: int) -> NDArray[np.uint32]:
     """``count``: of the vertices that were packed."""
-    return as_list(packed) if _bitmap_is_shorter(count, of) else packed
+    return bitmap.members(packed) if _bitmap_is_shorter(count, of) else packed
 
 
 def _bitmap_is_shorter(count: int, of: int) -> bool:

@@ -18,7 +18,7 @@ from ....kernels.base.graph import UNREACHED
 from ....kernels.pieces.vertices import admit, adopt, sort_by_remainder
 from ....partition.store.layout import local_rows
 from .graph import RankGraph
-from .packing import NONE, packed, unpacked
+from .packing import NONE, joined, packed, unpacked
 
 
 class Away(NamedTuple):
@@ -35,10 +35,6 @@ class _Came(NamedTuple):
     level: int
     partition: int
     vertices: NDArray[np.uint32]
-
-
-def joined(lists: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    return np.concatenate([NONE, *lists])
 
 
 def by_partition(

@@ -17,9 +17,9 @@ on a GPU Cluster): nothing is expanded, and every rank takes its own direction a
 pushing along the one and pulling along the reverse of another reaches the same vertices. A grid
 pushes as Bisson, Bernaschi, Mastrostefano do (Parallel Distributed Breadth First Search on the
 Kepler Architecture, section 2.2), who do not pull: from the vertices of a column to those of a row.
-To pull, a tile is taken as the edges that enter the vertices of its column (partition/grid.py), so
-that rows and columns change places; so all ranks have to take one direction. ``1d`` is the grid of
-one row: its columns are own, and its row is all.
+To pull, a tile is taken as the edges that enter the vertices of its column (store/grid.py), so that
+rows and columns change places; so all ranks have to take one direction. ``1d`` is the grid of one
+row: its columns are own, and its row is all.
 """
 
 from __future__ import annotations

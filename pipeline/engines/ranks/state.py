@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ....kernels.base import bitmap
 from ....kernels.base.graph import UNREACHED
-from ....kernels.base.numbering import Numbering
+from ....kernels.base.numbering import Numbering, by_rule
 from ....kernels.pieces.piece import Ends, Start
 from ....kernels.pieces.vertices import add_all, next_level
+from .edges import Chosen
 from .packing import NONE
 from .routes import places
 
@@ -70,13 +71,17 @@ class Vertices:
         self.distance, self.parent = np.empty(0, np.int32), np.empty(0, np.uint32)
         return taken
 
-    def pushing(self, numbers: Numbering) -> Start:
-        """As a visit starts from them. numbers: from a subgraph's to places."""
-        return Start(numbers, self.ids, self.frontier)
+    def chosen(self, numbers: Numbering, rows: int) -> Chosen:
+        """The frontier. numbers: of a subgraph's rows, from theirs to places."""
+        return Chosen(numbers, self.frontier, rows)
 
-    def pulling(self, numbers: Numbering) -> Start:
+    def pushing(self, frontier: Chosen) -> Start:
+        """As a visit starts from them."""
+        return Start(frontier.places, self.ids, self.frontier)
+
+    def pulling(self, frontier: Chosen) -> Start:
         """All that is visited: an unvisited vertex has no neighbour of an earlier level."""
-        return Start(numbers, self.ids, self.visited)
+        return Start(frontier.places, self.ids, self.visited)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:
         """As a visit ends at them."""
@@ -86,35 +91,39 @@ class Vertices:
 class Ghosts:
     """Vertices of which others own some: what is known of them, or was sent to their owners.
 
-    visited: bitmap; or sent. frontier: bitmap; what has been expanded to here, of those kinds that
-    are.
+    visited: bitmap; or sent. told: what of the frontier has been expanded to here, by place.
     """
 
-    def __init__(self, segment: range, count: int, partitions: int, expanded: bool) -> None:
+    def __init__(self, segment: range, count: int, partitions: int) -> None:
         self.segment = segment
         self.count = count
         self.ids = places(segment, range(partitions))
         self.visited = np.zeros(-(-count // bitmap.WORD), np.uint64)
-        self.frontier = np.zeros(len(self.visited) if expanded else 0, np.uint64)
+        self.told: list[NDArray[np.uint32]] = []
 
     def clear(self) -> None:
         """Before a search."""
         self.visited[:] = 0
-        self.frontier[:] = 0
+        self.told.clear()
 
     def enter(self, partition: int, local: NDArray[np.uint32], expanded: bool) -> None:
         """The frontier's vertices of a partition, by local ids; nobody has to look for them."""
-        numbers = places(range(partition, partition + 1), self.segment)
-        add_all(local, numbers, self.visited)
+        several, first = np.uint32(len(self.segment)), np.uint32(self.segment.index(partition))
+        numbers = local * several + first  # as ``places`` has it
+        add_all(numbers, by_rule(), self.visited)
         if expanded:
-            add_all(local, numbers, self.frontier)
+            self.told.append(numbers)
 
-    def pushing(self, numbers: Numbering) -> Start:
-        return Start(numbers, self.ids, self.frontier)
+    def pushing(self, frontier: Chosen) -> Start:
+        return Start(frontier.places, self.ids, frontier.bits)
 
-    def pulling(self, numbers: Numbering) -> Start:
+    def pulling(self, frontier: Chosen) -> Start:
         """The frontier: ``visited`` may hold what is not yet."""
-        return Start(numbers, self.ids, self.frontier)
+        return self.pushing(frontier)
+
+    def chosen(self, numbers: Numbering, rows: int) -> Chosen:
+        """What is known of the frontier by now."""
+        return Chosen.of_lists([*self.told], rows)
 
     def ends(self, numbers: Numbering, most: int) -> Ends:
         """most: that may be found."""

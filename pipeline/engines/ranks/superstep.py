@@ -15,11 +15,13 @@ vertex of a grid of R rows one of the R tiles that it has edges in, and a fair s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....kernels.base import bitmap
 from ....kernels.base.numbering import by_rule
 from ....kernels.base.team import Team
 from ....kernels.pieces.piece import Ends, Piece
@@ -31,7 +33,7 @@ from ...ranks.communicator import Communicator, Message
 from ..direction import Direction
 from .edges import Looked, Visits, total
 from .graph import Flow, RankGraph
-from .packing import NONE, as_list, packed, unpacked
+from .packing import NONE, packed, unpacked
 from .remote import Remote, by_partition, joined
 from .routes import Kind, members, partitions_of
 from .state import Ghosts, Vertices
@@ -42,6 +44,18 @@ Choose = Callable[[int, int, int], Direction]
 
 Found = tuple[int, int, Ends]
 """Of a visit: vertices found, edges examined, and where the vertices stand."""
+
+
+class Told:
+    """The frontier of a partition: local ids, and those as they are sent, of so many."""
+
+    def __init__(self, local: NDArray[np.uint32], of: int) -> None:
+        self.local = local
+        self._of = of
+
+    @cached_property
+    def part(self) -> NDArray:
+        return packed(self.local, self.local, self._of)[0]
 
 
 class Superstep(NamedTuple):
@@ -77,11 +91,12 @@ class Supersteps:
         kinds = [*routes.messages.values(), "control"]
         sent = dict.fromkeys(kinds if self._communicator.size > 1 else [], 0)
         first = routes.expand["push"]
-        for side in graph.sides.values():
-            side.renew()
+        graph.renew(*graph.vertex_states)
         frontier = self._frontier()
-        for kind in graph.ghosts:
-            self._enter(kind, frontier, expanded=kind in first)
+        for p, told in frontier.items():
+            for kind in graph.ghosts:
+                self._enter(kind, p, told.local, expanded=kind in first)
+        graph.renew(*graph.every_ghost)
         for adjacency in graph.adjacencies:
             adjacency.look(self._team)
         for flow in graph.flows:
@@ -93,10 +108,12 @@ class Supersteps:
                 return Superstep(0, Looked(), {}, sent, more=False)
             agreed = self._choose(*work)
             later: list[Kind] = [kind for kind in routes.expand[agreed] if kind not in first]
-            for kind in later:
-                self._enter(kind, frontier, expanded=True)
+            for p, told in frontier.items():
+                for kind in later:
+                    self._enter(kind, p, told.local, expanded=True)
             if later:
                 self._expand(later, frontier, np.zeros(0, np.int64), sent)
+            graph.renew(*graph.every_ghost)  # more has come
         directions: dict[str, Direction] = {}
         found, looks = 0, []
         for flow in graph.flows:
@@ -111,26 +128,26 @@ class Supersteps:
         for vertices in graph.vertex_states:
             vertices.advance(level)
         for ghosts in graph.every_ghost:
-            ghosts.frontier[:] = 0
+            ghosts.told.clear()
         entered = graph.own.entered
         if graph.shared is not None and graph.rank == 0:  # all ranks have them; they count once
             entered += graph.shared.entered
         more = routes.agreed or anywhere > 0
         return Superstep(entered, total(looks), directions, sent, more)
 
-    def _frontier(self) -> dict[int, NDArray[np.uint32]]:
-        """Of each partition, by local ids, for those that have to be told."""
+    def _frontier(self) -> dict[int, Told]:
+        """Of each partition, for those that have to be told."""
         graph = self._graph
         if self._communicator.size == 1:
             return {}
-        return {p: graph.frontier(p) for p in graph.held}
+        whole = graph.vertices, graph.partitions
+        return {p: Told(graph.frontier(p), local_rows(*whole, p)) for p in graph.held}
 
-    def _enter(self, kind: Kind, frontier: dict[int, NDArray[np.uint32]], expanded: bool) -> None:
-        """What this rank knows of others' segments, of its own vertices."""
+    def _enter(self, kind: Kind, partition: int, local: NDArray[np.uint32], expanded: bool) -> None:
+        """What the rank knows of segments that others have a part in: vertices of a partition."""
         for ghosts in self._graph.ghosts[kind]:
-            for partition, local in frontier.items():
-                if partition in ghosts.segment:
-                    ghosts.enter(partition, local, expanded)
+            if partition in ghosts.segment:
+                ghosts.enter(partition, local, expanded)
 
     def _counters(self) -> NDArray[np.int64]:
         """Vertices of the frontier, and what ``choose`` wants to know, as far as this rank does."""
@@ -148,7 +165,7 @@ class Supersteps:
     def _expand(
         self,
         kinds: Sequence[Kind],
-        frontier: dict[int, NDArray[np.uint32]],
+        frontier: dict[int, Told],
         counters: NDArray[np.int64],
         sent: dict[str, int],
     ) -> NDArray[np.int64]:
@@ -156,23 +173,20 @@ class Supersteps:
         graph, size = self._graph, self._communicator.size
         heads: list[list[int]] = [counters.tolist() for _ in range(size)]
         parts: list[list[NDArray]] = [[] for _ in range(size)]
-        for p, local in frontier.items():
+        for p, told in frontier.items():
             segments = [partitions_of(kind, p, graph.partitions, graph.grid) for kind in kinds]
-            told = {q % size for segment in segments for q in segment} - {graph.rank}
-            if not told:
-                continue
-            part, _ = packed(local, local, local_rows(graph.vertices, graph.partitions, p))
-            for rank in told:
-                heads[rank] += [p, len(local)]
-                parts[rank].append(part)
+            for rank in {q % size for segment in segments for q in segment} - {graph.rank}:
+                heads[rank] += [p, len(told.local)]
+                parts[rank].append(told.part)
         sums = np.zeros_like(counters)
         for head, *others in self._exchange("expand", heads, parts, sent):
             sums += head[: len(counters)]
             numbers = head[len(counters) :].tolist()
             for part, p, count in zip(others, numbers[::2], numbers[1::2], strict=True):
                 of = local_rows(graph.vertices, graph.partitions, p)
+                local = unpacked(part, count, of)
                 for kind in kinds:
-                    self._enter(kind, {p: unpacked(part, count, of)}, expanded=True)
+                    self._enter(kind, p, local, expanded=True)
         return sums
 
     def _push(self, flow: Flow) -> tuple[int, Looked]:
@@ -180,9 +194,8 @@ class Supersteps:
         adjacency = flow.forward
         source, target = adjacency.source, adjacency.target
         if isinstance(source.segment, Ghosts):  # more has come
-            source.renew()
             adjacency.look(self._team)
-        start = source.segment.pushing(source.places)
+        start = source.segment.pushing(source.frontier)
 
         def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Found:
             ends = target.segment.ends(target.places, most)
@@ -196,7 +209,7 @@ class Supersteps:
         adjacency = flow.backward
         assert adjacency is not None
         source, target = adjacency.target, adjacency.source
-        start = source.segment.pulling(source.places)
+        start = source.segment.pulling(source.frontier)
 
         def visit(piece: Piece, queue: NDArray, first: int, last: int, most: int) -> Found:
             ends = target.segment.ends(target.places, most)
@@ -214,6 +227,8 @@ class Supersteps:
         looked = Looked(sum(int(edges) for _, edges, _ in done), visits.read, visits.skipped)
         if isinstance(segment, Vertices):
             return sum(new for new, _, _ in done), looked
+        if not any(new for new, _, _ in done):
+            return 0, looked
         vertices = joined(ends.vertices[:new] for new, _, ends in done)
         parents = joined(ends.parents[:new] for new, _, ends in done)
         away = by_partition(vertices, parents, segment.segment)
@@ -235,7 +250,7 @@ class Supersteps:
         common: list[int] = []
         told: list[NDArray] = []
         if shared is not None:
-            listed = as_list(shared.found)
+            listed = bitmap.members(shared.found)
             common, told = [found, len(listed)], [packed(listed, listed, shared.count)[0]]
         heads = [common + head for head in heads]
         anywhere = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,11 +15,14 @@ from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ....partition.errors import InputError, LimitError
 from ....partition.store.store import Store
-from ...ranks.on_workers import lease, run_on_workers, stop, workers_of
+from ...ranks.lease import lease
+from ...ranks.on_workers import run_on_workers, stop, workers_of
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found
 from ...run.cluster import Cluster, open_cluster
+from ...run.contact import CLOSE_SECONDS
 from ...run.devices import has_device_each
+from ...run.local import end_workers
 from ...run.plan import check_space
 from ...run.resources import Resources
 from ..engine import Need, Subject, first_that_fits
@@ -58,8 +61,7 @@ class WorkersEngine:
         self._folder = folder
         self._notes = notes
         self._open = contextlib.ExitStack()
-        # Dask's client wants to be closed where it was opened, whatever thread that is.
-        self._context = contextvars.copy_context()
+        self._loading = threading.Lock()
         self._workers: Workers | None = None
         self._searching = False
 
@@ -73,13 +75,14 @@ class WorkersEngine:
     def load(self) -> None:
         """Raises InputError for more local workers than partitions."""
         there = open_workers(self._store, self._resources, self._threads, self._timeout)
-        self._workers = self._context.run(self._open.enter_context, there)
+        with self._loading:
+            self._workers = self._open.enter_context(there)
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
-        """Raises LimitError where a share does not fit, InputError where the disk has no room for
-        what ranks find, DelegraphError naming the rank where one fails.
+        """Raises LimitError where a share does not fit, DelegraphError where the disk has no room
+        for what ranks find, or naming the rank where one fails.
 
         checkpoint: not used; what a search needs is in the store.
         """
@@ -98,7 +101,7 @@ class WorkersEngine:
                 self._resources.device_memory_limit,
             )
             self._searching = True
-            done = run_on_workers(cluster.client, workers, job, room)
+            done = run_on_workers(cluster, workers, job, room)
             self._searching = False
             self._notes += done.notes
             attempt = done.job
@@ -110,8 +113,13 @@ class WorkersEngine:
 
     def close(self) -> None:
         if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks
-            stop(self._workers.cluster.client, self._workers.addresses)
-        self._context.run(self._open.close)
+            stop(self._workers.cluster, self._workers.addresses)
+        # Ctrl-C may come while another thread begins: what it begins is closed in good order.
+        if self._loading.acquire(timeout=CLOSE_SECONDS):
+            self._loading.release()
+        else:
+            end_workers()
+        self._open.close()
 
 
 class Workers(NamedTuple):
@@ -138,10 +146,10 @@ def open_workers(
     if asked and not devices:
         device = "cpu"
     with (
-        open_cluster(resources.cluster, threads, devices) as cluster,
-        lease(cluster.client, timeout),
+        open_cluster(resources.cluster, threads, devices, timeout) as cluster,
+        lease(cluster, timeout),
     ):
-        yield Workers(cluster, workers_of(cluster.client)[:partitions], device)
+        yield Workers(cluster, workers_of(cluster)[:partitions], device)
 
 
 def check_room(

@@ -79,7 +79,7 @@ def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
             *(device, resources.device_memory_limit),
         )
         room = partial(_check_room, asked, resources.limit, cluster)
-        done = run_on_workers(cluster.client, workers, PlanJob(search), room)
+        done = run_on_workers(cluster, workers, PlanJob(search), room)
         ranks, (baseline, need) = len(done.results), asked[-1]
         job = done.job
         assert isinstance(job, PlanJob)

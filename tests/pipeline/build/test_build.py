@@ -16,6 +16,7 @@ from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.prepare import csr
 from delegraph.partition.input import dictionary
+from delegraph.partition.input import ids as encoding
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store import layout
 from delegraph.partition.store import shards as tasks
@@ -221,7 +222,7 @@ def test_same_bytes_however_it_is_cut(folders, monkeypatch, options, ids):
         shape = plan.Shape(spans, rows)
         monkeypatch.setattr(plan, "_shapes", lambda facts, shape=shape: iter([shape]))
         monkeypatch.setattr(tasks, "GATHER_EDGES", fetch)
-        monkeypatch.setattr(dictionary, "ENCODE_ROWS", rows)
+        monkeypatch.setattr(encoding, "ENCODE_ROWS", rows)
         monkeypatch.setattr(dictionary, "RANGE_BYTES", 40 * fetch)
         monkeypatch.setattr(prepare, "TASK_ROWS", chunk)
         folder = folders()

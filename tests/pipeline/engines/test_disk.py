@@ -17,7 +17,8 @@ from delegraph.partition.disk import files
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store import edge_stream
-from delegraph.partition.store.store import Store, targets_file
+from delegraph.partition.store.manifest import targets_file
+from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.ranks.edges import RowsOnDisk

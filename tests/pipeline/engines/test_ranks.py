@@ -194,7 +194,7 @@ def test_projected_bytes_hold_what_is_loaded(edge_list, tmp_path, layout):
                 assert isinstance(adjacency.rows, Rows)
                 state += adjacency.rows
             for ghosts in graph.every_ghost:
-                state += [ghosts.visited, ghosts.frontier]
+                state += [ghosts.visited, *ghosts.told]
             for some in graph.vertex_states:
                 state += [some.visited, some.frontier, some.found, some.distance, some.parent]
             held = sum(array.nbytes for array in state)

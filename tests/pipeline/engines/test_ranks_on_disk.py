@@ -25,7 +25,8 @@ from delegraph.kernels.pieces.push import push_piece
 from delegraph.partition.disk import files
 from delegraph.partition.disk.memory import parse_bytes
 from delegraph.partition.store.grid import Grid
-from delegraph.partition.store.store import Store, open_store, targets_file
+from delegraph.partition.store.manifest import targets_file
+from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.engines.direction import choose
 from delegraph.pipeline.engines.ranks import edges
 from delegraph.pipeline.engines.ranks.edges import Chosen, Rows, RowsOnDisk
