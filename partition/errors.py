@@ -18,4 +18,11 @@ class LostScratchError(DelegraphError):
 
 
 class LimitError(InputError):
-    """A limit that is too small. What an attempt has finished is still of use with a larger one."""
+    """A limit that is too small. What an attempt has finished is still of use with a larger one.
+
+    least: of memory, the bytes that would do; 0 for limits of something else.
+    """
+
+    def __init__(self, told: str, least: int = 0) -> None:
+        super().__init__(told)
+        self.least = least

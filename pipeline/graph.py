@@ -33,7 +33,7 @@ from .engines.edges import engines_of_edges
 from .engines.engine import Engine, Need, Ran, choose, run_first
 from .engines.store import engines_of_store, plan_of, subject_of
 from .results.found import Found
-from .results.result import batch_of, schema_of
+from .results.result import batches_of, schema_of
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
@@ -159,8 +159,9 @@ class BfsResult:
         """
         names, found = self._ran.subject.names, self._found
         pieces = (
-            batch_of(names, number, found.distance, found.parent)
+            batch
             for number in range(len(names.pieces))
+            for batch in batches_of(names, number, found.distance, found.parent)
         )
         return pa.Table.from_batches(pieces, schema_of(names))
 

@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+TEXT_BYTES = 1 << 24
+"""Of characters that are written at once: those of a row group of ids."""
+
 
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
     """The numbers of a column without nulls; read-only where that saves a copy.
@@ -51,6 +54,21 @@ def string_ends(strings: pa.Array) -> NDArray[np.int64]:
     """
     _, offsets, _ = strings.buffers()
     return np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)
+
+
+def text_cuts(characters: NDArray[np.int64]) -> list[int]:
+    """Where to cut strings of so many bytes each: TEXT_BYTES between two cuts, or one string.
+
+    >>> text_cuts(np.array([TEXT_BYTES - 1, 1, 1, 2 * TEXT_BYTES, 5]))
+    [0, 2, 3, 4, 5]
+    """
+    ends = np.cumsum(characters)
+    cuts = [0]
+    while cuts[-1] < len(ends):
+        before = ends[cuts[-1] - 1] if cuts[-1] else 0
+        fitting = int(np.searchsorted(ends, before + TEXT_BYTES, side="right"))
+        cuts.append(max(cuts[-1] + 1, fitting))
+    return cuts
 
 
 def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array:

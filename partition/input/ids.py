@@ -59,6 +59,13 @@ class Ids:
         assert self.values is not None
         return np.diff(string_ends(self.values.slice(first, stop - first)))
 
+    def widths(self, dense: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+        """Bytes of each of some ids that are strings."""
+        if self.values is None or not is_string(self.id_type):
+            return None
+        ends = string_ends(self.values)
+        return ends[dense + np.int64(1)] - ends[dense]
+
     def find(self, value: int | str) -> int | None:
         """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
         if self.values is not None:

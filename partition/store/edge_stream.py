@@ -160,5 +160,9 @@ def stream_index_bytes(store: Store, partition: int, name: str) -> int:
 
     The runs take most of it where few active pages are close: objects of Python's, one a run.
     """
-    blocks = sum(len(store.files[shard].xxh3) for shard in store.shards(partition, name))
+    return index_bytes(sum(len(store.files[file].xxh3) for file in store.shards(partition, name)))
+
+
+def index_bytes(blocks: int) -> int:
+    """The same of so many blocks."""
     return blocks * (1 + PAGES_A_BLOCK * (_PAGE + _RUN // (2 + BRIDGED_PAGES))) + 8

@@ -12,22 +12,19 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ...partition.disk.memory import format_bytes
 from ...partition.errors import LimitError
+from ...partition.input.arrow import TEXT_BYTES
 from ...partition.input.dictionary import RANGE_BYTES
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import ENCODE_BYTES, ENCODE_ROWS
 from ...partition.store.grid import Grid
 from ...partition.store.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS
 from ...partition.store.shards import GATHER_EDGES
-from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
+from ..run.plan import Budget, Facts, Plan, Shape, StepPlan, too_little
 
 MOST_BATCH_ROWS = 1 << 22
 LEAST_BATCH_ROWS = 1 << 17
 MOST_SPANS = 1 << 12
-VERTEX_BYTES = 1 << 24
-"""Of characters in a row group of the vertex table."""
-
 LEAST_SPAN = 1 << 16
 
 _PAIR = 8  # a row as two dense ids or positions
@@ -40,7 +37,6 @@ _STRING = 24  # bytes of an id, where nothing better is known
 _SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
 _WINDOWS = 32 << 20  # temporary arrays over so many vertices at a time
-_SLACK = 8 << 20  # what a process holds before any work varies by some megabytes
 
 
 def facts_of(
@@ -190,7 +186,7 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
         "vertices",
         1,
         _VERTEX_BATCH
-        + _COPIES * min(VERTEX_BYTES, text)
+        + _COPIES * min(TEXT_BYTES, text)
         + span * (4 + degree * both)
         + span // 8
         + 4 * min(SHARD_ROWS, facts.vertices),
@@ -223,7 +219,7 @@ def make_plan(facts: Facts, budget: Budget, tasks: int, shape: Shape | None = No
         for candidate in shapes
     ]
     worst, _ = min(one_at_a_time, key=lambda found: found[0].least_bytes)
-    raise _too_little(worst, budget)
+    raise _too_small(worst, budget)
 
 
 def with_ranges(plan: Plan, sizes: Sequence[int]) -> Plan:
@@ -234,17 +230,13 @@ def with_ranges(plan: Plan, sizes: Sequence[int]) -> Plan:
     )
     step = _at_once(counted, plan.budget)
     if not step.at_once:
-        raise _too_little(step, plan.budget)
+        raise _too_small(step, plan.budget)
     return replace(plan, steps=tuple(step if s.name == "ids" else s for s in plan.steps))
 
 
-def _too_little(step: StepPlan, budget: Budget) -> LimitError:
-    need = budget.baseline + step.shared_bytes + budget.sharing * step.task_bytes + _SLACK
-    return LimitError(
-        f"the memory limit of {format_bytes(budget.limit)} is too small: step '{step.name}' "
-        f"needs {format_bytes(need)}, of which {format_bytes(budget.baseline)} are Python and "
-        f"libraries; give --memory-limit {format_bytes(need).replace(' ', '')} or more"
-    )
+def _too_small(step: StepPlan, budget: Budget) -> LimitError:
+    need = step.shared_bytes + budget.sharing * step.task_bytes
+    return too_little(step.name, need, budget.limit, budget.baseline)
 
 
 def _cost(plan: Plan) -> float:

@@ -19,6 +19,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ from ...partition.disk.scratch import FileScratch, MemoryScratch, Scratch
 from ...partition.disk.work import Step, Work
 from ...partition.errors import InputError, LimitError
 from ...partition.input import dictionary, ids
-from ...partition.input.arrow import as_arrow
+from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
@@ -41,7 +42,7 @@ from ...partition.store.order import Order
 from ..run.cluster import Cluster
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
-from .plan import VERTEX_BYTES, facts_of, make_plan, with_ranges
+from .plan import facts_of, make_plan, with_ranges
 from .read import dense_domain, read_edges, with_bounds
 
 IN_MEMORY_ROWS = 1 << 27
@@ -188,18 +189,14 @@ class Preparation:
         return given
 
     def cut(self, table: list[NDArray]) -> Iterator[list[NDArray]]:
-        """Columns of some vertices, dense ids first, in pieces of VERTEX_BYTES of characters."""
+        """Columns of some vertices, dense ids first, in pieces that text_cuts makes of them."""
         dense = table[0]
         if not is_string(self.edges.id_type):
             yield table
             return
         first, last = int(dense[0]), int(dense[-1])
-        ends = np.cumsum(self.characters(first, last + 1)[dense - first])
-        start = before = 0
-        while start < len(dense):
-            stop = max(start + 1, int(np.searchsorted(ends, before + VERTEX_BYTES, side="right")))
+        for start, stop in pairwise(text_cuts(self.characters(first, last + 1)[dense - first])):
             yield [column[start:stop] for column in table]
-            start, before = stop, int(ends[stop - 1])
 
     def spread(self, name: str, task: Callable, items: list, sizes: Sequence[int] | None = None):
         """Tasks of a step of the plan, wherever they run."""

@@ -20,7 +20,9 @@ from ...kernels.gpu.graph import Rows, derive
 from ...kernels.gpu.search import GpuSearch
 from ...partition.disk.memory import format_bytes
 from ...partition.input import ids
-from ...partition.input.edges import EdgeList
+from ...partition.input.arrow import TEXT_BYTES, string_ends
+from ...partition.input.edges import EdgeList, is_string
+from ...partition.input.ids import Ids
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
@@ -40,7 +42,8 @@ Making rows costs about as much as ten scans of all edges, and a scan drops the 
 is past: on graphs of few levels all scans together look at three to six times the rows.
 """
 
-_WRITING = 64 << 20  # a task that writes a piece of the result
+_WRITING = 64 << 20  # a task that writes a piece of the result, beside strings
+_COPIES = 4  # of those: decoded, as the user's type, in pages, packed
 
 
 def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
@@ -221,8 +224,16 @@ def subject_of(edges: EdgeList, dense: DenseEdges, directed: bool, layout: str) 
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
-    held = 8 * dense.ids.domain
-    return Subject(names, record, layout, lambda tasks: held + tasks * _WRITING)
+    held, task = 8 * dense.ids.domain, _WRITING + _COPIES * _text_at_once(dense.ids)
+    return Subject(names, record, layout, lambda tasks: held + tasks * task)
+
+
+def _text_at_once(numbering: Ids) -> int:
+    """Characters of vertices and of parents that a task writes at once, at most."""
+    if numbering.values is None or not is_string(numbering.id_type):
+        return 0
+    longest = np.diff(string_ends(numbering.values)).max(initial=0)
+    return 2 * (TEXT_BYTES + int(longest))
 
 
 def scan(

@@ -8,23 +8,29 @@ from pathlib import Path
 
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device
+from ...partition.disk.files import BLOCK_BYTES
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes
+from ...partition.input.arrow import TEXT_BYTES
+from ...partition.store.edge_stream import index_bytes, run_bytes
 from ...partition.store.store import Store, open_store
 from ..ranks.communicator import SingleCommunicator
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
-from ..results.names import Names
+from ..results.names import ROW_GROUP, Names
 from ..results.result import FILE_ROWS, writing_bytes
 from ..results.store_names import StoreNames
-from ..run.plan import Budget, Plan, Shape, StepPlan
+from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
 from .device import DeviceEngine
-from .engine import Engine, Need, Subject, choose
+from .engine import CODE_BYTES, Engine, Need, Subject, choose
 from .memory import MemoryEngine
 from .ranks.edges import stream_team
-from .ranks.graph import RankGraph
+from .ranks.graph import RankGraph, vertex_bytes
 from .ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
+
+_PARTS_ROWS = 10
+"""Of a vertex, in all subgraphs of the delegate layout: two, and those of four delegates."""
 
 
 def subject_of(store: Store, names: Names) -> Subject:
@@ -40,6 +46,22 @@ def engines_of_store(
         DiskEngine(store, subject, threads),
     ]
     return [DeviceEngine(store, subject, device, threads), *engines] if device else engines
+
+
+def most_bytes(facts: Facts, threads: int) -> int:
+    """A bound on what searching a store that is yet to be built holds, its edges on disk, and
+    writing the result.
+    """
+    n, both, text = facts.vertices, 2 if facts.directed else 1, facts.reading.distinct
+    rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
+    blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * both * facts.partitions
+    edges = index_bytes(blocks) + 2 * threads * run_bytes()
+    searching = 8 * both * rows + vertex_bytes(n) + n // 8 + edges
+    piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
+    if text:
+        piece += 4 * (2 * TEXT_BYTES + 2 * facts.reading.batch)
+    writing = n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece
+    return CODE_BYTES + max(searching, writing)
 
 
 class DiskEngine:

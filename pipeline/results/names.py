@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ...partition.input.arrow import as_arrow, as_numpy, string_ends, text_cuts, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import Ids, find_id
 from ...partition.store.store import Store
@@ -29,7 +30,8 @@ class Names(Protocol):
 
     id_type: of user ids. pieces: vertices in each piece. piece: user ids (``id_type``) of the
     vertices in one, rising, and their places in the search's arrays (uint32). decode: user ids, as
-    ``id_type``, of an Arrow array of places (nulls stay nulls). find: place of a user id, or None.
+    ``id_type``, of an Arrow array of places (nulls stay nulls). widths: bytes (int64) of the ids at
+    some places; None where ids are integers. find: place of a user id, or None.
     """
 
     @property
@@ -38,6 +40,7 @@ class Names(Protocol):
     def pieces(self) -> Sequence[int]: ...
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]: ...
     def decode(self, places: pa.Array) -> pa.Array: ...
+    def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None: ...
     def find(self, value: int | str) -> int | None: ...
 
 
@@ -46,25 +49,39 @@ class VertexNames:
     """Names held in memory.
 
     index: uint32 (n,); place in the search's arrays of each vertex, by rising user id.
-    decoded, found: ``decode`` and ``find`` of Names.
+    decoded, measured, found: ``decode``, ``widths`` and ``find`` of Names.
     """
 
     id_type: pa.DataType
     index: NDArray[np.uint32]
     decoded: Callable[[pa.Array], pa.Array]
+    measured: Callable[[NDArray[np.uint32]], NDArray[np.int64] | None]
     found: Callable[[int | str], int | None]
 
     @property
     def pieces(self) -> Sequence[int]:
-        n = len(self.index)
-        return [min(ROW_GROUP, n - start) for start in range(0, n, ROW_GROUP)]
+        return np.diff(self._cuts).tolist()
+
+    @cached_property
+    def _cuts(self) -> list[int]:
+        """Where pieces begin, and the last one ends."""
+        cuts = [0]
+        for start in range(0, len(self.index), ROW_GROUP):
+            at = self.index[start : start + ROW_GROUP]
+            widths = self.widths(at)
+            inside = [0, len(at)] if widths is None else text_cuts(widths)
+            cuts += [start + cut for cut in inside[1:]]
+        return cuts
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
-        at = self.index[number * ROW_GROUP : (number + 1) * ROW_GROUP]
+        at = self.index[self._cuts[number] : self._cuts[number + 1]]
         return self.decode(as_arrow(at)), at
 
     def decode(self, places: pa.Array) -> pa.Array:
         return self.decoded(places)
+
+    def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+        return self.measured(places)
 
     def find(self, value: int | str) -> int | None:
         return self.found(value)
@@ -86,11 +103,14 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
         at = position[as_numpy(places.fill_null(0))]
         return ids.take(as_arrow(at, ~valid(places))).cast(id_type)
 
+    def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+        return np.diff(string_ends(ids))[position[places]] if is_string(id_type) else None
+
     def find(value: int | str) -> int | None:
         place = find_id(ids, value)
         return None if place is None else int(index[place])
 
-    return VertexNames(id_type, index, decode, find)
+    return VertexNames(id_type, index, decode, widths, find)
 
 
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
@@ -101,4 +121,4 @@ def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
         return dense if dense is not None and present[dense] else None
 
     index = np.flatnonzero(present).astype(np.uint32)
-    return VertexNames(ids.id_type, index, ids.decode, find)
+    return VertexNames(ids.id_type, index, ids.decode, ids.widths, find)

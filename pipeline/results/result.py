@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_arrow
+from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.store.store import Store
 from ..run.execute import Executor
 from .names import ROW_GROUP, Names
@@ -48,18 +49,22 @@ def schema_of(names: Names) -> pa.Schema:
     )
 
 
-def batch_of(
+def batches_of(
     names: Names, piece: int, distance: NDArray[np.int32], parent: NDArray[np.uint32]
-) -> pa.RecordBatch:
-    """The rows of one piece of the vertices."""
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one piece of the vertices: at once, unless their parents have long names."""
     vertex, at = names.piece(piece)
-    hops, parents = distance[at], parent[at]
-    columns = [
-        vertex,
-        as_arrow(hops, hops < 0),
-        names.decode(as_arrow(parents, parents == UNREACHED)),
-    ]
-    return pa.record_batch(columns, schema=schema_of(names))
+    hops, parents, none = distance[at], parent[at], parent[at] == UNREACHED
+    widths = names.widths(np.where(none, np.uint32(0), parents))
+    cuts = [0, len(at)] if widths is None else text_cuts(np.where(none, 0, widths))
+    for start, stop in pairwise(cuts):
+        rows = slice(start, stop)
+        columns = [
+            vertex[rows],
+            as_arrow(hops[rows], hops[rows] < 0),
+            names.decode(as_arrow(parents[rows], none[rows])),
+        ]
+        yield pa.record_batch(columns, schema=schema_of(names))
 
 
 def write_result(
@@ -88,8 +93,8 @@ def write_result(
             use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
         ) as writer:
             for piece in parts[number]:
-                batch = batch_of(names, piece, distance, parent)
-                writer.write_batch(batch, row_group_size=max(1, pieces[piece]))
+                for batch in batches_of(names, piece, distance, parent):
+                    writer.write_batch(batch, row_group_size=max(1, len(batch)))
 
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
 

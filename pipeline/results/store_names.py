@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
-from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, string_ends, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import find_id
 from ...partition.store.manifest import VERTICES
@@ -70,13 +70,24 @@ class StoreNames:
         return None
 
     def decode(self, places: pa.Array) -> pa.Array:
-        with self._lock:  # several tasks write; one of them loads
-            ids = self._texts if is_string(self.id_type) else self._numbers
         at, null = as_numpy(places.fill_null(0)), ~valid(places)
+        ids = self._ids()
         if isinstance(ids, np.ndarray):
             return as_arrow(ids[at], null)
         texts, position = ids
         return texts.take(as_arrow(position[at], null)).cast(self.id_type)
+
+    def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+        ids = self._ids()
+        if isinstance(ids, np.ndarray):
+            return None
+        texts, position = ids
+        at, ends = position[places], string_ends(texts)
+        return ends[at + np.int64(1)] - ends[at]
+
+    def _ids(self) -> NDArray[np.integer] | tuple[pa.Array, NDArray[np.uint32]]:
+        with self._lock:  # several tasks write; one of them loads
+            return self._texts if is_string(self.id_type) else self._numbers
 
     def _all_pieces(self) -> Iterator[tuple[pa.Array, NDArray[np.uint32]]]:
         """As ``piece``, of one after the other; together they have every vertex once."""
@@ -124,6 +135,9 @@ class StoreNames:
         return pa.Array.from_buffers(pa.large_string(), self._vertices, buffers), position
 
 
+_WIDTHS = 32  # of a row: the places of strings, their ends and widths, added up
+
+
 def _text_bytes(metadata: pq.FileMetaData) -> int:
     """A bound on the ids' characters: what their pages hold unpacked, lengths included."""
     return sum(_texts_of_groups(metadata))
@@ -145,8 +159,10 @@ def names_bytes(store: Store, threads: int) -> int:
     if is_string(id_type):
         texts, width = _texts_of_groups(metadata), 8
         held = sum(texts) + n * (8 + 4)
-        mean = sum(texts) // max(n, 1)  # parents are of any group, about as long as all are
-        texts = [4 * own + 2 * rows * mean for own, rows in zip(texts, groups, strict=True)]
+        parents = TEXT_BYTES + max(texts, default=0)  # whatever stands in a group may be one's id
+        texts = [
+            4 * (own + parents) + _WIDTHS * rows for own, rows in zip(texts, groups, strict=True)
+        ]
     else:
         width = id_type.bit_width // 8
         held = n * width

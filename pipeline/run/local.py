@@ -1,15 +1,24 @@
-"""Dask workers that are processes of this one."""
+"""Dask workers that are processes of this one.
+
+Their ports are on loopback, where other users of the machine are, too: they talk by TLS, with keys
+that are made for the occasion and that nobody else has.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from multiprocessing import active_children
 from typing import Any
 
+import dask.config
+
 from ...partition.errors import DelegraphError
 from .contact import CLOSE_SECONDS, begin
+
+_WITH_PAGES = ("scheduler", "worker")
 
 START_SECONDS = 20
 """How long a worker may take to start, besides the timeout."""
@@ -27,6 +36,7 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         "threads_per_worker": max(1, threads // workers),
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",
+        "security": not os.environ.get("NOTLS"),
         "silence_logs": logging.CRITICAL,
         "death_timeout": seconds,
     }
@@ -48,14 +58,16 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
 
 
 def _start(options: dict[str, Any], devices: bool) -> Any:
-    if devices:
-        from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
+    # Pages about itself, which Dask serves to anyone who asks.
+    with dask.config.set({f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}):
+        if devices:
+            from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
 
-        # No memory of its own for Dask: nothing passes through it, and the plan keeps the limit.
-        return LocalCUDACluster(memory_limit=None, data=dict, **options)
-    from distributed import LocalCluster
+            # No memory of its own for Dask: nothing passes through it; the plan keeps the limit.
+            return LocalCUDACluster(memory_limit=None, data=dict, **options)
+        from distributed import LocalCluster
 
-    return LocalCluster(processes=True, memory_limit=0, **options)
+        return LocalCluster(processes=True, memory_limit=0, **options)
 
 
 def _workers() -> set[Any]:

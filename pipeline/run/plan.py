@@ -168,13 +168,16 @@ def fits(need: int, limit: int) -> bool:
     return held_now() + need <= limit
 
 
-def too_little(step: str, need: int, limit: int) -> LimitError:
-    """What to raise where ``need`` bytes do not fit."""
-    least = format_bytes(held_now() + need + SLACK)
+def too_little(step: str, need: int, limit: int, held: int | None = None) -> LimitError:
+    """What to raise where ``need`` bytes do not fit beside those that are held before any work."""
+    held = held_now() if held is None else held
+    least = held + need + SLACK
+    told = format_bytes(least)
     return LimitError(
         f"the memory limit of {format_bytes(limit)} is too small: step '{step}' needs "
-        f"{least}, of which {format_bytes(held_now())} are Python and libraries; give "
-        f"--memory-limit {least.replace(' ', '')} or more"
+        f"{told}, of which {format_bytes(held)} are Python and libraries; give "
+        f"--memory-limit {told.replace(' ', '')} or more",
+        least,
     )
 
 

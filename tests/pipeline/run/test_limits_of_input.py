@@ -78,6 +78,30 @@ def least_limit(told: str) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("through", ["a store", "the edge list"])
+def test_parents_with_long_names_are_written_within_a_limit(tmp_path, through):
+    """A star around a name of 20 kB, which stands in a result as often as there are leaves."""
+    path, graph, leaves = tmp_path / "e.parquet", tmp_path / "g.dg", 100_000
+    hub = pa.array(["hub" * 7000]).take(pa.array(np.zeros(leaves, np.int32)))
+    pq.write_table(pa.table({"src": hub, "dst": [f"v{i}" for i in range(leaves)]}), path)
+    if through == "a store":
+        assert peak_of(command("build", path, "-o", graph))[0] == 0
+    else:
+        graph = path
+    line = command("bfs", graph, "--source", "v1", "-o", tmp_path / "out")
+    peak_of([*line, "--memory-limit", "600MB"])  # a process that compiles holds more
+    code, _, told = peak_of([*line, "--overwrite", "--memory-limit", "1MB"])
+    least = least_limit(told) + 2 * MB
+    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(least)])
+    assert (code, peak <= least) == (0, True), (told, peak, least)
+    assert least < 900 * MB  # of two billion characters
+    schema = pq.read_schema(next((tmp_path / "out").glob("*.parquet")))
+    assert schema.names == ["vertex", "distance", "parent"]
+    told = subprocess.run(command("validate", graph, tmp_path / "out"), capture_output=True)
+    assert told.returncode == 0, told.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_build_keeps_any_limit_or_refuses_within_it(tmp_path, name):
     path, out = tmp_path / "e.parquet", tmp_path / "g.dg"
