@@ -114,10 +114,13 @@ threads = click.option(
 max_depth = click.option(
     "--max-depth", type=click.IntRange(min=0), help="Search this many levels at most."
 )
-build_options = _together(
+reading_options = _together(
     click.option("--directed", is_flag=True, help="Follow edges from src to dst only."),
     click.option("--src", default="src", show_default=True, help="Column of sources."),
     click.option("--dst", default="dst", show_default=True, help="Column of targets."),
+)
+build_options = _together(
+    reading_options,
     click.option(
         "--partitions",
         type=click.IntRange(min=1),

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from . import options
+from .progress import ProgressLine
 
 
 @options.command()
 @click.argument("graph", type=click.Path())
 @click.argument("result", type=click.Path())
+@options.memory_limit
 @options.threads
+@click.option(
+    "--scratch",
+    type=click.Path(),
+    metavar="DIR",
+    help="Where an edge list that does not fit memory becomes a store for the while.  [default: "
+    "the system's folder for temporary files]",
+)
+@options.reading_options
 @options.as_json
 @options.quiet
 @options.debug
-def validate(graph: str, result: str, threads: int | None, as_json: bool, quiet: bool) -> None:
-    """Check RESULT, a folder that ``bfs`` wrote, against its graph, the store GRAPH.
+def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
+    """Check RESULT, a folder that ``bfs`` wrote, against its graph, the store or edge list GRAPH.
 
     Exits with 0 if the result is right and 1 if it is not, naming each rule that fails, how
     often, and an example.
 
     \b
     delegraph validate graph.dg distances/
+    delegraph validate edges/ distances/
+
+    --src, --dst and --directed say how an edge list is read; its edges are directed, too, where the
+    result says so.
     """
     from ..pipeline.api import validate
 
-    verdict = validate(graph, result, threads=threads)
+    with ProgressLine(quiet) as progress:
+        verdict = validate(graph, result, progress=progress, **options.given(values))
     if verdict["same_graph"] is False:
         options.talk(
             quiet,
-            "note: the result was made from another input than the store; judging it all the same",
+            "note: the result was made from another input than this; judging it all the same",
         )
     elif verdict["same_graph"] is None:
         options.talk(quiet, "note: the result does not say its source; taking the vertex at 0")

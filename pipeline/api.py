@@ -161,20 +161,36 @@ def open(
     """
     from .graph import open_graph
 
-    given = {"directed": directed, "src": src, "dst": dst}
-    given = {name: value for name, value in given.items() if value is not None}
+    chosen = _reading(directed, src, dst)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
-    chosen = build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
     return open_graph(str(graph), chosen, Executor(_threads(threads), progress), resources)
 
 
-def validate(store: AnyPath, result: AnyPath, *, threads: int | None = None) -> Verdict:
-    """Judge a result against its graph by Graph500's rules."""
-    from .results.validate import validate_result
+def validate(
+    graph: AnyPath,
+    result: AnyPath,
+    *,
+    memory_limit: int | str | None = None,
+    scratch: str | None = None,
+    threads: int | None = None,
+    directed: bool | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Judge a result against its graph, a store or an edge list, by Graph500's rules.
 
-    return validate_result(str(store), str(result), _threads(threads))
+    directed, src, dst: of an edge list, as in ``open``; edges are directed, too, where the result
+    says that they are.
+    """
+    from .algorithms.validate import validate_result
+
+    chosen = _reading(directed, src, dst)
+    resources = resources_of(memory_limit=memory_limit, scratch=scratch)
+    executor = Executor(_threads(threads), progress)
+    return validate_result(str(graph), str(result), chosen, executor, resources)
 
 
 def bench(
@@ -230,6 +246,13 @@ def bench_across(
     shaped = options.keys() & StoreOptions.__annotations__.keys()
     bench_options = BenchOptions(sources, seed, _threads(threads), timeout, progress)
     return bench_by_workers(str(graph), scaling, resources, shape, shaped, bench_options)
+
+
+def _reading(directed: bool | None, src: str | None, dst: str | None) -> BuildOptions | None:
+    """How an edge list is read, if that is said at all."""
+    given = {"directed": directed, "src": src, "dst": dst}
+    given = {name: value for name, value in given.items() if value is not None}
+    return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
 
 
 def _sorted(options: Any) -> tuple[Resources, BuildOptions]:

@@ -7,6 +7,7 @@ that are small are bounded by their sizes in the footer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -94,6 +95,19 @@ def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most:
             texts += sum(reading.texts for reading in readings)
             distinct += sum(reading.distinct for reading in readings)
     return Reading(held, batch, texts, distinct)
+
+
+def rows_at_once(
+    path: str | os.PathLike,
+    metadata: pq.FileMetaData,
+    group: int,
+    names: Sequence[str],
+    most: int,
+) -> int:
+    """How many rows of some columns of a row group are read in one batch."""
+    with open(path, "rb") as file:
+        chunks = column_chunks(metadata, group, names)
+        return min(way_of(file, metadata, group, chunk, most).rows for chunk in chunks)
 
 
 def way_of(

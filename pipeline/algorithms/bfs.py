@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -26,10 +25,10 @@ from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store, open_store
-from ..build.build import build_store, choices_of, first_inputs_of, inputs_of
-from ..build.plan import facts_of, id_width
-from ..build.prepare import BuildOptions
-from ..build.read import dense_domain, graph_fingerprint
+from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_of
+from ..build.plan import id_width
+from ..build.prepare import BuildOptions, facts_ahead
+from ..build.read import graph_fingerprint
 from ..engines.edges import engines_of_edges
 from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
 from ..engines.store import engines_of_store, most_bytes, subject_of
@@ -42,7 +41,7 @@ from ..results.store_names import StoreNames
 from ..results.supersteps import Profile, shortened
 from ..run.devices import device_errors
 from ..run.execute import Executor
-from ..run.plan import check_space, fits, held_now, too_little
+from ..run.plan import check_space, fits, held_now
 from ..run.records import (
     Clock,
     RunRecord,
@@ -188,32 +187,23 @@ def _search(graph: Store | EdgeList, choices: BuildOptions, run: Run) -> tuple[R
     device = run.resources.chosen_device()
     if isinstance(graph, Store):
         return _search_store(graph, device, run)
-    refused: list[LimitError] = []
+    refused: LimitError | None = None
     if not choices.shapes_store and run.resources.scratch is None:
         engines = engines_of_edges(graph, choices.directed, device, run.executor, once=True)
         kept = f"{graph_fingerprint(graph, choices.directed)}, edges as they came"
         try:
             return _search_by(engines, kept, run)
         except LimitError as error:  # through a store, then
-            refused.append(error)
+            refused = error
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
-    try:
-        with run.clock.phase("load"):
-            store = build_store(graph, place, choices, run.executor, run.resources, device)
-    except LimitError as error:
-        then = too_little("search", _bytes_after(graph, choices, run), run.resources.limit)
-        refused.append(max(error, then, key=attrgetter("least")))
-        raise min(refused, key=attrgetter("least")) from error
+    then = "search", most_bytes(facts_ahead(graph, choices), run.options.threads)
+    with run.clock.phase("load"):
+        store = build_store_for(
+            then, refused, graph, place, choices, run.executor, run.resources, device
+        )
     return_freed_memory()
     return _search_store(store, device, run)
-
-
-def _bytes_after(edges: EdgeList, choices: BuildOptions, run: Run) -> int:
-    """A bound on what searching the store holds, once it is built: a limit for both is named."""
-    by_degree, places = choices.order == "degree", choices.places_for(edges.rows)
-    facts = facts_of(edges, dense_domain(edges), choices.directed, by_degree, *places)
-    return most_bytes(facts, run.options.threads)
 
 
 def _search_store(store: Store, device: Device | None, run: Run) -> tuple[Ran, Found]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +22,14 @@ from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
 from ...partition.disk.outputs import check_output, is_store
 from ...partition.disk.scratch import lost
 from ...partition.disk.work import begin_work, begun_again, clean_up, difference
-from ...partition.errors import InputError
+from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.manifest import FORMAT_VERSION, GraphInfo
 from ...partition.store.store import Store, open_store
 from ..run.cluster import Cluster, open_cluster
 from ..run.devices import device_errors, has_device_each
 from ..run.execute import Executor, Progress
-from ..run.plan import Budget, Plan
+from ..run.plan import Budget, Plan, too_little
 from ..run.records import BuildRecord, command_record, encode_record, graph_record
 from ..run.resources import Resources
 from .count import Counted, count
@@ -303,6 +304,30 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
             f"{output} exists, built differently: {difference(theirs, ours)}; name another "
             "output, or replace it with --overwrite"
         )
+
+
+def build_store_for(
+    then: tuple[str, int],
+    refused: LimitError | None,
+    edges: EdgeList,
+    output: Path,
+    options: BuildOptions,
+    executor: Executor,
+    resources: Resources,
+    device: Device | None = None,
+) -> Store:
+    """``build_store`` for a step after it. then: what that is called, and holds at most.
+
+    refused: why the edge list cannot be taken as it is. LimitError: of all that was refused, what
+    does with the least; the limit that it names is enough for the build and for what follows.
+    """
+    try:
+        return build_store(edges, output, options, executor, resources, device)
+    except LimitError as error:
+        after = too_little(*then, resources.limit)
+        through = max(error, after, key=attrgetter("least"))
+        ways = [through] if refused is None else [refused, through]
+        raise min(ways, key=attrgetter("least")) from error
 
 
 def build_store(

@@ -225,14 +225,13 @@ def plan_ahead(
 
     shape: an earlier attempt's, which decides.
     """
-    facts = facts_of(
-        edges,
-        dense_domain(edges),
-        options.directed,
-        options.order == "degree",
-        *options.places_for(edges.rows),
-    )
-    return _choose_plan(facts, budget, edges, through_files, shape)
+    return _choose_plan(facts_ahead(edges, options), budget, edges, through_files, shape)
+
+
+def facts_ahead(edges: EdgeList, options: BuildOptions) -> Facts:
+    """What is known of the graph by the input's metadata alone."""
+    by_degree, places = options.order == "degree", options.places_for(edges.rows)
+    return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places)
 
 
 def _choose_plan(

@@ -84,7 +84,7 @@ def store_document(store: Store) -> Document:
 def result_document(result: Result) -> Document:
     levels = np.zeros(0, np.int64)
     unreached = 0
-    for batch in result.batches():
+    for batch in result.batches(1 << 20, ("distance",)):
         distance = batch.column("distance")
         unreached += distance.null_count
         hops = as_numpy(distance.drop_null())

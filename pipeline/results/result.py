@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_arrow, text_cuts
+from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
+from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..run.execute import Executor
-from .names import ROW_GROUP, Names
+from .names import Names
 from .store_names import names_bytes
 
+COLUMNS = ("vertex", "distance", "parent")
 FILE_ROWS = 1 << 21
 _WRITER_BYTES = (
     24 << 20
@@ -133,15 +135,38 @@ class Result:
     rows: int
     bytes: int
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, rows: int, columns: tuple[str, ...] = COLUMNS) -> Iterator[pa.RecordBatch]:
+        """Some columns in batches of about so many rows; of fewer, about TEXT_BYTES, where ids are
+        long.
+        """
+        some: list[pa.RecordBatch] = []
+        for batch in self._read(rows, columns):
+            some.append(batch)
+            held = sum(part.num_rows for part in some), sum(part.nbytes for part in some)
+            if held[0] >= rows or held[1] >= TEXT_BYTES:
+                yield pa.concat_batches(some)
+                some = []
+        if some:
+            yield pa.concat_batches(some)
+
+    def _read(self, rows: int, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         for path in self.files:
             try:
-                with pq.ParquetFile(path) as file:
-                    yield from file.iter_batches(
-                        ROW_GROUP, columns=["vertex", "distance", "parent"], use_threads=False
-                    )
+                with pq.ParquetFile(
+                    path, pre_buffer=False, page_checksum_verification=True
+                ) as file:
+                    for group in range(file.num_row_groups):
+                        fitting = rows_at_once(path, file.metadata, group, columns, rows)
+                        yield from file.iter_batches(
+                            fitting, row_groups=[group], columns=list(columns), use_threads=False
+                        )
             except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{path}: cannot be read: {error}") from error
+                raise InputError(f"{path}: cannot be read: {_one_line(error)}") from error
+
+    def reading(self, rows: int) -> Reading:
+        """What ``batches`` of so many rows hold."""
+        metadata = ((str(path), pq.read_metadata(path)) for path in self.files)
+        return of_all(reading_of(path, facts, COLUMNS, rows) for path, facts in metadata)
 
 
 def open_result(path: str | os.PathLike) -> Result:
@@ -158,9 +183,10 @@ def open_result(path: str | os.PathLike) -> Result:
         try:
             metadata = pq.read_metadata(file)
         except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{file}: not a Parquet file, or a truncated one") from error
+            told = _one_line(error)
+            raise InputError(f"{file}: not a Parquet file, or a damaged one: {told}") from error
         schema = metadata.schema.to_arrow_schema()
-        missing = {"vertex", "distance", "parent"} - set(schema.names)
+        missing = set(COLUMNS) - set(schema.names)
         if missing:
             raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
         if not pa.types.is_integer(schema.field("distance").type):
@@ -170,6 +196,10 @@ def open_result(path: str | os.PathLike) -> Result:
         size += file.stat().st_size
     assert schema is not None
     return Result(files, schema, info, rows, size)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:

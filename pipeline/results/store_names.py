@@ -138,6 +138,13 @@ class StoreNames:
 _WIDTHS = 32  # of a row: the places of strings, their ends and widths, added up
 
 
+def text_bytes(store: Store) -> int:
+    """The same, by the store; 0 for integers."""
+    if not is_string(pa.type_for_alias(store.info.id_type)):
+        return 0
+    return _text_bytes(pq.read_metadata(store.path / VERTICES))
+
+
 def _text_bytes(metadata: pq.FileMetaData) -> int:
     """A bound on the ids' characters: what their pages hold unpacked, lengths included."""
     return sum(_texts_of_groups(metadata))

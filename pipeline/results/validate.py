@@ -1,13 +1,13 @@
 """Validation: a result judged by Graph500's rules against the edges of its graph.
 
-Streams the result's rows and the store's edges; holds distances, parents and vertex names,
-and a batch of edges at a time (kernels/bfs/check.py has the rules).
+Streams the result's rows and the graph's edges; holds distances, parents and vertex names
+(kernels/bfs/check.py has the rules).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -17,16 +17,29 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
-from ...kernels.bfs.check import RULES, Violations, check_edges, check_joined, check_tree
+from ...kernels.bfs.check import (
+    RULES,
+    TREE_BYTES,
+    Violations,
+    check_edges,
+    check_joined,
+    check_tree,
+)
+from ...partition.disk.files import BLOCK_BYTES
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import in_range
-from ...partition.store.store import Store, open_store
+from ...partition.store.store import Store
 from .names import VertexNames, names_of_store
-from .result import Result, open_result
+from .result import Result
 
 ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
+
+
+_ROW = 160  # of a batch of a result: three columns, what they become, what is wrong with them
+_HASHED = 32  # of a string in Arrow's hash table, beside its characters
+_BLOCKS = 16  # of targets: as they are read, renumbered, with their sources
 
 
 class RuleVerdict(TypedDict):
@@ -52,7 +65,7 @@ class Verdict(TypedDict):
 
 @dataclass
 class _Claim:
-    """What a result says, by global id, and what was wrong with its rows."""
+    """What a result says, by place, and what was wrong with its rows."""
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
@@ -60,21 +73,65 @@ class _Claim:
     violations: Violations
 
 
-def validate_result(store_path: str | Path, result_path: str | Path, threads: int = 1) -> Verdict:
-    """Judge the result at ``result_path`` against the store it is of."""
-    return validate(open_store(store_path), open_result(result_path), threads)
+@dataclass(frozen=True)
+class Judged:
+    """A graph that results are judged against.
+
+    places: below which the vertices' places in arrays lie. edges: all, as sources and targets by
+    place, batch by batch; undirected ones in both directions.
+    """
+
+    names: VertexNames
+    places: int
+    fingerprint: str
+    directed: bool
+    edges: Iterable[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
 
 
-def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
-    team = Team(threads)
+def judged_store(store: Store, team: Team) -> Judged:
+    info = store.info
     names = names_of_store(store, team)
-    if result.info is not None and result.info.directed != store.info.directed:
+    edges = store.edge_batches(team)
+    return Judged(names, info.vertices, info.fingerprint, info.directed, edges)
+
+
+def judging_bytes(places: int, id_type: pa.DataType, texts: int, result: Result) -> int:
+    """What judging holds beside the graph's edges and names. texts: characters of all ids."""
+    rows = _rows_at_once(id_type)
+    reading = result.reading(rows)
+    batch = _ROW * rows + reading.held
+    if is_string(id_type):  # found by a hash of all of them, of so many characters at a time
+        batch += texts + _HASHED * places + 4 * (TEXT_BYTES + reading.batch)
+    ids = texts + id_bytes(id_type) * places  # by rising id; made of two more
+    return (4 + 4 + 1 + 1) * places + max(TREE_BYTES * places, ids + max(batch, 2 * ids))
+
+
+def reading_store_bytes(n: int, id_type: pa.DataType, texts: int, table: int, offsets: int) -> int:
+    """What ``judged_store`` and its edges hold. table, offsets: bytes of the largest such file."""
+    ids = texts + id_bytes(id_type) * n
+    return ids + (4 + 4) * n + max(table + ids, offsets + _BLOCKS * BLOCK_BYTES)
+
+
+def id_bytes(id_type: pa.DataType) -> int:
+    """Of an id in memory, beside the characters of a string."""
+    return 8 if is_string(id_type) else id_type.bit_width // 8
+
+
+def _rows_at_once(id_type: pa.DataType) -> int:
+    """Of a result: strings are hashed anew for each batch."""
+    return 1 << 20 if is_string(id_type) else 1 << 18
+
+
+def validate(graph: Judged, result: Result) -> Verdict:
+    """InputError where the result is of another kind of edges, or of other ids."""
+    names = graph.names
+    if result.info is not None and result.info.directed != graph.directed:
         kinds = ("undirected", "directed")
         raise InputError(
-            f"the result is of {kinds[result.info.directed]} edges, the store "
-            f"{store.path} of {kinds[store.info.directed]} ones"
+            f"the result is of {kinds[result.info.directed]} edges, the graph of "
+            f"{kinds[graph.directed]} ones"
         )
-    claim = _read(result, names, store.info.vertices)
+    claim = _read(result, names, graph.places)
     if result.info is None:  # written by another program: the source is where it says 0
         at_zero = np.flatnonzero(claim.distance == 0)
         source = int(at_zero[0]) if len(at_zero) else None
@@ -89,7 +146,7 @@ def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
     else:
         check_tree(claim.distance, claim.parent, source, max_depth, violations)
     joined = np.zeros(len(claim.distance), np.uint8)
-    for sources, targets in store.edge_batches(team):
+    for sources, targets in graph.edges:
         check_edges(sources, targets, claim.distance, claim.parent, max_depth, joined, violations)
     check_joined(claim.parent, joined, violations)
 
@@ -108,11 +165,11 @@ def validate(store: Store, result: Result, threads: int = 1) -> Verdict:
         valid=not rules,
         source=None if source is None else _named(names, (source,))[0],
         max_depth=max_depth,
-        directed=store.info.directed,
-        vertices=store.info.vertices,
+        directed=graph.directed,
+        vertices=len(names.index),
         reached=int(np.count_nonzero(claim.distance >= 0)),
         depth=int(claim.distance.max()),
-        same_graph=result.info and result.info.graph == store.info.fingerprint,
+        same_graph=result.info and result.info.graph == graph.fingerprint,
         rules=rules,
     )
 
@@ -121,22 +178,22 @@ def _named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | No
     return names.decode(as_arrow(np.array(vertices, np.uint32))).to_pylist()
 
 
-def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
-    """Put the result's rows into arrays by global id."""
+def _read(result: Result, names: VertexNames, places: int) -> _Claim:
+    """Put the result's rows into arrays by place."""
     claim = _Claim(
-        np.full(vertices, -1, np.int32),
-        np.full(vertices, UNREACHED, np.uint32),
+        np.full(places, -1, np.int32),
+        np.full(places, UNREACHED, np.uint32),
         RuleVerdict(rule=0, meaning=ROWS_RULE, violations=0, example=[]),
         Violations(),
     )
-    seen = np.zeros(vertices, np.uint8)
-    places = _Places(names)
-    for batch in result.batches():
-        vertex, known = places(batch.column("vertex"))
+    seen = np.zeros(places, np.uint8)
+    places_of = _Places(names)
+    for batch in result.batches(_rows_at_once(names.id_type)):
+        vertex, known = places_of(batch.column("vertex"))
         _report_rows(claim, ~known, batch.column("vertex"))
         distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
         negative = (distance < 0) & valid(batch.column("distance"))
-        parent, parent_known = places(batch.column("parent"))
+        parent, parent_known = places_of(batch.column("parent"))
         has_parent = valid(batch.column("parent"))
 
         at = vertex[known]
@@ -147,11 +204,13 @@ def _read(result: Result, names: VertexNames, vertices: int) -> _Claim:
         for rule, wrong in ((2, negative & known), (5, has_parent & ~parent_known & known)):
             if wrong.any():
                 claim.violations.add(rule, int(wrong.sum()), int(vertex[np.argmax(wrong)]))
+    seen = seen[names.index]  # not every place is a vertex's
     for wrong in (seen > 1, seen == 0):
         count = int(np.count_nonzero(wrong))
         if count:
             claim.rows["violations"] += count
-            claim.rows["example"] = claim.rows["example"] or _named(names, (int(np.argmax(wrong)),))
+            example = int(names.index[np.argmax(wrong)])
+            claim.rows["example"] = claim.rows["example"] or _named(names, (example,))
     return claim
 
 
@@ -163,7 +222,7 @@ def _report_rows(claim: _Claim, wrong: NDArray[np.bool_], vertex: pa.Array) -> N
 
 
 class _Places:
-    """Global ids of a column of user ids, and which of them are vertices at all."""
+    """Places of a column of user ids, and which of them are vertices at all."""
 
     def __init__(self, names: VertexNames) -> None:
         self._index = names.index

@@ -16,6 +16,8 @@ from typing import Any
 
 from distributed import Client, LocalCluster
 
+from delegraph.partition.disk import memory
+
 
 def command(*args) -> list[str]:
     return [sys.executable, "-m", "delegraph", *map(str, args)]
@@ -98,3 +100,14 @@ def wait_for_supersteps(client: Any) -> None:
 
 def pids(client: Any) -> dict[str, int]:
     return client.run(os.getpid)
+
+
+def peak_of(line: list[str]) -> tuple[int, int, str]:
+    """Exit code of a command, the most that its process tree held, what it told."""
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        peak = 0
+        while process.poll() is None:
+            peak = max(peak, memory.tree_bytes(process.pid))
+            time.sleep(0.02)
+        assert process.stderr
+        return process.returncode, peak, process.stderr.read()

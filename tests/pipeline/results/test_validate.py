@@ -41,11 +41,15 @@ DAMAGE = {
 }
 
 
-@pytest.fixture(params=["one partition", "two partitions"])
+@pytest.fixture(params=["one partition", "two partitions", "the edge list"])
 def graph(request, ok, edge_list, tmp_path):
     src, dst = zip(*EDGES, strict=True)
+    edges = edge_list(src, dst)
+    if request.param == "the edge list":
+        ok("bfs", edges, "--source", 0, "-o", tmp_path / "out")
+        return edges
     choices = ("--partitions", 2, "--threshold", 2) if "two" in request.param else ()
-    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg", *choices)
+    ok("build", edges, "-o", tmp_path / "graph.dg", *choices)
     ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
     return tmp_path / "graph.dg"
 
@@ -119,12 +123,16 @@ def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):
         assert delegraph("validate", graph, tmp_path / "cut").code == 1
 
 
-def test_directed_rules(ok, delegraph, edge_list, tmp_path):
-    """Edges lead one way: against them nothing has to be reached, and none makes a parent."""
+@pytest.mark.parametrize("by", ["the store", "the edge list"])
+def test_directed_rules(ok, delegraph, edge_list, tmp_path, by):
+    """Edges lead one way: against them nothing has to be reached, and none makes a parent.
+
+    Of an edge list, the result says so.
+    """
     edges = edge_list([0, 1, 2, 5], [1, 2, 0, 1])
-    graph = tmp_path / "graph.dg"
-    ok("build", edges, "-o", graph, "--directed")
-    ok("bfs", graph, "--source", 0, "-o", tmp_path / "out")
+    ok("build", edges, "-o", tmp_path / "graph.dg", "--directed")
+    ok("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
+    graph = edges if by == "the edge list" else tmp_path / "graph.dg"
     right = {0: (0, None), 1: (1, 0), 2: (2, 1), 5: (None, None)}
     assert read_result(tmp_path / "out") == right
     ok("validate", graph, tmp_path / "out")
@@ -142,6 +150,10 @@ def test_a_result_of_the_other_kind_of_edges(ok, delegraph, edge_list, tmp_path)
     ran = delegraph("validate", tmp_path / "graph.dg", tmp_path / "out")
     assert ran.code == 2
     assert "directed" in ran.err
+    ok("bfs", edges, "--source", 0, "-o", tmp_path / "undirected")
+    for graph, told in ((edges, "of undirected edges"), (tmp_path / "graph.dg", "is a store")):
+        ran = delegraph("validate", graph, tmp_path / "undirected", "--directed")
+        assert (ran.code, told in ran.err) == (2, True), ran.err
 
 
 def test_a_result_of_another_input_is_judged_and_noted(ok, edge_list, tmp_path):
@@ -152,13 +164,15 @@ def test_a_result_of_another_input_is_judged_and_noted(ok, edge_list, tmp_path):
     assert "another input" in ran.err
 
 
-def test_strings(ok, delegraph, edge_list, tmp_path):
+@pytest.mark.parametrize("by", ["the store", "the edge list"])
+def test_strings(ok, delegraph, edge_list, tmp_path, by):
     edges = edge_list(["a", "b"], ["b", "c"])
     ok("build", edges, "-o", tmp_path / "graph.dg")
     ok("bfs", edges, "--source", "a", "-o", tmp_path / "out")
-    ok("validate", tmp_path / "graph.dg", tmp_path / "out")
+    graph = edges if by == "the edge list" else tmp_path / "graph.dg"
+    ok("validate", graph, tmp_path / "out")
     rewrite(tmp_path / "out", [("a", 0, None), ("b", 1, "a"), ("c", 1, "a"), ("x", None, None)])
-    ran = delegraph("validate", tmp_path / "graph.dg", tmp_path / "out", "--json")
+    ran = delegraph("validate", graph, tmp_path / "out", "--json")
     assert [(rule["rule"], rule["example"]) for rule in ran.json["rules"]] == [
         (0, ["x"]),
         (5, ["c", "a"]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.partition.disk import memory
-from support.processes import command
+from support.processes import command, peak_of
 
 MB = 10**6
 ROWS = 300_000
@@ -58,17 +57,6 @@ FILES = {
     "equal rows": {"use_dictionary": False, "compression": "zstd", **LARGE_PAGES},
     "large pages": {"use_dictionary": False, **LARGE_PAGES},
 }
-
-
-def peak_of(line: list[str]) -> tuple[int, int, str]:
-    """Exit code of a command, the most that its process tree held, what it told."""
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
-        peak = 0
-        while process.poll() is None:
-            peak = max(peak, memory.tree_bytes(process.pid))
-            time.sleep(0.02)
-        assert process.stderr
-        return process.returncode, peak, process.stderr.read()
 
 
 def least_limit(told: str) -> int:

@@ -22,7 +22,7 @@ from delegraph.pipeline.build import plan
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import distances_of
-from support.processes import command
+from support.processes import command, peak_of
 
 MB = 10**6
 
@@ -61,7 +61,7 @@ def least_limit(*args) -> int:
     """What the refusal of a limit that is too small asks for."""
     ran = run(*args, "--memory-limit", "1MB")
     assert ran.returncode == 2, ran.stderr
-    found = re.search(r"step '(\w+)' needs .* --memory-limit (\d+MB) or more", ran.stderr)
+    found = re.search(r"step '(\w+)' needs .* --memory-limit ([\d.]+[MG]B) or more", ran.stderr)
     assert found, ran.stderr
     return memory.parse_bytes(found[2])
 
@@ -120,6 +120,25 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
     assert distances_of(tmp_path / "streamed") == distances_of(tmp_path / "loaded")
     peak = records["streamed"]["plan"]["measured_peak_bytes"]
     assert records["streamed"]["plan"]["projected_peak_bytes"] / 2 <= peak <= limit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("by", ["the store", "the edge list"])
+def test_validation_keeps_its_limit(graphs, tmp_path, by, name):
+    graph = graphs[name]
+    source = "vertex 0" if name == "strings" else 0
+    if by == "the store":
+        graph = tmp_path / "graph.dg"
+        assert run("build", graphs[name], "-o", graph).returncode == 0
+    assert run("bfs", graph, "--source", source, "-o", tmp_path / "out").returncode == 0
+    args = ("validate", graph, tmp_path / "out")
+    assert peak_of(command(*args))[0] == 0  # compiles, and holds more
+    limit = least_limit(*args) + 2 * MB
+    for some in (limit, 2 * limit):
+        code, peak, told = peak_of(command(*args, "--memory-limit", some))
+        assert (code, peak <= some) == (0, True), (told, peak, some)
+    assert not list(tmp_path.glob(".*"))
 
 
 TO_A_STORE = ("--partitions", 2)
