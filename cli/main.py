@@ -153,7 +153,9 @@ def _told(error: Exception) -> tuple[str, int]:
 
 def _too_few(error: BaseException | None) -> str:
     """What to raise where a limit on descriptors or threads was met, by this error or its cause."""
-    while error is not None:
+    seen: set[BaseException] = set()  # what is raised again by another thread may be its own cause
+    while error is not None and error not in seen:
+        seen.add(error)
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or (
             os.strerror(errno.EMFILE) in str(error)
         ):

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, NamedTuple, NoReturn
 
 from ...kernels.base.team import Team
@@ -85,15 +86,29 @@ def get_ready(session: str, rank: int, size: int, worker: str, job: RankJob) -> 
         if size == 1:
             _sessions[session] = _Session(SingleCommunicator())
             return Ready("", held_bytes(), ways)
-        security = at.security
-        arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
-        host = at.address.rpartition(":")[0]
+        host, arguments = _reached(at)
         communicator = TcpCommunicator(session, rank, size, host, job.timeout, arguments)
         patience = threading.Timer(job.timeout + COMPILE_SECONDS, _forget, [session])
         patience.daemon = True
         patience.start()
         _sessions[session] = _Session(communicator, patience)
         return Ready(communicator.address, held_bytes(), ways)
+
+
+def _reached(worker: Any) -> tuple[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Where ranks of a worker listen, and arguments of their connections: its own, by TLS or not.
+
+    On loopback nobody but the system's owner listens in, and the door opens to those alone who know
+    the session, which came by TLS: there is no need to pay for it in every superstep.
+    """
+    scheme, _, place = worker.address.partition("://")
+    host = place.rpartition(":")[0]
+    with contextlib.suppress(ValueError):  # a name
+        if ip_address(host.strip("[]")).is_loopback:
+            return f"tcp://{host}", ({}, {})
+    security = worker.security
+    arguments = security.get_listen_args("worker"), security.get_connection_args("worker")
+    return f"{scheme}://{host}", arguments
 
 
 def _forget(session: str) -> None:

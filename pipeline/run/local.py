@@ -1,14 +1,13 @@
 """Dask workers that are processes of this one.
 
 Their ports are on loopback, where other users of the machine are, too: they talk by TLS, with keys
-that are made for the occasion and that nobody else has.
+of the moment that nobody else has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from multiprocessing import active_children
 from typing import Any
@@ -36,7 +35,8 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         "threads_per_worker": max(1, threads // workers),
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",
-        "security": not os.environ.get("NOTLS"),
+        "scheduler_kwargs": {"dashboard": False},
+        "security": True,
         "silence_logs": logging.CRITICAL,
         "death_timeout": seconds,
     }

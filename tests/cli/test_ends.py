@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -159,6 +160,14 @@ def test_too_few_descriptors(delegraph, edge_list, tmp_path, monkeypatch):
     assert ran.code == 1
     assert "too many open files for this limit" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
+
+
+def test_causes_that_go_in_a_circle(delegraph, monkeypatch):
+    """As where a thread's exception is raised again while what it came of is handled."""
+    first, second = ValueError("one"), ValueError("two")
+    first.__cause__, second.__cause__ = second, first
+    monkeypatch.setattr("delegraph.cli.main._find_cache", Mock(side_effect=first))
+    assert delegraph("info", "nothing").err.startswith("delegraph: ValueError: one")
 
 
 def test_too_few_descriptors_for_workers(delegraph, tmp_path, monkeypatch):

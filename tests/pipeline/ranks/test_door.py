@@ -10,18 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from distributed import Security
 
 from delegraph.pipeline.ranks import door
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
 from support.ranks import run
 
-HOST = "tcp://127.0.0.1"
 
-
-@pytest.fixture
-def ranks() -> Iterator[list[TcpCommunicator]]:
+@pytest.fixture(params=["tcp", "tls"])
+def ranks(request) -> Iterator[list[TcpCommunicator]]:
     """Two that have not met."""
-    two = [TcpCommunicator("a session", rank, 2, HOST, 20.0) for rank in range(2)]
+    keys = Security.temporary() if request.param == "tls" else Security()
+    arguments = keys.get_listen_args("worker"), keys.get_connection_args("worker")
+    host = f"{request.param}://127.0.0.1"
+    two = [TcpCommunicator("a session", rank, 2, host, 20.0, arguments) for rank in range(2)]
     yield two
     run(two, lambda rank: rank.close())
 
@@ -33,7 +35,7 @@ def meet(ranks: list[TcpCommunicator]) -> None:
 
 
 def call(at: TcpCommunicator) -> socket.socket:
-    host, port = at.address.removeprefix("tcp://").split(":")
+    host, port = at.address.partition("://")[2].split(":")
     return socket.create_connection((host, int(port)), timeout=20)
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+from http.client import HTTPException
+from itertools import product
+from urllib.request import urlopen
 
+import psutil
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster, Security
 
 from delegraph.pipeline.run import cluster
+from delegraph.pipeline.run.cluster import ClusterOptions, open_cluster
 from support.marks import slow
 from support.outputs import digest
 
@@ -47,6 +52,31 @@ def edges(ok, graph):
         ok("build", path, "-o", graph / "wanted.dg")
         ok("build", path, "-o", graph / "random.dg", "--order", "random", "--partitions", 3)
     return path
+
+
+def test_strangers_on_loopback_run_nothing():
+    """Nor do they read Dask's pages about itself."""
+    with open_cluster(ClusterOptions(workers=1), 1) as ours:
+        address = ours.client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        assert ours.ask_all(os.getpid)
+        for where, keys in (
+            (address, Security.temporary()),
+            (address.replace("tls", "tcp"), Security()),
+        ):
+            with pytest.raises(OSError, match=r"connect|certificate|closed"):
+                Client(where, security=keys, timeout=1)
+        here = psutil.Process()
+        ports = {
+            socket.laddr.port
+            for process in (here, *here.children(recursive=True))
+            for socket in process.net_connections()
+            if socket.status == psutil.CONN_LISTEN
+        }
+        assert len(ports) >= 5  # of the scheduler, the nanny, the worker, and two for pages
+        for port, path in product(ports, ("status", "info/main/workers.html", "health", "metrics")):
+            with pytest.raises((OSError, HTTPException)):  # 404, or no HTTP at all
+                urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5)
 
 
 @pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
