@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 )
 @options.grid
 @options.threshold
-@options.timeout
 @options.threads
 @options.as_json
 @options.quiet

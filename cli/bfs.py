@@ -30,7 +30,6 @@ _TABLE = "-"  # for people, in place of a file
     help="How often a long search saves its state, to go on from after a kill.",
 )
 @options.cluster_options
-@options.timeout
 @options.scratch
 @options.restart
 @options.overwrite
@@ -52,7 +51,6 @@ def bfs(
     output: str,
     max_depth: int | None,
     checkpoint: float,
-    timeout: float,
     overwrite: bool,
     profile: str | None,
     as_json: bool,
@@ -93,7 +91,6 @@ def bfs(
             output,
             max_depth=max_depth,
             checkpoint=checkpoint,
-            timeout=timeout,
             profile=None if profile == _TABLE else profile,
             overwrite=overwrite,
             progress=progress,

@@ -79,15 +79,6 @@ threshold = click.option(
     help="Vertices of higher degree are delegates (of that layout, with several partitions): a "
     "number, or chosen by the edges.",
 )
-timeout = click.option(
-    "--timeout",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="With workers: give up on one that shows no sign of life for so long.",
-)
-
 
 output = click.option(
     "-o",
@@ -229,6 +220,14 @@ cluster_options = _together(
         type=click.Path(),
         metavar="FILE",
         help="The same, by the file that the scheduler wrote.",
+    ),
+    click.option(
+        "--timeout",
+        default=60.0,
+        show_default=True,
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Give up on a scheduler or a worker that shows no sign of life for so long.",
     ),
 )
 

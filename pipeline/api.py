@@ -5,6 +5,7 @@ Options that several take:
     memory_limit, device_memory_limit   bytes, or as "4GB"
     device                              "auto", "cpu", "cuda" or "cuda:1"
     workers, scheduler, scheduler_file  where tasks run, and ranks search
+    timeout                             seconds to wait for one of these that shows no sign of life
     scratch, restart                    a folder for files between steps; whether to start over
     directed, src, dst                  how an edge list is read
     partitions, layout, grid, threshold, order   the shape of a store; a grid as "3x2"
@@ -112,7 +113,6 @@ def bfs(
     *,
     max_depth: int | None = None,
     checkpoint: float = 60.0,
-    timeout: float = 60.0,
     profile: AnyPath | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -122,8 +122,7 @@ def bfs(
     """Search a store or an edge list from ``source``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep. checkpoint: seconds between two saves of a long search. timeout: how
-    long ranks wait for one that shows no sign of life.
+    row for each superstep. checkpoint: seconds between two saves of a long search.
     """
     from .algorithms.bfs import SearchOptions, search_to_result
 
@@ -134,7 +133,7 @@ def bfs(
         str(graph),
         str(source),
         Path(output),
-        SearchOptions(max_depth, threads, checkpoint, timeout),
+        SearchOptions(max_depth, threads, checkpoint),
         chosen if shaped else None,
         Executor(threads, progress),
         resources,
@@ -228,7 +227,6 @@ def bench_across(
     scaling: str | None = None,
     sources: int = 64,
     seed: int = 1,
-    timeout: float = 60.0,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -244,7 +242,7 @@ def bench_across(
 
     resources, shape = _sorted(options)
     shaped = options.keys() & StoreOptions.__annotations__.keys()
-    bench_options = BenchOptions(sources, seed, _threads(threads), timeout, progress)
+    bench_options = BenchOptions(sources, seed, _threads(threads), progress)
     return bench_by_workers(str(graph), scaling, resources, shape, shaped, bench_options)
 
 

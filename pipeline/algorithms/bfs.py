@@ -32,7 +32,6 @@ from ..build.read import graph_fingerprint
 from ..engines.edges import engines_of_edges
 from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
 from ..engines.store import engines_of_store, most_bytes, subject_of
-from ..ranks.communicator import TIMEOUT_SECONDS
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.names import Names
@@ -59,14 +58,12 @@ CHECKPOINT_SECONDS = 60.0
 class SearchOptions:
     """max_depth: levels to search at most, None for all. threads: cores to use.
 
-    checkpoint_seconds: how often a search saves its state. timeout_seconds: how long the ranks of a
-    search wait for one that shows no sign of life.
+    checkpoint_seconds: how often a search saves its state.
     """
 
     max_depth: int | None = None
     threads: int = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
-    timeout_seconds: float = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
         if self.max_depth is not None and self.max_depth < 0:
@@ -75,8 +72,6 @@ class SearchOptions:
             raise InputError(f"threads must be positive, not {self.threads}")
         if self.checkpoint_seconds < 0:
             raise InputError("the time between checkpoints must not be negative")
-        if self.timeout_seconds <= 0:
-            raise InputError("the timeout must be positive")
 
 
 class SearchOutcome(NamedTuple):
@@ -214,10 +209,7 @@ def _search_store(store: Store, device: Device | None, run: Run) -> tuple[Ran, F
     if run.resources.cluster.any:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
 
-        timeout = run.options.timeout_seconds
-        engine = WorkersEngine(
-            store, subject, run.resources, threads, timeout, run.work.scratch, run.notes
-        )
+        engine = WorkersEngine(store, subject, run.resources, threads, run.work.scratch, run.notes)
         try:  # which way they take they choose themselves
             found = _search_once(engine, engine.need().host, "", run)
             return Ran.of(engine), found

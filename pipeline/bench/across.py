@@ -118,8 +118,9 @@ def bench_generated(
     asked = resources.cluster.workers or 0
     devices = asked > 0 and has_device_each("cuda", asked)
     limit = resources.device_memory_limit
+    timeout, alone = resources.cluster.timeout, replace(options, progress=None)
     jobs = [
-        (ranks, BenchJob(recipe, replace(options, progress=None), placing, device_limit=limit))
+        (ranks, BenchJob(recipe, alone, placing, timeout, device_limit=limit))
         for ranks, recipe in runs
     ]
 
@@ -128,8 +129,8 @@ def bench_generated(
         return report(measured, benched, options.seed, str(done.devices)), exchanged
 
     with (
-        open_cluster(resources.cluster, options.threads, devices, options.timeout) as cluster,
-        lease(cluster, options.timeout),
+        open_cluster(resources.cluster, options.threads, devices) as cluster,
+        lease(cluster, timeout),
     ):
         workers = workers_of(cluster)
         for ranks, _ in runs:
@@ -149,16 +150,12 @@ def bench_stored(
     store = open_store(path)
     info, team = store.info, Team(options.threads)
     drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), options)
-    with open_workers(store, resources, options.threads, options.timeout) as (
-        cluster,
-        workers,
-        device,
-    ):
+    with open_workers(store, resources, options.threads) as (cluster, workers, device):
         job = StoreBenchJob(
             store.path.resolve(),
             tuple(drawn.places),
             tuple(drawn.ids),
-            options.timeout,
+            resources.cluster.timeout,
             device,
             device_limit=resources.device_memory_limit,
             must_fit=resources.device == "cuda",

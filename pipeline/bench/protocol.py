@@ -31,7 +31,6 @@ from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, expand_rows, 
 from ..engines.device import DeviceEngine
 from ..engines.engine import Engine, choose
 from ..engines.memory import MemoryEngine
-from ..ranks.communicator import TIMEOUT_SECONDS
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store
 from ..run.execute import Progress
@@ -65,14 +64,11 @@ class BenchReport(TypedDict):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use. timeout:
-    seconds that ranks wait for one that shows no sign of life.
-    """
+    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use."""
 
     sources: int = 64
     seed: int = 1
     threads: int = 1
-    timeout: float = TIMEOUT_SECONDS
     progress: Progress | None = None
 
 

@@ -24,6 +24,7 @@ from ..build.generated import Prepared, prepare
 from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
+from ..run.contact import TIMEOUT_SECONDS
 from .device import draw_positions, facts_of, make_edges, measure
 from .protocol import Benched, BenchOptions, Measured, run_all
 from .searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell
@@ -64,16 +65,13 @@ class BenchJob:
     recipe: Recipe
     options: BenchOptions
     placing: Placing
+    timeout: float = TIMEOUT_SECONDS
     device: str = "cuda"
     device_limit: int | None = None
 
     @property
     def paths(self) -> list[str]:
         return []
-
-    @property
-    def timeout(self) -> float:
-        return self.options.timeout
 
     def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":

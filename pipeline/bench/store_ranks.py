@@ -23,9 +23,10 @@ from ...partition.store.store import Store, open_store
 from ..engines.device_ranks.layouts import RankOnDevice
 from ..engines.ranks.search import load_rank, rank_bytes
 from ..engines.ranks.search import warm_up as warm_up_search
-from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
+from ..run.contact import TIMEOUT_SECONDS
 from .check import RankCheck, check_bytes, edges_of, stored_edges
 from .check import warm_up as warm_up_check
 from .protocol import (

@@ -159,8 +159,7 @@ def _build_anywhere(
     pool, asked = run.executor.pool, resources.device
     try:
         if isinstance(pool, Cluster) and may_have_devices(pool, asked):
-            limit = resources.device_memory_limit
-            there, told = build_files_on_workers(run, pool, asked, limit)
+            there, told = build_files_on_workers(run, pool, resources)
             return there, (*told, f"built on {there}")
         if device is not None:
             build_files_on_device(run, device)

@@ -33,12 +33,14 @@ from ...partition.store import degrees as counting
 from ...partition.store.layout import Layout, plan_layout
 from ...partition.store.order import Threshold, VertexOrder, choose_threshold
 from ...partition.store.runs import PositionTable
-from ..ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.lease import lease
 from ..ranks.nccl import device_arrays
 from ..ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ..run.cluster import Cluster
+from ..run.contact import TIMEOUT_SECONDS
+from ..run.resources import Resources
 from .count import Counted, no_delegates
 from .device import (
     DeviceShards,
@@ -275,15 +277,15 @@ def _on_device(device: Device, layout: Layout, scratch: FileScratch) -> Any:
 
 
 def build_files_on_workers(
-    run: Preparation, cluster: Cluster, device: str, device_limit: int | None
+    run: Preparation, cluster: Cluster, resources: Resources
 ) -> tuple[str, list[str]]:
     """Write the store's files into the folder of the run's work; the devices, in words, and notes.
 
-    device: "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device
-    is too small, or missing; a build on the CPUs can follow then.
+    Device "cuda", or "auto": where all workers have one. Raises DeviceMemoryError where a device is
+    too small, or missing; a build on the CPUs can follow then.
     """
     workers = workers_of(cluster)
-    job = job_of(run, len(workers), cluster.threads, device, device_limit)
+    job = job_of(run, len(workers), cluster.threads, resources)
     room = partial(_check_room, run, cluster)
     with lease(cluster, job.timeout):
         try:
@@ -300,9 +302,7 @@ def build_files_on_workers(
     return str(ended[0].devices), ended[0].notes
 
 
-def job_of(
-    run: Preparation, ranks: int, threads: int, device: str, device_limit: int | None
-) -> BuildJob:
+def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> BuildJob:
     """threads: of a worker; fewer are used where the plan has room for fewer."""
     assert isinstance(run.scratch, FileScratch)
     # By the CPU's steps, whose tasks hold more: batches of edges that are read, shards written.
@@ -320,8 +320,9 @@ def job_of(
         batch_rows=run.plan.shape.batch_rows,
         threads=threads,
         host_bytes=order.shared_bytes + order.task_bytes + threads * each + sending,
-        device=device,
-        device_limit=device_limit,
+        device=resources.device,
+        device_limit=resources.device_memory_limit,
+        timeout=resources.cluster.timeout,
     )
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...kernels.gpu.device import DeviceMemoryError
 from ...partition.errors import DelegraphError
-from ..run.contact import TIMEOUT_SECONDS as TIMEOUT_SECONDS
 
 Message = list[NDArray]
 """Arrays of one dimension, any length and type; sender and receiver agree on what they are."""

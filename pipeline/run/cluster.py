@@ -37,14 +37,18 @@ _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 class ClusterOptions:
     """Where tasks run: ``workers`` local processes, or the cluster of a scheduler.
 
-    None of them: in this process.
+    None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
+    or a rank, after which it is given up.
     """
 
     workers: int | None = None
     scheduler: str | None = None
     scheduler_file: str | None = None
+    timeout: float = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
+        if self.timeout <= 0:
+            raise InputError("the timeout must be positive")
         given = [value for value in (self.workers, self.scheduler, self.scheduler_file) if value]
         if len(given) > 1:
             raise InputError("give one of --workers, --scheduler and --scheduler-file")
@@ -189,11 +193,10 @@ def open_cluster(
     options: ClusterOptions,
     threads: int,
     devices: bool = False,
-    timeout: float = TIMEOUT_SECONDS,
 ) -> Iterator[Cluster]:
     """The cluster that the options name. Local workers share ``threads`` and end with the block.
 
-    devices: whether local workers get a GPU each. timeout: seconds without a sign of life.
+    devices: whether local workers get a GPU each.
     """
     import distributed  # noqa: F401  # which gives its loggers levels
 
@@ -201,6 +204,7 @@ def open_cluster(
     for name in ["asyncio", *logging.root.manager.loggerDict]:
         if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
+    timeout = options.timeout
     with contextlib.ExitStack() as stack:
         if options.workers:
             there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))

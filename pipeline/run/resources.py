@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
@@ -65,18 +65,21 @@ class ResourceOptions(TypedDict, total=False):
     workers: int | None
     scheduler: str | None
     scheduler_file: str | None
+    timeout: float
     scratch: str | None
     restart: bool
 
 
 def resources_of(**options: Unpack[ResourceOptions]) -> Resources:
     """Raises InputError for what is no size, no device or no folder, or does not go together."""
-    names = ("workers", "scheduler", "scheduler_file")
+    cluster: dict[str, Any] = {
+        field.name: options[field.name] for field in fields(ClusterOptions) if field.name in options
+    }
     return Resources(
         as_bytes(options.get("memory_limit")),
         options.get("scratch"),
         options.get("restart", False),
-        ClusterOptions(*(options.get(name) for name in names)),
+        ClusterOptions(**cluster),
         options.get("device", "auto"),
         as_bytes(options.get("device_memory_limit")),
     )

@@ -305,10 +305,9 @@ def test_truncated_and_missing_store_files(refused, store, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["none", "e.parquet", "empty"])
-def test_validate_and_bench_want_a_store(refused, tmp_path, where):
+def test_bench_wants_a_store(refused, tmp_path, where):
     write(tmp_path / "e.parquet", [1], [2])
     (tmp_path / "empty").mkdir()
-    refused("validate", tmp_path / where, tmp_path / "e.parquet", says=("not a store",))
     refused("bench", tmp_path / where, says=("not a store",))
 
 

@@ -46,7 +46,6 @@ class WorkersEngine:
         subject: Subject,
         resources: Resources,
         threads: int,
-        timeout: float,
         folder: Path,
         notes: list[str],
     ) -> None:
@@ -57,7 +56,6 @@ class WorkersEngine:
         self._store = store
         self._resources = resources
         self._threads = threads
-        self._timeout = timeout
         self._folder = folder
         self._notes = notes
         self._open = contextlib.ExitStack()
@@ -74,7 +72,7 @@ class WorkersEngine:
 
     def load(self) -> None:
         """Raises InputError for more local workers than partitions."""
-        there = open_workers(self._store, self._resources, self._threads, self._timeout)
+        there = open_workers(self._store, self._resources, self._threads)
         with self._loading:
             self._workers = self._open.enter_context(there)
 
@@ -96,7 +94,7 @@ class WorkersEngine:
                 source,
                 max_depth,
                 Path(folder).resolve(),
-                self._timeout,
+                self._resources.cluster.timeout,
                 device,
                 self._resources.device_memory_limit,
             )
@@ -131,9 +129,7 @@ class Workers(NamedTuple):
 
 
 @contextmanager
-def open_workers(
-    store: Store, resources: Resources, threads: int, timeout: float
-) -> Iterator[Workers]:
+def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
     """As many workers as the store has partitions, for one command. InputError: they cannot."""
     partitions, asked = store.info.partitions, resources.cluster.workers or 0
     if asked > partitions:
@@ -146,8 +142,8 @@ def open_workers(
     if asked and not devices:
         device = "cpu"
     with (
-        open_cluster(resources.cluster, threads, devices, timeout) as cluster,
-        lease(cluster, timeout),
+        open_cluster(resources.cluster, threads, devices) as cluster,
+        lease(cluster, resources.cluster.timeout),
     ):
         yield Workers(cluster, workers_of(cluster)[:partitions], device)
 

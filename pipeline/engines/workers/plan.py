@@ -11,7 +11,7 @@ from ....kernels.base.team import Team
 from ....kernels.gpu.device import open_device
 from ....partition.disk.memory import GROWTH_BYTES, resident_bytes
 from ....partition.store.store import Store, open_store
-from ...ranks.communicator import TIMEOUT_SECONDS, Communicator, barrier
+from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.on_workers import run_on_workers
 from ...run.cluster import Cluster
@@ -73,9 +73,9 @@ def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
     least limit that would do, where a rank does not fit.
     """
     asked: list[tuple[int, int]] = []
-    with open_workers(store, resources, threads, TIMEOUT_SECONDS) as (cluster, workers, device):
+    with open_workers(store, resources, threads) as (cluster, workers, device):
         search = SearchJob(
-            *(store.path.resolve(), 0, None, Path(), TIMEOUT_SECONDS),
+            *(store.path.resolve(), 0, None, Path(), resources.cluster.timeout),
             *(device, resources.device_memory_limit),
         )
         room = partial(_check_room, asked, resources.limit, cluster)

@@ -42,7 +42,7 @@ def build(path: Path, output: Path, ranks: int, limit: int | None = None, **opti
         open_pool(edges, chosen, 2, Resources(), None) as (executor, budget),
     ):
         run = begin(edges, chosen, executor, budget, work, through_files=True)
-        job = rank_build.job_of(run, ranks, 2, "cuda", limit)
+        job = rank_build.job_of(run, ranks, 2, Resources(device="cuda", device_memory_limit=limit))
 
         def one(communicator: Communicator) -> rank_build.Share:
             with telling_others(communicator.rank, communicator):

@@ -66,7 +66,7 @@ def test_a_scheduler_that_is_stopped(monkeypatch):
                         wait()
                 with (
                     pytest.raises(InputError, match=f"no Dask scheduler answers at {address}"),
-                    open_cluster(ClusterOptions(scheduler=address), 1, timeout=0.5),
+                    open_cluster(ClusterOptions(scheduler=address, timeout=0.5), 1),
                 ):
                     pass
         process.kill()
@@ -92,7 +92,7 @@ def test_a_local_worker_that_does_not_begin(monkeypatch):
     monkeypatch.setattr(local, "START_SECONDS", 0)
     with (
         pytest.raises(DelegraphError, match=r"2 local workers have not begun within 0\.1 s"),
-        open_cluster(ClusterOptions(workers=2), 2, timeout=0.1),
+        open_cluster(ClusterOptions(workers=2, timeout=0.1), 2),
     ):
         pass
     wait_until(lambda: not local._workers())
