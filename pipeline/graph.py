@@ -188,7 +188,7 @@ class BfsResult:
 
     @property
     def supersteps(self) -> list[SuperstepRecord]:
-        return self._found.supersteps
+        return list(self._found.supersteps)
 
     @property
     def seconds(self) -> float:

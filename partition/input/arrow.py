@@ -6,6 +6,8 @@ long as a small search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -81,6 +83,19 @@ def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array
     validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
     id_type = pa.from_numpy_dtype(values.dtype)
     return pa.Array.from_buffers(id_type, len(values), [validity, pa.py_buffer(values)])
+
+
+def strings(values: Sequence[str | None]) -> pa.Array:
+    """A column of strings and nulls.
+
+    >>> strings(["a", None, "bc"]).to_pylist()
+    ['a', None, 'bc']
+    """
+    texts = [(value or "").encode() for value in values]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    known = np.packbits([value is not None for value in values], bitorder="little")
+    buffers = [pa.py_buffer(data) for data in (known, ends, b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
 def valid(column: pa.Array) -> NDArray[np.bool_]:

@@ -37,6 +37,7 @@ from ..results.found import Found
 from ..results.names import Names
 from ..results.result import ResultInfo, open_result, write_result
 from ..results.store_names import StoreNames
+from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile, shortened
 from ..run.devices import device_errors
 from ..run.execute import Executor
@@ -145,7 +146,7 @@ def search_to_result(
         clean_up(output, purpose, resources.scratch)
         record = _searched_already(output, wanted)
         if told is not None:
-            told.write(_all_supersteps(record, output))
+            told.write(SuperstepLog(_all_supersteps(record, output)))
         notes = () if isinstance(graph, Store) else graph.notes
         return SearchOutcome(record, already=True, notes=notes)
     if there:

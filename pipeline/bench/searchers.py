@@ -77,7 +77,7 @@ class CpuRankSearcher:
         self._communicator = communicator
         self._team = team
         self._check = check
-        self.supersteps: list[list[SuperstepRecord]] = []
+        self.supersteps: list[Sequence[SuperstepRecord]] = []
 
     def warm_up(self, source: int) -> None:
         """Nothing: it was compiled before the ranks met."""

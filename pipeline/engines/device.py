@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED, Graph
 from ...kernels.base.team import Team
-from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
@@ -23,8 +22,8 @@ from ...kernels.gpu.search import WIDE_SEARCH, GpuSearch, WideKernel
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
-from ..results.found import Found, superstep_record
-from ..run.records import SuperstepRecord
+from ..results.found import Found
+from ..results.superstep_log import SuperstepLog
 from .engine import Need, Subject
 from .memory import graph_bytes
 
@@ -205,13 +204,12 @@ def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> F
     return Found(*search.result(), supersteps_of(search))
 
 
-def supersteps_of(search: GpuSearch) -> list[SuperstepRecord]:
+def supersteps_of(search: GpuSearch) -> SuperstepLog:
     """The records of the last search's levels."""
-    records: list[SuperstepRecord] = []
+    records = SuperstepLog()
     frontier = 1
     for number, level in enumerate(search.levels(), 1):
-        work = LevelWork(level.found, 0, 0, level.examined)
-        records.append(superstep_record(number, level.direction, frontier, work, level.seconds))
+        records.add(number, level.direction, frontier, level.found, level.examined, level.seconds)
         frontier = level.found
     return records
 

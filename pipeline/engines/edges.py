@@ -12,7 +12,6 @@ import numpy as np
 from ...kernels.base.team import Team
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.edges import EdgeSearch, compile_edge_search, plain_rows
-from ...kernels.bfs.state import LevelWork
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
@@ -27,10 +26,11 @@ from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
-from ..results.found import Found, superstep_record
+from ..results.found import Found
 from ..results.names import names_of_ids
+from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
-from ..run.records import GraphRecord, SuperstepRecord
+from ..run.records import GraphRecord
 from .device import by_dense_id, give_back, method_of, search_on_device
 from .engine import Engine, Need, Subject
 from .memory import HostRows, resume
@@ -102,7 +102,7 @@ class ScanEngine:
         assert dense is not None
         state = EdgeSearch(dense.batches, dense.ids.domain, source, self._directed)
         team = Team(self._executor.threads)
-        supersteps: list[SuperstepRecord] = []
+        supersteps = SuperstepLog()
         if scan(state, team, max_depth, checkpoint, supersteps):
             return Found(state.distance, state.parent, supersteps)
         self.method = "scan, push-pull"
@@ -241,7 +241,7 @@ def scan(
     team: Team,
     max_depth: int | None,
     checkpoint: Checkpoint | None,
-    supersteps: list[SuperstepRecord],
+    supersteps: SuperstepLog,
 ) -> bool:
     """Scan until the search is done (True) or has spent its budget (False).
 
@@ -253,7 +253,7 @@ def scan(
     saved = checkpoint.load(len(state.distance)) if checkpoint else None
     if saved is not None:
         state.go_on_from(saved.distance, saved.parent, saved.level)
-        supersteps += saved.supersteps
+        supersteps.extend(saved.supersteps)
         if supersteps and supersteps[-1]["direction"] != {"all": "scan"}:
             return False
         frontier = supersteps[-1]["found"] if supersteps else 1
@@ -264,9 +264,8 @@ def scan(
         frontier_before = frontier
         frontier, examined = state.advance(team)
         budget -= examined
-        total = LevelWork(frontier, 0, 0, examined)
         seconds = time.perf_counter() - started
-        supersteps.append(superstep_record(state.level, "scan", frontier_before, total, seconds))
+        supersteps.add(state.level, "scan", frontier_before, frontier, examined, seconds)
         if checkpoint and checkpoint.due():
             checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return True

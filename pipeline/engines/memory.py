@@ -5,7 +5,7 @@ nothing more is found.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,8 @@ from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
 from ...partition.store.store import Store, offsets_dtype
 from ..results.checkpoint import Checkpoint
-from ..results.found import Found, superstep_record
-from ..run.records import SuperstepRecord
+from ..results.found import Found
+from ..results.superstep_log import SuperstepLog
 from .direction import Direction, choose
 from .engine import Need, Subject
 
@@ -67,7 +67,7 @@ def search(
         unvisited_edges=graph.edges - backward,
     )
     state = backend.start(graph, source)
-    return _run(state, outlook, backend, max_depth, direction, checkpoint, [])
+    return _run(state, outlook, backend, max_depth, direction, checkpoint, SuperstepLog())
 
 
 def resume(
@@ -76,7 +76,7 @@ def resume(
     max_depth: int | None = None,
     direction: Callable[[int, int, int], Direction] = choose,
     checkpoint: Checkpoint | None = None,
-    supersteps: Sequence[SuperstepRecord] = (),
+    supersteps: SuperstepLog | None = None,
 ) -> Found:
     """Go on with a search that was begun in another way, from its frontier.
 
@@ -92,7 +92,7 @@ def resume(
         unvisited=int(np.count_nonzero(entering)),
         unvisited_edges=int(entering.sum(dtype=np.int64)),
     )
-    steps = list(supersteps)
+    steps = SuperstepLog() if supersteps is None else supersteps
     return _run(state, outlook, backend, max_depth, direction, checkpoint, steps)
 
 
@@ -103,7 +103,7 @@ def _run(
     max_depth: int | None,
     direction: Callable[[int, int, int], Direction],
     checkpoint: Checkpoint | None,
-    supersteps: list[SuperstepRecord],
+    supersteps: SuperstepLog,
 ) -> Found:
     frontier, forward, unvisited, unvisited_edges = outlook
     while frontier and forward and (max_depth is None or state.level < max_depth):
@@ -121,7 +121,7 @@ def _run(
         seconds = (time.perf_counter() - started) / len(works)
         for work in works:
             level += 1
-            supersteps.append(superstep_record(level, towards, frontier, work, seconds))
+            supersteps.add(level, towards, frontier, work.found, work.examined, seconds)
             frontier = work.found
             forward = work.forward
             unvisited -= work.found

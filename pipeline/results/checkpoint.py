@@ -32,7 +32,7 @@ from ...partition.disk.files import (
 )
 from ...partition.disk.outputs import naming_full_disk, write_file
 from ...partition.errors import InputError
-from ..run.records import SuperstepRecord
+from .superstep_log import SuperstepLog
 from .supersteps import read_supersteps, write_supersteps
 
 _FORMAT = "delegraph checkpoint 2"
@@ -45,7 +45,7 @@ class Saved(NamedTuple):
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
     level: int
-    supersteps: list[SuperstepRecord]
+    supersteps: SuperstepLog
 
 
 class Checkpoint:
@@ -79,7 +79,7 @@ class Checkpoint:
         distance: NDArray[np.int32],
         parent: NDArray[np.uint32],
         level: int,
-        supersteps: list[SuperstepRecord],
+        supersteps: SuperstepLog,
     ) -> None:
         """Replace what the folder holds. Copies no array."""
         self._saving()

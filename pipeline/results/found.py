@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bfs.state import LevelWork
-from ..run.records import SuperstepRecord
+from .superstep_log import SuperstepLog
 
 
 @dataclass(frozen=True)
@@ -21,29 +20,12 @@ class Found:
 
     distance: NDArray[np.int32]
     parent: NDArray[np.uint32]
-    supersteps: list[SuperstepRecord]
+    supersteps: SuperstepLog
 
     @property
     def reached(self) -> int:
-        return 1 + sum(step["found"] for step in self.supersteps)
+        return 1 + int(self.supersteps.found.sum())
 
     @property
     def depth(self) -> int:
-        return sum(step["found"] > 0 for step in self.supersteps)
-
-
-def superstep_record(
-    level: int, direction: str, frontier: int, work: LevelWork, seconds: float
-) -> SuperstepRecord:
-    """The record of a superstep that read nothing from disk and sent nothing."""
-    return SuperstepRecord(
-        level=level,
-        direction={"all": direction},
-        frontier=frontier,
-        found=work.found,
-        edges_examined=work.examined,
-        bytes_read=0,
-        blocks_skipped=0,
-        bytes_sent={},
-        seconds=seconds,
-    )
+        return int(np.count_nonzero(self.supersteps.found))

@@ -9,25 +9,23 @@ with a column for each number, and for each subgraph's direction and each kind o
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...partition.disk.outputs import facts_of, mark, naming_full_disk, write_file
 from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
 from ..run.records import BetweenRecord, SuperstepRecord
+from .superstep_log import PACKED, SuperstepLog, records_of
 
 Item = TypeVar("Item")
 
 MOST_LISTED = 1000
 ENDS = 100
-
-_NESTED = ("direction", "bytes_sent")
-_NUMBERS = ("level", "frontier", "found", "edges_examined", "bytes_read", "blocks_skipped")
 
 
 class Shortened(NamedTuple):
@@ -42,77 +40,65 @@ def ends(items: Sequence[Item]) -> list[Item]:
     return list(items) if len(items) <= MOST_LISTED else [*items[:ENDS], *items[-ENDS:]]
 
 
-def shortened(steps: Sequence[SuperstepRecord]) -> Shortened:
-    listed = ends(steps)
-    if len(listed) == len(steps):
-        return Shortened(listed, None)
-    left_out = steps[ENDS:-ENDS]
+def shortened(steps: SuperstepLog) -> Shortened:
+    if len(steps) <= MOST_LISTED:
+        return Shortened(list(steps), None)
+    places = range(ENDS, len(steps) - ENDS)
+    first, last = steps[places.start]["level"], steps[places.stop - 1]["level"]
     between = BetweenRecord(
-        supersteps=len(left_out),
-        first_level=left_out[0]["level"],
-        last_level=left_out[-1]["level"],
-        directions={
-            name: dict(Counter(way for step in left_out if (way := step["direction"].get(name))))
-            for name in _keys(left_out, "direction")
-        },
-        found=sum(step["found"] for step in left_out),
-        edges_examined=sum(step["edges_examined"] for step in left_out),
-        bytes_read=sum(step["bytes_read"] for step in left_out),
-        blocks_skipped=sum(step["blocks_skipped"] for step in left_out),
-        bytes_sent={
-            kind: sum(step["bytes_sent"].get(kind, 0) for step in left_out)
-            for kind in _keys(left_out, "bytes_sent")
-        },
-        seconds=sum(step["seconds"] for step in left_out),
+        supersteps=len(places),
+        first_level=first,
+        last_level=last,
+        directions={},
+        found=0,
+        edges_examined=0,
+        bytes_read=0,
+        blocks_skipped=0,
+        bytes_sent={},
+        seconds=0.0,
     )
-    return Shortened(listed, between)
+    for table in steps.tables(places):
+        _add(between, table)
+    return Shortened([*steps[:ENDS], *steps[-ENDS:]], between)
 
 
-def _keys(steps: Sequence[SuperstepRecord], name: str) -> list[str]:
-    """Of all of them: a search may have been begun by one engine, and gone on with by another."""
-    return list({key: None for step in steps for key in step[name]})
+def _add(between: BetweenRecord, table: pa.Table) -> None:
+    for name in ("found", "edges_examined", "bytes_read", "blocks_skipped", "seconds"):
+        between[name] += as_numpy(table[name]).sum().item()
+    for full in table.column_names:
+        name, _, key = full.partition(".")
+        if name == "bytes_sent":
+            sent = int(as_numpy(table[full].fill_null(0)).sum())
+            between["bytes_sent"][key] = between["bytes_sent"].get(key, 0) + sent
+        elif name == "direction":
+            ways = between["directions"].setdefault(key, {})
+            for way in table[full].drop_null().value_counts().to_pylist():
+                ways[way["values"]] = ways.get(way["values"], 0) + way["counts"]
 
 
-def write_supersteps(path: Path, steps: Sequence[SuperstepRecord]) -> None:
+def write_supersteps(path: Path, steps: SuperstepLog) -> None:
     """Write a row for each superstep; the file is whole, and on the disk, or not there."""
-    columns: dict[str, pa.Array] = {
-        name: pa.array([step[name] for step in steps], pa.int64()) for name in _NUMBERS
-    }
-    columns["seconds"] = pa.array([step["seconds"] for step in steps], pa.float64())
-    for name, kind in zip(_NESTED, (pa.string(), pa.int64()), strict=True):
-        for key in _keys(steps, name):
-            columns[f"{name}.{key}"] = pa.array([step[name].get(key) for step in steps], kind)
+    schema = steps.schema
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns).replace_schema_metadata(mark("supersteps")), sink)
+    with pq.ParquetWriter(sink, schema.with_metadata(mark("supersteps"))) as writer:
+        for table in steps.tables():
+            columns = {
+                field.name: table[field.name]
+                if field.name in table.column_names
+                else pa.nulls(table.num_rows, field.type)
+                for field in schema
+            }
+            writer.write_table(pa.table(columns, schema=writer.schema))
     write_file(path, sink.getvalue())
 
 
-def read_supersteps(data: bytes | memoryview) -> list[SuperstepRecord]:
+def read_supersteps(data: bytes | memoryview) -> SuperstepLog:
     """What ``write_supersteps`` wrote. Raises ValueError, or KeyError, for anything else."""
-    table = pq.read_table(pa.BufferReader(data))
-    columns = {name: table[name].to_pylist() for name in table.column_names}
-    nested: dict[str, dict[str, list[Any]]] = {name: {} for name in _NESTED}
-    for full, values in columns.items():
-        name, dot, key = full.partition(".")
-        if dot:
-            nested[name][key] = values
-    return [
-        cast(
-            SuperstepRecord,
-            {
-                **{name: columns[name][i] for name in (*_NUMBERS, "seconds")},
-                **{
-                    name: {
-                        key: values[i]
-                        for key, values in nested[name].items()
-                        if values[i] is not None
-                    }
-                    for name in _NESTED
-                },
-            },
-        )
-        for i in range(table.num_rows)
-    ]
+    log = SuperstepLog()
+    with pq.ParquetFile(pa.BufferReader(data)) as file:
+        for batch in file.iter_batches(PACKED, use_threads=False):
+            log.extend(records_of(pa.Table.from_batches([batch])))
+    return log
 
 
 class Profile:
@@ -132,7 +118,7 @@ class Profile:
         if os.path.lexists(self.path) and not _is_ours(self.path):
             raise InputError(f"--profile {path} exists and holds no supersteps: name another file")
 
-    def write(self, steps: Sequence[SuperstepRecord]) -> None:
+    def write(self, steps: SuperstepLog) -> None:
         with naming_full_disk(self.path, lambda: ""):
             write_supersteps(self.path, steps)
 

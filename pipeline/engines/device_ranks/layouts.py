@@ -20,6 +20,7 @@ from ....kernels.gpu_ranks.search import Search
 from ....partition.disk.memory import format_bytes
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message
+from ...results.superstep_log import SuperstepLog
 from ...run.records import SuperstepRecord
 from ..device import Room
 from ..ranks.result import RankResult, save
@@ -159,20 +160,18 @@ class RankOnDevice:
 
     def collect(
         self, search: Search[Any], communicator: Communicator
-    ) -> tuple[RankResult, list[SuperstepRecord]]:
+    ) -> tuple[RankResult, SuperstepLog]:
         """What the rank found; on rank 0, what the ranks did together."""
         result = self.layout.result(search, communicator)
         return result, self._records(search, communicator)
 
-    def finish(
-        self, search: Search[Any], communicator: Communicator, folder: Path
-    ) -> list[SuperstepRecord]:
+    def finish(self, search: Search[Any], communicator: Communicator, folder: Path) -> SuperstepLog:
         """Save what the rank found in ``folder``; on rank 0, what the ranks did together."""
         result, records = self.collect(search, communicator)
         save(result, folder)
         return records
 
-    def _records(self, search: Search[Any], communicator: Communicator) -> list[SuperstepRecord]:
+    def _records(self, search: Search[Any], communicator: Communicator) -> SuperstepLog:
         """On rank 0, whose directions and times are told; nothing on the others."""
         layout, levels = self.layout, search.levels()
         told = [(layout.found(level), level.examined, *level.sent.values()) for level in levels]
@@ -181,10 +180,10 @@ class RankOnDevice:
         ranks = range(communicator.size)
         came = communicator.exchange([counts if peer == 0 else nothing for peer in ranks])
         if self.rank:
-            return []
+            return SuperstepLog()
         together = np.sum([message[0] for message in came], axis=0).reshape(len(told), 4)
         clocks = max(1, sum(sum(level.clocks) for level in levels))
-        frontier, records = 1, []
+        frontier, records = 1, SuperstepLog()
         for i, (level, (found, examined, *sent)) in enumerate(
             zip(levels, together.tolist(), strict=True)
         ):

@@ -7,8 +7,10 @@ nothing, and keeps checkpoints: so a store is searched whose edges stay on disk.
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,9 @@ from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message, RankError, barrier, failure_of
 from ...results.checkpoint import Checkpoint
+from ...results.superstep_log import SuperstepLog
 from ...run.records import SuperstepRecord
-from ..direction import choose
+from ..direction import Direction, choose
 from .edges import Loader, on_disk_bytes
 from .graph import RankGraph, load, share_bytes
 from .superstep import Choose, Superstep, Supersteps
@@ -60,10 +63,10 @@ def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
 
 @dataclass
 class RankFound:
-    """What a rank found. supersteps: of all ranks together; on rank 0 alone."""
+    """What a rank found. supersteps: of all ranks together, on rank 0 alone."""
 
     graph: RankGraph
-    supersteps: list[SuperstepRecord]
+    supersteps: SuperstepLog
 
 
 def search_rank(
@@ -107,9 +110,9 @@ class _RankSearch:
         self._team = team
         self._steps = Supersteps(graph, communicator, team, choose)
         self.level = 0  # of what is being found
-        self._before: list[SuperstepRecord] = []  # of a search that was cut off
+        self._before = SuperstepLog()  # of a search that was cut off
         self._frontier = 1  # after these
-        self._done: list[tuple[Superstep, float]] = []  # and its seconds
+        self._done = _Done()
 
     def run(self, source: int, max_depth: int | None, checkpoint: Checkpoint | None) -> RankFound:
         self._begin(source, checkpoint)
@@ -117,11 +120,11 @@ class _RankSearch:
             began = time.perf_counter()
             self.level += 1
             step = self._steps.run(self.level)
-            self._done.append((step, time.perf_counter() - began))
+            self._done.add(step, time.perf_counter() - began)
             followed = step.entered or step.looked.edges  # else it has no record
             if checkpoint and followed and checkpoint.due():
                 own = self._graph.own
-                records = self._records(self._counts())
+                records = self._records(self._done.counts)
                 checkpoint.save(own.distance, own.parent, self.level, records)
             if not step.more:
                 break
@@ -137,15 +140,10 @@ class _RankSearch:
         self.level, self._before = saved.level, saved.supersteps
         self._frontier = self._graph.own.entered
 
-    def _counts(self) -> NDArray[np.int64]:
-        """Of each superstep, what this rank did."""
-        done = [[step.entered, *step.looked, *step.sent.values()] for step, _ in self._done]
-        return np.array(done, np.int64)
-
     def _finish(self) -> RankFound:
         """Exchange the parents of what was sent, and what rank 0 has to know."""
         graph, remote, size = self._graph, self._steps.remote, self._communicator.size
-        counts = self._counts()
+        counts = self._done.counts
         if size == 1:
             return RankFound(graph, self._records(counts))
         own = [counts.ravel()]
@@ -163,31 +161,56 @@ class _RankSearch:
                 if graph.shared is not None:
                     graph.shared.parent[message[2]] = message[3]
         barrier(self._communicator)  # nobody leaves before all have what was sent to them
-        return RankFound(graph, self._records(sums) if graph.rank == 0 else [])
+        return RankFound(graph, self._records(sums) if graph.rank == 0 else SuperstepLog())
 
-    def _records(self, sums: NDArray[np.int64]) -> list[SuperstepRecord]:
+    def _records(self, sums: NDArray[np.int64]) -> SuperstepLog:
         """Of all supersteps that followed edges; directions and seconds are rank 0's."""
-        records, frontier = list(self._before), self._frontier
-        done = zip(self._done, sums.tolist(), strict=True)
-        for (step, seconds), (found, *counts) in done:
-            (examined, read, skipped), sent = counts[:3], counts[3:]
+        records, frontier = SuperstepLog(self._before), self._frontier
+        done = self._done
+        for row, directions, seconds in zip(sums, done.directions, done.seconds, strict=True):
+            found, examined, read, skipped, *sent = row.tolist()
             if not frontier or not (found or examined):
                 break
             records.append(
                 SuperstepRecord(
                     level=len(records) + 1,
-                    direction=dict(step.directions),
+                    direction=dict(directions),
                     frontier=frontier,
                     found=found,
                     edges_examined=examined,
                     bytes_read=read,
                     blocks_skipped=skipped,
-                    bytes_sent=dict(zip(step.sent, sent, strict=True)),
+                    bytes_sent=dict(zip(done.kinds, sent, strict=True)),
                     seconds=seconds,
                 )
             )
             frontier = found
         return records
+
+
+class _Done:
+    """What this rank did in each superstep, which may be many. kinds: of what was sent."""
+
+    def __init__(self) -> None:
+        self.kinds: tuple[str, ...] = ()
+        self.directions: list[tuple[tuple[str, Direction], ...]] = []
+        self.seconds = array("d")
+        self._counts = array("q")
+        self._same: dict[Any, Any] = {}  # of directions, each once
+
+    def add(self, step: Superstep, seconds: float) -> None:
+        self.kinds = tuple(step.sent)
+        directions = tuple(step.directions.items())
+        self.directions.append(self._same.setdefault(directions, directions))
+        self.seconds.append(seconds)
+        self._counts.extend((step.entered, *step.looked, *step.sent.values()))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """A row for each: entered, looked, sent."""
+        supersteps = len(self.seconds)
+        columns = len(self._counts) // max(1, supersteps)
+        return np.array(self._counts, np.int64).reshape(supersteps, columns)
 
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:

@@ -12,7 +12,7 @@ from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
-from ...run.records import SuperstepRecord
+from ...results.superstep_log import SuperstepLog
 from ..device_ranks.layouts import RankOnDevice
 from ..engine import Engine
 from ..ranks.edges import stream_team
@@ -74,7 +74,7 @@ class SearchJob:
             needs = [rank_bytes(*place), rank_stream_bytes(*place, threads)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
-    def run(self, communicator: Communicator, team: Team) -> list[SuperstepRecord]:
+    def run(self, communicator: Communicator, team: Team) -> SuperstepLog:
         store = open_store(self.store)
         if communicator.size == 1:
             return self._run_alone(store, team)
@@ -90,7 +90,7 @@ class SearchJob:
         save(result_of(graph), self.place)
         return found.supersteps
 
-    def _run_alone(self, store: Store, team: Team) -> list[SuperstepRecord]:
+    def _run_alone(self, store: Store, team: Team) -> SuperstepLog:
         """One rank has all partitions, as a process of its own has."""
         engine = engines_alone(store, self._device(), team.threads)[self.way]
         engine.load()
@@ -101,7 +101,7 @@ class SearchJob:
 
     def _run_on_device(
         self, store: Store, device: Device, communicator: Communicator, team: Team
-    ) -> list[SuperstepRecord]:
+    ) -> SuperstepLog:
         here = RankOnDevice(store, communicator.rank, communicator.size)
         gpu = here.load(device, team, communicator.check)
         gpu.warm_up()

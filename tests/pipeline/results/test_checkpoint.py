@@ -23,6 +23,7 @@ from delegraph.pipeline.engines.memory import resume, search
 from delegraph.pipeline.results import checkpoint
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.results.found import Found
+from delegraph.pipeline.results.superstep_log import SuperstepLog
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import graphs, make_graph, random_edges
@@ -47,7 +48,7 @@ def by_scans(graph, source, max_depth, saved):
     """As bfs._search_edges: scans, then rows when the budget is spent."""
     src, dst, vertices, directed = graph
     state = EdgeSearch([(src.copy(), dst.copy())], vertices, source, directed)
-    steps = []
+    steps = SuperstepLog()
     done = search_edges.scan(state, Team(2), max_depth, saved, steps)
     if done:
         return Found(state.distance, state.parent, steps)
@@ -143,8 +144,10 @@ def test_goes_on_where_the_edges_are(partitions, tmp_path):
 def saved(folder, level=3, search="this"):
     one = Checkpoint(folder, 0, search)
     distance = np.arange(10, dtype=np.int32)
-    step = search_edges.superstep_record(1, "push", 1, search_edges.LevelWork(1, 2, 3, 4), 0.5)
-    one.save(distance, distance.astype(np.uint32) + 7, level, [step] * level)
+    steps = SuperstepLog()
+    for _ in range(level):
+        steps.add(1, "push", 1, 1, 4, 0.5)
+    one.save(distance, distance.astype(np.uint32) + 7, level, steps)
     return one
 
 
@@ -179,7 +182,7 @@ def test_is_due_after_its_time(tmp_path, monkeypatch):
     assert not one.due()
     now = 160.0
     assert one.due()
-    one.save(np.zeros(1, np.int32), np.zeros(1, np.uint32), 0, [])
+    one.save(np.zeros(1, np.int32), np.zeros(1, np.uint32), 0, SuperstepLog())
     assert not one.due()
 
 

@@ -14,6 +14,7 @@ import pytest
 import delegraph as package
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.results.superstep_log import PACKED, SuperstepLog
 from delegraph.pipeline.results.supersteps import (
     Profile,
     read_supersteps,
@@ -53,12 +54,12 @@ def path_graph(edge_list) -> Path:
 @pytest.mark.parametrize("count", [0, 1, 1000])
 def test_few_are_listed(count):
     steps = steps_of(count)
-    assert shortened(steps) == (steps, None)
+    assert shortened(SuperstepLog(steps)) == (steps, None)
 
 
 def test_many_are_added_up():
     steps = steps_of(1001)
-    listed, between = shortened(steps)
+    listed, between = shortened(SuperstepLog(steps))
     assert listed == steps[:100] + steps[-100:]
     assert between is not None
     assert between.keys() == get_type_hints(BetweenRecord).keys()
@@ -72,16 +73,34 @@ def test_many_are_added_up():
 
 @pytest.mark.parametrize("count", [1000, 333_588])
 def test_a_record_is_small(count):
-    listed, between = shortened(steps_of(count))
+    listed, between = shortened(SuperstepLog(steps_of(count)))
     assert len(json.dumps([listed, between], indent=1)) < MOST_BYTES * 3 // 4
 
 
 @pytest.mark.parametrize("count", [0, 1, 3000])
 def test_a_file_has_all(tmp_path, count):
     steps = steps_of(count)
-    write_supersteps(tmp_path / "steps.parquet", steps)
+    write_supersteps(tmp_path / "steps.parquet", SuperstepLog(steps))
     assert read_supersteps((tmp_path / "steps.parquet").read_bytes()) == steps
     assert [path.name for path in tmp_path.iterdir()] == ["steps.parquet"]
+
+
+@pytest.mark.parametrize("count", [PACKED, PACKED + 1, 3 * PACKED + 7])
+def test_older_ones_are_packed(tmp_path, count):
+    """Begun by one engine, gone on with by another, which has other things to tell."""
+    steps = steps_of(count)
+    for step in steps[:5]:
+        step["direction"], step["bytes_sent"] = {"all": "scan"}, {}
+    log = SuperstepLog(steps)
+    assert log == steps
+    assert (len(log), log[0], log[-1], log[count - 5]) == (
+        (count, steps[0], steps[-1], steps[count - 5])
+    )
+    assert (log[3:9], log[-4:], log[-count:2]) == (steps[3:9], steps[-4:], steps[:2])
+    write_supersteps(tmp_path / "steps.parquet", log)
+    assert read_supersteps((tmp_path / "steps.parquet").read_bytes()) == steps
+    with pytest.raises(IndexError):
+        log[count]
 
 
 def test_a_search_of_many_levels(ok, path_graph, tmp_path):
@@ -159,7 +178,7 @@ def test_a_checkpoint_is_short_and_knows_all(tmp_path):
     count = 20_000
     steps, distance = steps_of(count), np.arange(count, dtype=np.int32)
     one = Checkpoint(tmp_path, 0, "this")
-    one.save(distance, distance.astype(np.uint32), count, steps)
+    one.save(distance, distance.astype(np.uint32), count, SuperstepLog(steps))
     assert (tmp_path / "search.json").stat().st_size < 10_000
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 40 * count
     found = one.load(count)
@@ -170,7 +189,7 @@ def test_a_checkpoint_is_short_and_knows_all(tmp_path):
 def test_damaged_supersteps_are_noticed(tmp_path):
     distance = np.arange(9, dtype=np.int32)
     one = Checkpoint(tmp_path, 0, "this")
-    one.save(distance, distance.astype(np.uint32), 9, steps_of(9))
+    one.save(distance, distance.astype(np.uint32), 9, SuperstepLog(steps_of(9)))
     (path,) = tmp_path.glob("*.parquet")
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1

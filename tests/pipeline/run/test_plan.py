@@ -123,6 +123,17 @@ def test_a_search_keeps_its_limit(graphs, tmp_path, options):
 
 
 @pytest.mark.slow
+def test_a_search_of_very_many_levels_keeps_its_limit(tmp_path):
+    path, ends = tmp_path / "path.parquet", np.arange(500_000)
+    pq.write_table(pa.table({"src": ends[:-1], "dst": ends[1:]}), path)
+    line = command("bfs", path, "--source", 0, "-o", tmp_path / "out")
+    assert peak_of(line)[0] == 0  # compiles, and holds more
+    limit = least_limit("bfs", path, "--source", 0, "-o", tmp_path / "out", "--overwrite") + 2 * MB
+    code, peak, told = peak_of([*line, "--overwrite", "--memory-limit", str(limit)])
+    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize("by", ["the store", "the edge list"])
 def test_validation_keeps_its_limit(graphs, tmp_path, by, name):
