@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
-from multiprocessing import active_children
+from collections.abc import Collection, Iterable, Iterator
+from multiprocessing import active_children, util
+from multiprocessing.synchronize import SemLock
 from typing import Any
 
 import dask.config
@@ -58,6 +59,28 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
 
 
 def _start(options: dict[str, Any], devices: bool) -> Any:
+    before = set(_finalizers())
+    try:
+        return _started(options, devices)
+    finally:
+        _unname(before)
+
+
+def _unname(before: Collection[Any]) -> None:
+    """Take away the names of semaphores that were made since ``before``, of finalizers.
+
+    Whoever shares them has opened them by now. Names would outlive processes that are all killed.
+    """
+    for key, finalizer in list(_finalizers().items()):
+        if key not in before and finalizer._callback is SemLock._cleanup:  # pyright: ignore
+            finalizer()
+
+
+def _finalizers() -> dict[Any, Any]:
+    return util._finalizer_registry  # pyright: ignore
+
+
+def _started(options: dict[str, Any], devices: bool) -> Any:
     # Pages about itself, which Dask serves to anyone who asks.
     with dask.config.set({f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}):
         if devices:

@@ -7,6 +7,7 @@ import os
 import re
 from http.client import HTTPException
 from itertools import product
+from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
@@ -77,6 +78,19 @@ def test_strangers_on_loopback_run_nothing():
         for port, path in product(ports, ("status", "info/main/workers.html", "health", "metrics")):
             with pytest.raises((OSError, HTTPException)):  # 404, or no HTTP at all
                 urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5)
+
+
+def test_semaphores_have_no_names_that_would_stay():
+    def semaphores() -> set[str]:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        return {line.partition("/sem.")[2] for line in lines if "/sem." in line}
+
+    before = semaphores()
+    with open_cluster(ClusterOptions(workers=2), 2) as ours:
+        assert len(ours.ask_all(os.getpid)) == 2
+        of_workers = semaphores() - before
+        assert of_workers
+        assert all(name.endswith(" (deleted)") for name in of_workers)
 
 
 @pytest.mark.parametrize("workers", [slow(1), 2, slow(4)])
