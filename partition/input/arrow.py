@@ -58,8 +58,8 @@ def string_ends(strings: pa.Array) -> NDArray[np.int64]:
     return np.frombuffer(offsets, np.int64, len(strings) + 1, 8 * strings.offset)
 
 
-def text_cuts(characters: NDArray[np.int64]) -> list[int]:
-    """Where to cut strings of so many bytes each: TEXT_BYTES between two cuts, or one string.
+def text_cuts(characters: NDArray[np.int64], most: int = TEXT_BYTES) -> list[int]:
+    """Where to cut strings of so many bytes each: ``most`` between two cuts, or one string.
 
     >>> text_cuts(np.array([TEXT_BYTES - 1, 1, 1, 2 * TEXT_BYTES, 5]))
     [0, 2, 3, 4, 5]
@@ -68,7 +68,7 @@ def text_cuts(characters: NDArray[np.int64]) -> list[int]:
     cuts = [0]
     while cuts[-1] < len(ends):
         before = ends[cuts[-1] - 1] if cuts[-1] else 0
-        fitting = int(np.searchsorted(ends, before + TEXT_BYTES, side="right"))
+        fitting = int(np.searchsorted(ends, before + most, side="right"))
         cuts.append(max(cuts[-1] + 1, fitting))
     return cuts
 

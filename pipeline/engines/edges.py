@@ -27,7 +27,7 @@ from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
-from ..results.names import names_of_ids
+from ..results.names import PARENT_BYTES, names_of_ids
 from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
@@ -233,7 +233,7 @@ def _text_at_once(numbering: Ids) -> int:
     if numbering.values is None or not is_string(numbering.id_type):
         return 0
     longest = np.diff(string_ends(numbering.values)).max(initial=0)
-    return 2 * (TEXT_BYTES + int(longest))
+    return TEXT_BYTES + PARENT_BYTES + 2 * int(longest)
 
 
 def scan(

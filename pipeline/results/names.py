@@ -23,6 +23,8 @@ from ...partition.input.ids import Ids, find_id
 from ...partition.store.store import Store
 
 ROW_GROUP = 1 << 20
+PARENT_BYTES = 1 << 22
+"""Of characters of parents that are written at once, in rows of one piece."""
 
 
 class Names(Protocol):

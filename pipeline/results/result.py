@@ -20,7 +20,7 @@ from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..run.execute import Executor
-from .names import Names
+from .names import PARENT_BYTES, Names
 from .store_names import names_bytes
 
 COLUMNS = ("vertex", "distance", "parent")
@@ -58,7 +58,7 @@ def batches_of(
     vertex, at = names.piece(piece)
     hops, parents, none = distance[at], parent[at], parent[at] == UNREACHED
     widths = names.widths(np.where(none, np.uint32(0), parents))
-    cuts = [0, len(at)] if widths is None else text_cuts(np.where(none, 0, widths))
+    cuts = [0, len(at)] if widths is None else text_cuts(np.where(none, 0, widths), PARENT_BYTES)
     for start, stop in pairwise(cuts):
         rows = slice(start, stop)
         columns = [

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
-from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, string_ends, valid
+from ...partition.input.arrow import as_arrow, as_numpy, string_ends, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import find_id
 from ...partition.store.manifest import VERTICES
 from ...partition.store.store import Store
 from ...partition.store.vertex_table import check_all_seen, check_ids, check_places, opened
+from .names import PARENT_BYTES
 
 
 class StoreNames:
@@ -166,9 +167,11 @@ def names_bytes(store: Store, threads: int) -> int:
     if is_string(id_type):
         texts, width = _texts_of_groups(metadata), 8
         held = sum(texts) + n * (8 + 4)
-        parents = TEXT_BYTES + max(texts, default=0)  # whatever stands in a group may be one's id
+        # Pages hold a length of four bytes beside each. All else in a group may be one vertex's id.
+        texts = [max(0, own - 4 * rows) for own, rows in zip(texts, groups, strict=True)]
+        parents = PARENT_BYTES + max(texts, default=0)
         texts = [
-            4 * (own + parents) + _WIDTHS * rows for own, rows in zip(texts, groups, strict=True)
+            4 * own + 2 * parents + _WIDTHS * rows for own, rows in zip(texts, groups, strict=True)
         ]
     else:
         width = id_type.bit_width // 8
