@@ -1,6 +1,11 @@
 """The two kinds of failure that a user sees as one line."""
 
 
+def one_line(error: BaseException) -> str:
+    """What an error of a library says, without its line breaks."""
+    return " ".join(str(error).split())
+
+
 class DelegraphError(Exception):
     """Something failed while running; the command exits with 1."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..disk.outputs import facts_of, is_store
-from ..errors import InputError
+from ..errors import InputError, one_line
 from . import pages
 from .arrow import as_dictionary, as_numpy
 from .contents import Contents
@@ -154,7 +154,7 @@ class EdgeList:
                         raise _wrong_rows(path, group, rows)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{path}: row group {group} cannot be read: {_one_line(error)}"
+                f"{path}: row group {group} cannot be read: {one_line(error)}"
             ) from error
 
     def _ways(self, path: str, metadata: pq.FileMetaData, group: int) -> dict[str, pages.Way]:
@@ -219,7 +219,7 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
             raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
         except (pa.ArrowException, OSError) as error:
             raise InputError(
-                f"{name}: not a Parquet file, or a truncated one: {_one_line(error)}"
+                f"{name}: not a Parquet file, or a truncated one: {one_line(error)}"
             ) from error
         if facts_of(schema.metadata, "result") is not None:
             raise InputError(f"{name} is a result of bfs, not an edge list")
@@ -332,7 +332,3 @@ def _wrong_rows(path: str, group: int, rows: int) -> InputError:
         f"{path}: row group {group} does not hold {rows:,} values in both columns, as its footer "
         "says: it is damaged; write the file again"
     )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

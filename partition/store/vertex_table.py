@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..disk.files import wrong_contents
+from ..errors import one_line
 from ..input.arrow import as_numpy
 from ..input.edges import is_string
 from .manifest import GraphInfo
@@ -32,7 +33,7 @@ def opened(path: Path, source: Any, info: GraphInfo) -> Iterator[pq.ParquetFile]
             _check_columns(path, file, info)
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise wrong_contents(path, " ".join(str(error).split())) from error
+        raise wrong_contents(path, one_line(error)) from error
 
 
 def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
@@ -76,7 +77,7 @@ def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
             numbers = as_numpy(ids)
             fits = bool((numbers[:-1] < numbers[1:]).all())
     except pa.ArrowException as error:
-        raise wrong_contents(path, " ".join(str(error).split())) from error
+        raise wrong_contents(path, one_line(error)) from error
     if not fits:
         raise wrong_contents(path, "vertices that do not rise")
 

@@ -89,6 +89,11 @@ class VertexNames:
         return self.found(value)
 
 
+def id_bytes(id_type: pa.DataType) -> int:
+    """Of an id in memory, beside the characters of a string."""
+    return 8 if is_string(id_type) else id_type.bit_width // 8
+
+
 def names_of_store(store: Store, team: Team) -> VertexNames:
     """Names for arrays by global id, all of them in memory."""
     table = store.vertices(team, ["vertex", "global_id"])

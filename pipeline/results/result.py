@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
 from ...partition.disk.outputs import facts_of, mark
-from ...partition.errors import InputError
+from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
@@ -161,7 +161,7 @@ class Result:
                             fitting, row_groups=[group], columns=list(columns), use_threads=False
                         )
             except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{path}: cannot be read: {_one_line(error)}") from error
+                raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
 
     def reading(self, rows: int) -> Reading:
         """What ``batches`` of so many rows hold."""
@@ -183,7 +183,7 @@ def open_result(path: str | os.PathLike) -> Result:
         try:
             metadata = pq.read_metadata(file)
         except (pa.ArrowException, OSError) as error:
-            told = _one_line(error)
+            told = one_line(error)
             raise InputError(f"{file}: not a Parquet file, or a damaged one: {told}") from error
         schema = metadata.schema.to_arrow_schema()
         missing = set(COLUMNS) - set(schema.names)
@@ -196,10 +196,6 @@ def open_result(path: str | os.PathLike) -> Result:
         size += file.stat().st_size
     assert schema is not None
     return Result(files, schema, info, rows, size)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:

@@ -24,7 +24,7 @@ from ...partition.input.ids import find_id
 from ...partition.store.manifest import VERTICES
 from ...partition.store.store import Store
 from ...partition.store.vertex_table import check_all_seen, check_ids, check_places, opened
-from .names import PARENT_BYTES
+from .names import PARENT_BYTES, id_bytes
 
 
 class StoreNames:
@@ -164,8 +164,9 @@ def names_bytes(store: Store, threads: int) -> int:
     id_type = schema.field("vertex").type
     n = store.info.vertices
     groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    width = id_bytes(id_type)
     if is_string(id_type):
-        texts, width = _texts_of_groups(metadata), 8
+        texts = _texts_of_groups(metadata)
         held = sum(texts) + n * (8 + 4)
         # Pages hold a length of four bytes beside each. All else in a group may be one vertex's id.
         texts = [max(0, own - 4 * rows) for own, rows in zip(texts, groups, strict=True)]
@@ -174,7 +175,6 @@ def names_bytes(store: Store, threads: int) -> int:
             4 * own + 2 * parents + _WIDTHS * rows for own, rows in zip(texts, groups, strict=True)
         ]
     else:
-        width = id_type.bit_width // 8
         held = n * width
         texts = [0] * len(groups)
     held += n  # a byte each, while it is checked that each stands there once

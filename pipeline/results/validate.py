@@ -31,7 +31,7 @@ from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import in_range
 from ...partition.store.store import Store
-from .names import VertexNames, names_of_store
+from .names import VertexNames, id_bytes, names_of_store
 from .result import Result
 
 ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
@@ -110,11 +110,6 @@ def reading_store_bytes(n: int, id_type: pa.DataType, texts: int, table: int, of
     """What ``judged_store`` and its edges hold. table, offsets: bytes of the largest such file."""
     ids = texts + id_bytes(id_type) * n
     return ids + (4 + 4) * n + max(table + ids, offsets + _BLOCKS * BLOCK_BYTES)
-
-
-def id_bytes(id_type: pa.DataType) -> int:
-    """Of an id in memory, beside the characters of a string."""
-    return 8 if is_string(id_type) else id_type.bit_width // 8
 
 
 def _rows_at_once(id_type: pa.DataType) -> int:
