@@ -8,9 +8,12 @@ safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Team:
@@ -46,6 +49,24 @@ class Team:
         finally:
             errors.clear()  # an error holds its frames, and they hold the list: no ring
         return results
+
+    def stream(self, function: Callable[..., T], items: Iterable) -> Iterator[T]:
+        """``function`` of each item, in order: while one is used, others are worked on, as many as
+        there are threads with the calling one, which takes the items.
+        """
+        if self._others is None:
+            yield from map(function, items)
+            return
+        waiting: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._others.submit(function, item))
+                if len(waiting) == self.threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            wait(waiting)
 
     def map(self, function: Callable, items: Sequence) -> list:
         """``function`` of each item, in order, each thread taking the next one."""

@@ -18,8 +18,10 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ..base.compiled import i32s, kernel, u8s, u32s
+from ..base.compiled import OFFSETS, boolean, compiled, i32s, i64, kernel, u8s, u32s
 from ..base.graph import UNREACHED
+from ..base.numbering import NUMBERING, Numbering, renumber
+from ..base.team import Team
 
 RULES = {
     1: "the parents form a tree rooted at the source",
@@ -45,8 +47,16 @@ class Violations:
             self.count[rule] += count
             self.example.setdefault(rule, vertices)
 
+    def __iadd__(self, more: Violations) -> Violations:
+        for rule, count in more.count.items():
+            self.add(rule, count, *more.example.get(rule, ()))
+        return self
+
     def __bool__(self) -> bool:
         return any(self.count.values())
+
+
+_PIECE = 1 << 20  # vertices that a thread checks at a time
 
 
 def check_tree(
@@ -55,44 +65,69 @@ def check_tree(
     source: int,
     max_depth: int | None,
     violations: Violations,
+    team: Team | None = None,
 ) -> None:
     """Rules 1 and 2, and that no vertex lies below ``max_depth`` (rule 2)."""
-    n = len(distance)
-    has_parent = parent != UNREACHED
-    reached = distance >= 0
-    root = np.zeros(n, bool)
-    root[source] = True
+    n, limit = len(distance), _limit(max_depth)
 
-    rootless = has_parent == root  # the source has none, everyone else reached has one
-    rootless &= reached | has_parent | root
-    rootless |= root & (distance != 0)
-    _report(violations, 1, rootless)
+    def check(start: int) -> Violations:
+        found = Violations()
+        stop = min(start + _PIECE, n)
+        rootless, at, wrong, wrong_at = _check_vertices(
+            distance, parent, source, limit, start, stop
+        )
+        found.add(1, rootless, at)
+        found.add(2, wrong, wrong_at)
+        return found
 
-    vertices = np.flatnonzero(has_parent)
-    wrong = np.zeros(n, bool)
-    wrong[vertices] = distance[vertices] != distance[parent[vertices]] + 1
-    wrong[vertices] |= distance[parent[vertices]] < 0
-    wrong |= ~root & (distance == 0)
-    if max_depth is not None:
-        wrong |= distance.astype(np.int64) > max_depth
-    _report(violations, 2, wrong)
+    before = violations.count[2]
+    for found in (team or Team(1)).map(check, range(0, n, _PIECE)):
+        violations += found
+    if violations.count[2] > before:  # else every parent is one level up, which no cycle can be
+        has_parent = parent != UNREACHED
+        has_parent[source] = False  # told already
+        astray = has_parent & ~_leads_to(source, parent)
+        count = int(np.count_nonzero(astray))
+        violations.add(1, count, int(np.argmax(astray)))
 
-    if wrong.any():  # else every parent is one level up, which no cycle can be
-        _report(violations, 1, has_parent & ~rootless & ~_leads_to(source, parent))
+
+def _limit(max_depth: int | None) -> np.int32:
+    return np.int32(2**31 - 1 if max_depth is None else min(max_depth, 2**31 - 1))
+
+
+@kernel(i32s, u32s, i64, types.int32, i64, i64)
+def _check_vertices(distance, parent, source, limit, start, stop):
+    rootless = 0
+    rootless_at = -1
+    wrong = 0
+    wrong_at = -1
+    n = distance.shape[0]
+    for v in range(start, stop):
+        own = distance[v]
+        above = parent[v]
+        has_parent = above != UNREACHED
+        # The source has none, everyone else who is reached has one.
+        alone = (has_parent or own != 0) if v == source else (own >= 0 and not has_parent)
+        if alone:
+            if rootless == 0:
+                rootless_at = v
+            rootless += 1
+        apart = own > limit or (own == 0 and v != source)
+        if has_parent:
+            apart = apart or above >= n or distance[above] < 0 or own != distance[above] + 1
+        if apart:
+            if wrong == 0:
+                wrong_at = v
+            wrong += 1
+    return rootless, rootless_at, wrong, wrong_at
 
 
 def _leads_to(source: int, parent: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Whether following parents from each vertex ends at the source (pointer jumping)."""
-    ancestor = np.where(parent == UNREACHED, np.arange(len(parent), dtype=np.uint32), parent)
+    ancestor = np.where(parent < len(parent), parent, np.arange(len(parent), dtype=np.uint32))
     for _ in range(len(parent).bit_length()):
         ancestor = ancestor[ancestor]
     return ancestor == source
-
-
-def _report(violations: Violations, rule: int, wrong: NDArray[np.bool_]) -> None:
-    count = int(np.count_nonzero(wrong))
-    if count:
-        violations.add(rule, count, int(np.argmax(wrong)))
 
 
 def check_edges(
@@ -103,46 +138,120 @@ def check_edges(
     max_depth: int | None,
     joined: NDArray[np.uint8],
     violations: Violations,
+    both_ways: bool = False,
 ) -> None:
     """Rules 3 and 4 over a batch of edges; marks in ``joined`` whose parent it connects them to.
 
-    Every edge of the graph must pass through here once, undirected ones in both directions.
+    Every edge of the graph must pass through here once, undirected ones in both directions: of a
+    batch that has them in one, ``both_ways``.
     """
-    limit = np.int32(2**31 - 1 if max_depth is None else min(max_depth, 2**31 - 1))
-    too_far, missed, far_at, missed_at = _check_edges(
-        sources, targets, distance, parent, limit, joined
-    )
-    if too_far:
-        violations.add(3, too_far, int(sources[far_at]), int(targets[far_at]))
-    if missed:
-        violations.add(4, missed, int(sources[missed_at]), int(targets[missed_at]))
+    limit = _limit(max_depth)
+    found = _check_edges(sources, targets, distance, parent, limit, joined, both_ways)
+    _add(violations, *found)
 
 
-@kernel(u32s, u32s, i32s, u32s, types.int32, u8s)
-def _check_edges(sources, targets, distance, parent, limit, joined):
+def check_rows(
+    offsets: NDArray,
+    first: int,
+    targets: NDArray[np.uint32],
+    rows: Numbering,
+    ends: Numbering,
+    distance: NDArray[np.int32],
+    parent: NDArray[np.uint32],
+    max_depth: int | None,
+    joined: NDArray[np.uint8],
+    violations: Violations,
+) -> None:
+    """The same over some targets of compressed sparse rows, from entry ``first`` on.
+
+    rows, ends: what rows and targets are called where distances and parents stand.
+    """
+    limit = _limit(max_depth)
+    found = _check_rows(offsets, first, targets, rows, ends, distance, parent, limit, joined)
+    _add(violations, *found)
+
+
+def _add(
+    violations: Violations, too_far: int, far: tuple[int, int], missed: int, miss: tuple[int, int]
+) -> None:
+    violations.add(3, too_far, *far)
+    violations.add(4, missed, *miss)
+
+
+FINE, TOO_FAR, MISSED = range(3)
+
+
+# (Both loops count what they find by themselves: one function for it took four times as long.)
+@compiled
+def _judge(own, to, limit):
+    """An edge from a vertex that is reached, by the distances of its ends."""
+    if to < 0:
+        return MISSED if own < limit else FINE
+    return TOO_FAR if to > own + 1 else FINE
+
+
+@kernel(u32s, u32s, i32s, u32s, types.int32, u8s, boolean)
+def _check_edges(sources, targets, distance, parent, limit, joined, both_ways):
     too_far = 0
     missed = 0
-    far_at = -1
-    missed_at = -1
+    far = (0, 0)
+    miss = (0, 0)
     for i in range(sources.shape[0]):
-        u = sources[i]
-        v = targets[i]
-        from_source = distance[u]
-        if from_source < 0:
-            continue
+        u = np.int64(sources[i])
+        v = np.int64(targets[i])
+        own = distance[u]
         to = distance[v]
-        if to < 0:
-            if from_source < limit:
+        for back in range(2 if both_ways else 1):
+            if back:
+                u, v = v, u
+                own, to = to, own
+            if own < 0:
+                continue
+            verdict = _judge(own, to, limit)
+            if verdict == MISSED:
                 if missed == 0:
-                    missed_at = i
+                    miss = (u, v)
                 missed += 1
-        elif to > from_source + 1:
-            if too_far == 0:
-                far_at = i
-            too_far += 1
-        if parent[v] == u:
-            joined[v] = 1
-    return too_far, missed, far_at, missed_at
+            elif verdict == TOO_FAR:
+                if too_far == 0:
+                    far = (u, v)
+                too_far += 1
+            if parent[v] == u:
+                joined[v] = 1
+    return too_far, far, missed, miss
+
+
+@kernel(OFFSETS, i64, u32s, NUMBERING, NUMBERING, i32s, u32s, types.int32, u8s)
+def _check_rows(offsets, first, targets, rows, ends, distance, parent, limit, joined):
+    too_far = 0
+    missed = 0
+    far = (0, 0)
+    miss = (0, 0)
+    stop = first + targets.shape[0]
+    at = first
+    row = np.searchsorted(offsets, at, side="right") - 1
+    while at < stop:
+        while offsets[row + 1] <= at:
+            row += 1
+        end = min(np.int64(offsets[row + 1]), stop)
+        u = np.int64(renumber(rows, row))
+        own = distance[u]
+        if own >= 0:
+            for i in range(at - first, end - first):
+                v = np.int64(renumber(ends, targets[i]))
+                verdict = _judge(own, distance[v], limit)
+                if verdict == MISSED:
+                    if missed == 0:
+                        miss = (u, v)
+                    missed += 1
+                elif verdict == TOO_FAR:
+                    if too_far == 0:
+                        far = (u, v)
+                    too_far += 1
+                if parent[v] == u:
+                    joined[v] = 1
+        at = end
+    return too_far, far, missed, miss
 
 
 def check_joined(
@@ -154,3 +263,15 @@ def check_joined(
     if count:
         v = int(np.argmax(apart))
         violations.add(5, count, v, int(parent[v]))
+
+
+@kernel(u32s, u8s, i32s, u32s, i32s, u32s, u8s)
+def put_rows(vertex, known, distance, parent, distances, parents, seen):
+    """Put rows of a result where the vertices stand that are known; seen: how often, up to two."""
+    for i in range(vertex.shape[0]):
+        if known[i]:
+            v = vertex[i]
+            distances[v] = distance[i]
+            parents[v] = parent[i]
+            if seen[v] < 2:
+                seen[v] += 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,17 +148,14 @@ def read_array_into(
     _read_part(path, record, range(1, len(record.xxh3)), rest, team, values)
 
 
-def read_array_blocks(
-    path: Path, record: FileRecord, values: Values
-) -> Iterator[tuple[int, NDArray]]:
-    """The array in pieces of a block each, verified: (index of the first element, elements)."""
-    for k in range(len(record.xxh3)):
-        start = k * BLOCK_BYTES
-        data = np.empty(min(BLOCK_BYTES, record.bytes - start), np.uint8)
-        _read_part(path, record, range(k, k + 1), data, Team(1), values)
-        if k == 0:
-            data, start = data[HEADER_BYTES:], HEADER_BYTES
-        yield (start - HEADER_BYTES) // values.dtype.itemsize, data.view(values.dtype)
+def read_array_block(path: Path, record: FileRecord, values: Values, k: int) -> tuple[int, NDArray]:
+    """Block ``k`` of the array, verified: the index of its first element, and its elements."""
+    start = k * BLOCK_BYTES
+    data = np.empty(min(BLOCK_BYTES, record.bytes - start), np.uint8)
+    _read_part(path, record, range(k, k + 1), data, Team(1), values)
+    if k == 0:
+        data, start = data[HEADER_BYTES:], HEADER_BYTES
+    return (start - HEADER_BYTES) // values.dtype.itemsize, data.view(values.dtype)
 
 
 def read_verified(path: Path, record: FileRecord, team: Team) -> NDArray[np.uint8]:

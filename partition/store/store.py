@@ -12,9 +12,11 @@ give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +25,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base import sort
 from ...kernels.base.graph import Graph
-from ...kernels.base.numbering import by_table, renumber_all
+from ...kernels.base.numbering import Numbering, by_table, renumber_all
 from ...kernels.base.team import Team
 from ..disk.files import (
     ArrayWriter,
     FileRecord,
     Values,
-    read_array_blocks,
+    read_array_block,
     read_array_into,
     read_verified,
     record_of,
@@ -50,7 +52,7 @@ from .manifest_check import read_manifest
 from .vertex_table import read_vertices
 
 EDGE_BATCH = 1 << 22
-"""Edges of rows that are expanded at once."""
+"""Edges in memory that a thread checks at once."""
 
 _WINDOW = 1 << 18
 
@@ -109,6 +111,18 @@ class StoreWriter:
 
     def finish(self, info: GraphInfo) -> None:
         write_file(self._folder / MANIFEST, encode_manifest(info, self._files))
+
+
+class EdgeBlock(NamedTuple):
+    """Some targets (uint32) of a subgraph, from entry ``first`` on, with the offsets of all its
+    rows. rows, ends: global ids of its rows, and of its targets.
+    """
+
+    offsets: NDArray
+    first: int
+    targets: NDArray[np.uint32]
+    rows: Numbering
+    ends: Numbering
 
 
 @dataclass(frozen=True)
@@ -198,29 +212,50 @@ class Store:
             raise wrong_contents(path, "delegates that are not the vertices of highest degree")
         return delegates
 
-    def edge_batches(
+    def edge_blocks(
         self, team: Team, partitions: Iterable[int] | None = None
-    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """All edges (of some partitions) as (sources, targets) in global ids, batch by batch.
+    ) -> Iterator[list[Callable[[], EdgeBlock]]]:
+        """All edges (of some partitions): of each subgraph what reads its blocks, each by any
+        thread. Undirected edges come in both directions, directed ones once.
 
-        Undirected edges come in both directions, directed ones once. Holds the offsets of one
-        subgraph and one block of targets at a time.
+        Holds the offsets of one subgraph, and the next one's as it is taken.
         """
         info = self.info
         table = by_table(self.delegates(team))
         for p in range(info.partitions) if partitions is None else partitions:
             for name in kept_subgraphs(info.grid, directed=False):
-                rows, ends = numberings(p, name, info.partitions, info.grid, table)
-                offsets = self.offsets(p, name, team)
+                numbered = numberings(p, name, info.partitions, info.grid, table)
+                offsets, values = self.offsets(p, name, team), self.targets(p, name)
+                blocks: list[Callable[[], EdgeBlock]] = []
                 at = 0
                 for file in self.shards(p, name):
                     record = self.files[file]
-                    values = self.targets(p, name)
-                    for first, targets in read_array_blocks(self.path / file, record, values):
-                        start = at + first
-                        sources = rows_of_edges(offsets, start, start + len(targets))
-                        yield renumber_all(rows, sources), renumber_all(ends, targets)
+                    read = partial(self._edge_block, file, values, offsets, at, numbered)
+                    blocks += [partial(read, k) for k in range(len(record.xxh3))]
                     at += record.length(np.uint32)
+                yield blocks
+
+    def _edge_block(
+        self,
+        file: str,
+        values: Values,
+        offsets: NDArray,
+        at: int,
+        numbered: tuple[Numbering, Numbering],
+        k: int,
+    ) -> EdgeBlock:
+        first, targets = read_array_block(self.path / file, self.files[file], values, k)
+        return EdgeBlock(offsets, at + first, targets, *numbered)
+
+    def edge_batches(
+        self, team: Team, partitions: Iterable[int] | None = None
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        """The same as (sources, targets) in global ids, a block at a time."""
+        for blocks in self.edge_blocks(team, partitions):
+            for read in blocks:
+                offsets, first, targets, rows, ends = read()
+                sources = rows_of_edges(offsets, first, first + len(targets))
+                yield renumber_all(rows, sources), renumber_all(ends, targets)
 
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""
@@ -269,15 +304,6 @@ def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]
     last = int(np.searchsorted(offsets, stop, side="left"))
     bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
     return np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
-
-
-def expand_rows(
-    offsets: NDArray, targets: NDArray[np.uint32]
-) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-    """Compressed sparse rows as pairs (row, target), in batches of bounded size."""
-    for start in range(0, len(targets), EDGE_BATCH):
-        stop = min(start + EDGE_BATCH, len(targets))
-        yield rows_of_edges(offsets, start, stop), targets[start:stop]
 
 
 def _rows_by_position(

@@ -6,12 +6,16 @@ An edge list is held in memory where it fits, else it becomes a temporary store.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from ...kernels.base import lookup
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.team import Team
 from ...kernels.bfs import check
@@ -22,7 +26,7 @@ from ...partition.input.ids import Batch
 from ...partition.store.grid import ONE
 from ...partition.store.layout import kept_subgraphs
 from ...partition.store.manifest import VERTICES, offsets_file
-from ...partition.store.store import Store
+from ...partition.store.store import EDGE_BATCH, Store, offsets_dtype
 from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions
@@ -60,28 +64,34 @@ def validate_result(
     """
     result = open_result(result_path)
     graph = open_graph(path, build_options)
-    compile_kernels(check)
     if isinstance(graph, Store):
+        compile_judging(graph.offsets_types())
         return _judge_store(graph, result, executor, resources)
+    compile_judging({np.dtype(offsets_dtype(2 * graph.rows))})
     choices = build_options or BuildOptions()
     if result.info is not None and not choices.directed:
         choices = replace(choices, directed=result.info.directed)
     return _judge_edges(graph, choices, result, executor, resources)
 
 
+def compile_judging(offset_types: Iterable[np.dtype]) -> None:
+    """Compile, or load from the cache, what judging calls. offset_types: of the subgraphs."""
+    compile_kernels(check, lookup, offsets=set(offset_types))
+
+
 def _judge_store(store: Store, result: Result, executor: Executor, resources: Resources) -> Verdict:
-    need = _store_bytes(store, result)
+    need = _store_bytes(store, result, executor.threads)
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team = Team(executor.threads)
 
     def judge() -> Verdict:
-        return validate(judged_store(store, team), result)
+        return validate(judged_store(store, team), result, team)
 
     return executor.once(_STEP, judge, held_now() + need)
 
 
-def _store_bytes(store: Store, result: Result) -> int:
+def _store_bytes(store: Store, result: Result, threads: int) -> int:
     info, id_type = store.info, pa.type_for_alias(store.info.id_type)
     texts, table = text_bytes(store), store.files[VERTICES].bytes
     offsets = max(
@@ -89,8 +99,8 @@ def _store_bytes(store: Store, result: Result) -> int:
         for p in range(info.partitions)
         for name in kept_subgraphs(info.grid, directed=False)
     )
-    reading = reading_store_bytes(info.vertices, id_type, texts, table, offsets)
-    return reading + judging_bytes(info.vertices, id_type, texts, result)
+    reading = reading_store_bytes(info.vertices, id_type, texts, table, offsets, threads)
+    return reading + judging_bytes(info.vertices, id_type, texts, result, threads)
 
 
 def _judge_edges(
@@ -103,16 +113,18 @@ def _judge_edges(
     ids.compile_reading(edges.id_type)
     facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE)
     texts = facts.reading.distinct
-    judging = judging_bytes(facts.domain, edges.id_type, texts, result)
+    threads = executor.threads
+    judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
     held = 8 * facts.rows + dictionary_bytes(facts)
-    need = held + max(executor.threads * reading_bytes(facts), judging)
+    need = held + max(threads * reading_bytes(facts), judging)
     if fits(need, resources.limit):
         judged = _judged(edges, choices.directed, executor)
-        return executor.once(_STEP, lambda: validate(judged, result), held_now() + judging)
+        team = Team(threads)
+        return executor.once(_STEP, lambda: validate(judged, result, team), held_now() + judging)
     refused = too_little(_STEP, need, resources.limit)
     built = next(step for step in steps_of(facts, Shape(), 1) if step.name == "vertices")
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
-    reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets)
+    reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
     then = _STEP, judging + reading
     with tempfile.TemporaryDirectory(prefix="delegraph-", dir=resources.scratch) as folder:
         store = build_store_for(
@@ -126,13 +138,26 @@ def _judged(edges: EdgeList, directed: bool, executor: Executor) -> Judged:
     dense = read_edges(edges, executor)
     names = names_of_ids(dense.ids, dense.present)
     fingerprint = graph_fingerprint(edges, directed)
-    both_ways = _both_ways(dense.batches, directed)
-    return Judged(names, dense.ids.domain, fingerprint, directed, both_ways)
+    checks = [
+        partial(_check_some, batch, start, directed)
+        for batch in dense.batches
+        for start in range(0, len(batch[0]), EDGE_BATCH)
+    ]
+    return Judged(names, dense.ids.domain, fingerprint, directed, [checks])
 
 
-def _both_ways(batches: Iterable[Batch], directed: bool) -> Iterator[Batch]:
-    """Edges, undirected ones in both directions."""
-    for sources, targets in batches:
-        yield sources, targets
-        if not directed:
-            yield targets, sources
+def _check_some(
+    batch: Batch,
+    start: int,
+    directed: bool,
+    distance: NDArray[np.int32],
+    parent: NDArray[np.uint32],
+    max_depth: int | None,
+    joined: NDArray[np.uint8],
+) -> check.Violations:
+    """Of a batch's edges from ``start`` on, undirected ones in both directions."""
+    sources, targets = (end[start : start + EDGE_BATCH] for end in batch)
+    violations = check.Violations()
+    said = distance, parent, max_depth, joined, violations
+    check.check_edges(sources, targets, *said, both_ways=not directed)
+    return violations

@@ -7,33 +7,34 @@ joins a vertex to its parent. So each violation counts once, as where one proces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.numbering import by_table, renumber_all
+from ...kernels.base.compiled import compile_kernels
+from ...kernels.base.numbering import by_table
 from ...kernels.base.team import Team
+from ...kernels.bfs import check as rules
 from ...kernels.bfs.check import (
     RULES,
     TREE_BYTES,
     Violations,
-    check_edges,
     check_joined,
+    check_rows,
     check_tree,
 )
+from ...partition.disk.files import BLOCK_BYTES
 from ...partition.store.layout import kept_subgraphs, numberings
 from ...partition.store.manifest import stem_of
-from ...partition.store.store import EDGE_BATCH, Store, expand_rows
+from ...partition.store.store import EdgeBlock, Store
 from ..engines.ranks.edges import Rows
 from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import Part, RankResult, put_together
 from ..ranks.communicator import Communicator, Message
 
-Edges = Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
-
-_BATCH_BYTES = 4 * 5  # an edge: its ends in a rank's numbers and in global ids, and a row's repeats
+Edges = Iterator[EdgeBlock]
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class RankCheck:
         distance, parent = self._gather(result)
         violations = Violations()
         joined = np.zeros(self.vertices, np.uint8)
-        for batch in self.edges():
-            check_edges(*batch, distance, parent, None, joined, violations)
+        for block in self.edges():
+            check_rows(*block, distance, parent, None, joined, violations)
         joined = self._joined_anywhere(joined)
         rows = 0
         if self.rows_from is not None:
@@ -107,8 +108,7 @@ def edges_of(graph: RankGraph) -> Edges:
         sources, targets = numberings(*place, graph.partitions, graph.grid, table)
         rows = adjacency.rows
         assert isinstance(rows, Rows)
-        for some, ends in expand_rows(*rows):
-            yield renumber_all(sources, some), renumber_all(targets, ends)
+        yield EdgeBlock(rows.offsets, 0, rows.targets, sources, targets)
 
 
 def check_bytes(store: Store, rank: int, ranks: int) -> int:
@@ -121,18 +121,18 @@ def check_bytes(store: Store, rank: int, ranks: int) -> int:
         for p in range(rank, info.partitions, ranks)
         for name in kept_subgraphs(info.grid, directed=False)
     )
-    # Of a batch, its edges, and of each of its rows number, bounds and length.
-    batch = _BATCH_BYTES * EDGE_BATCH + (4 + 8 + 8 + 8) * most_rows
+    block = 8 * most_rows + 2 * BLOCK_BYTES
     tree = 0 if rank else TREE_BYTES * n + 8 * n  # and rows_from
-    return gathered + n + ranks * (n // 8) + max(batch, tree)
+    return gathered + n + ranks * (n // 8) + max(block, tree)
 
 
-def warm_up() -> None:
-    """Compile, or load from the cache, what a check calls."""
-    ends, distance, joined = np.zeros(1, np.uint32), np.zeros(1, np.int32), np.zeros(1, np.uint8)
-    check_edges(ends, ends, distance, ends.copy(), None, joined, Violations())
+def warm_up(offset_types: Iterable[np.dtype]) -> None:
+    """Compile, or load from the cache, what a check calls; offset_types: of the subgraphs."""
+    compile_kernels(rules, offsets=set(offset_types))
 
 
 def stored_edges(store: Store, rank: int, ranks: int, team: Team) -> Edges:
     """The same as ``edges_of``, from the store."""
-    return store.edge_batches(team, range(rank, store.info.partitions, ranks))
+    for blocks in store.edge_blocks(team, range(rank, store.info.partitions, ranks)):
+        for read in blocks:
+            yield read()

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base.numbering import by_rule
 from ...kernels.base.team import Team
-from ...kernels.bfs.check import TREE_BYTES, Violations, check_edges, check_joined, check_tree
+from ...kernels.bfs.check import TREE_BYTES, Violations, check_joined, check_rows, check_tree
 from ...kernels.gpu import check as gpu_check
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.search import GpuSearch
@@ -27,7 +28,7 @@ from ...partition.disk.memory import machine_bytes
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
-from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, expand_rows, open_store
+from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
 from ..engines.device import DeviceEngine
 from ..engines.engine import Engine, choose
 from ..engines.memory import MemoryEngine
@@ -185,11 +186,19 @@ class CpuSearcher:
         found, graph = self.found, self.engine.graph
         assert found is not None
         assert graph is not None
-        violations = Violations()
-        check_tree(found.distance, found.parent, source, None, violations)
+        violations, team = Violations(), self.engine.backend.team
+        check_tree(found.distance, found.parent, source, None, violations, team)
         joined = np.zeros(graph.vertices, np.uint8)
-        for batch in expand_rows(graph.offsets, graph.targets):
-            check_edges(*batch, found.distance, found.parent, None, joined, violations)
+
+        def check(start: int) -> Violations:
+            some = Violations()
+            targets = graph.targets[start : start + EDGE_BATCH]
+            rows = graph.offsets, start, targets, by_rule(), by_rule()
+            check_rows(*rows, found.distance, found.parent, None, joined, some)
+            return some
+
+        for some in team.map(check, range(0, graph.edges, EDGE_BATCH)):
+            violations += some
         check_joined(found.parent, joined, violations)
         return violations, int(self.rows_from[found.distance >= 0].sum()), found.depth
 
@@ -255,8 +264,7 @@ def draw_sources(
 def check_bytes(store: Store) -> int:
     """Bytes that ``CpuSearcher.check`` holds at most beside the graph and what was found."""
     n = store.info.vertices
-    # An edge's row and its repeats; of a row of a batch, number, bounds and length.
-    return n + max(2 * 4 * EDGE_BATCH + 28 * n, TREE_BYTES * n)
+    return n + TREE_BYTES * n
 
 
 def rows_bytes(store: Store) -> int:

@@ -94,7 +94,7 @@ class StoreBenchJob:
             else:
                 here = RankOnDevice(store, rank, size)
                 here.compile(device, here.room_for(device, searcher_bytes(here)))
-        warm_up_check()
+        warm_up_check(store.offsets_types())
         return [Way(max(need + rows, rows_bytes(store) if rows else 0), self)]
 
     def run(

@@ -1,14 +1,15 @@
 """Validation: a result judged by Graph500's rules against the edges of its graph.
 
-Streams the result's rows and the graph's edges; holds distances, parents and vertex names
-(kernels/bfs/check.py has the rules).
+Streams the result's rows and the graph's edges, by all threads (rows with ids that are strings by
+one); holds distances, parents and vertex names (kernels/bfs/check.py has the rules).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from functools import partial
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -16,21 +17,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.base.lookup import LOOKUP_BYTES, find, lookup_of
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import (
     RULES,
     TREE_BYTES,
     Violations,
-    check_edges,
     check_joined,
+    check_rows,
     check_tree,
+    put_rows,
 )
 from ...partition.disk.files import BLOCK_BYTES
 from ...partition.errors import InputError
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import in_range
-from ...partition.store.store import Store
+from ...partition.store.store import EdgeBlock, Store
 from .names import VertexNames, id_bytes, names_of_store
 from .result import Result
 
@@ -39,7 +42,7 @@ ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
 
 _ROW = 160  # of a batch of a result: three columns, what they become, what is wrong with them
 _HASHED = 32  # of a string in Arrow's hash table, beside its characters
-_BLOCKS = 16  # of targets: as they are read, renumbered, with their sources
+_BLOCKS = 2  # of targets, of a thread
 
 
 class RuleVerdict(TypedDict):
@@ -63,6 +66,12 @@ class Verdict(TypedDict):
     rules: list[RuleVerdict]
 
 
+EdgeCheck = Callable[
+    [NDArray[np.int32], NDArray[np.uint32], int | None, NDArray[np.uint8]], Violations
+]
+"""Of some edges, by distance, parent, depth limit; marks whose parent they join: ``check_rows``."""
+
+
 @dataclass
 class _Claim:
     """What a result says, by place, and what was wrong with its rows."""
@@ -77,47 +86,65 @@ class _Claim:
 class Judged:
     """A graph that results are judged against.
 
-    places: below which the vertices' places in arrays lie. edges: all, as sources and targets by
-    place, batch by batch; undirected ones in both directions.
+    places: below which the vertices' places in arrays lie. edges: checks of all, some at a time, of
+    which any thread takes any; undirected ones in both directions.
     """
 
     names: VertexNames
     places: int
     fingerprint: str
     directed: bool
-    edges: Iterable[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
+    edges: Iterable[Sequence[EdgeCheck]]
 
 
 def judged_store(store: Store, team: Team) -> Judged:
     info = store.info
     names = names_of_store(store, team)
-    edges = store.edge_batches(team)
+    edges = ([partial(_check_block, read) for read in some] for some in store.edge_blocks(team))
     return Judged(names, info.vertices, info.fingerprint, info.directed, edges)
 
 
-def judging_bytes(places: int, id_type: pa.DataType, texts: int, result: Result) -> int:
+def _check_block(
+    read: Callable[[], EdgeBlock],
+    distance: NDArray[np.int32],
+    parent: NDArray[np.uint32],
+    max_depth: int | None,
+    joined: NDArray[np.uint8],
+) -> Violations:
+    violations = Violations()
+    check_rows(*read(), distance, parent, max_depth, joined, violations)
+    return violations
+
+
+def judging_bytes(
+    places: int, id_type: pa.DataType, texts: int, result: Result, threads: int
+) -> int:
     """What judging holds beside the graph's edges and names. texts: characters of all ids."""
     rows = _rows_at_once(id_type)
     reading = result.reading(rows)
     batch = _ROW * rows + reading.held
     if is_string(id_type):  # found by a hash of all of them, of so many characters at a time
         batch += texts + _HASHED * places + 4 * (TEXT_BYTES + reading.batch)
+    else:
+        batch += threads * _ROW * rows + LOOKUP_BYTES * places
     ids = texts + id_bytes(id_type) * places  # by rising id; made of two more
     return (4 + 4 + 1 + 1) * places + max(TREE_BYTES * places, ids + max(batch, 2 * ids))
 
 
-def reading_store_bytes(n: int, id_type: pa.DataType, texts: int, table: int, offsets: int) -> int:
+def reading_store_bytes(
+    n: int, id_type: pa.DataType, texts: int, table: int, offsets: int, threads: int
+) -> int:
     """What ``judged_store`` and its edges hold. table, offsets: bytes of the largest such file."""
     ids = texts + id_bytes(id_type) * n
-    return ids + (4 + 4) * n + max(table + ids, offsets + _BLOCKS * BLOCK_BYTES)
+    return ids + (4 + 4) * n + max(table + ids, offsets + threads * _BLOCKS * BLOCK_BYTES)
 
 
 def _rows_at_once(id_type: pa.DataType) -> int:
     """Of a result: strings are hashed anew for each batch."""
-    return 1 << 20 if is_string(id_type) else 1 << 18
+    return 1 << 20 if is_string(id_type) else 1 << 16
 
 
-def validate(graph: Judged, result: Result) -> Verdict:
+def validate(graph: Judged, result: Result, team: Team) -> Verdict:
     """InputError where the result is of another kind of edges, or of other ids."""
     names = graph.names
     if result.info is not None and result.info.directed != graph.directed:
@@ -126,7 +153,7 @@ def validate(graph: Judged, result: Result) -> Verdict:
             f"the result is of {kinds[result.info.directed]} edges, the graph of "
             f"{kinds[graph.directed]} ones"
         )
-    claim = _read(result, names, graph.places)
+    claim = _read(result, names, graph.places, team)
     if result.info is None:  # written by another program: the source is where it says 0
         at_zero = np.flatnonzero(claim.distance == 0)
         source = int(at_zero[0]) if len(at_zero) else None
@@ -139,10 +166,12 @@ def validate(graph: Judged, result: Result) -> Verdict:
     if source is None:
         violations.add(1, 1)
     else:
-        check_tree(claim.distance, claim.parent, source, max_depth, violations)
+        check_tree(claim.distance, claim.parent, source, max_depth, violations, team)
     joined = np.zeros(len(claim.distance), np.uint8)
-    for sources, targets in graph.edges:
-        check_edges(sources, targets, claim.distance, claim.parent, max_depth, joined, violations)
+    said = claim.distance, claim.parent, max_depth, joined
+    for checks in graph.edges:
+        for found in team.map(lambda check: check(*said), checks):
+            violations += found
     check_joined(claim.parent, joined, violations)
 
     rules = [claim.rows] if claim.rows["violations"] else []
@@ -173,7 +202,20 @@ def _named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | No
     return names.decode(as_arrow(np.array(vertices, np.uint32))).to_pylist()
 
 
-def _read(result: Result, names: VertexNames, places: int) -> _Claim:
+class _Rows(NamedTuple):
+    """Some of a result's, by place. known: whether the vertex is one of the graph; strangers: those
+    that are not; told: what is wrong with the others.
+    """
+
+    vertex: NDArray[np.uint32]
+    known: NDArray[np.uint8]
+    distance: NDArray[np.int32]
+    parent: NDArray[np.uint32]
+    strangers: pa.Array
+    told: Violations
+
+
+def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim:
     """Put the result's rows into arrays by place."""
     claim = _Claim(
         np.full(places, -1, np.int32),
@@ -182,23 +224,17 @@ def _read(result: Result, names: VertexNames, places: int) -> _Claim:
         Violations(),
     )
     seen = np.zeros(places, np.uint8)
-    places_of = _Places(names)
-    for batch in result.batches(_rows_at_once(names.id_type)):
-        vertex, known = places_of(batch.column("vertex"))
-        _report_rows(claim, ~known, batch.column("vertex"))
-        distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
-        negative = (distance < 0) & valid(batch.column("distance"))
-        parent, parent_known = places_of(batch.column("parent"))
-        has_parent = valid(batch.column("parent"))
-
-        at = vertex[known]
-        once, times = np.unique(at, return_counts=True)
-        seen[once] = np.minimum(seen[once] + times, 2)
-        claim.distance[at] = np.clip(distance[known], -1, 2**31 - 1)
-        claim.parent[at] = np.where(parent_known, parent, UNREACHED)[known]
-        for rule, wrong in ((2, negative & known), (5, has_parent & ~parent_known & known)):
-            if wrong.any():
-                claim.violations.add(rule, int(wrong.sum()), int(vertex[np.argmax(wrong)]))
+    read = partial(_rows_of, _Places(names))
+    batches = result.batches(_rows_at_once(names.id_type))
+    arrays = claim.distance, claim.parent, seen
+    by = Team(1) if is_string(names.id_type) else team  # strings are hashed anew for each batch
+    for rows in by.stream(read, batches):
+        put_rows(rows.vertex, rows.known, rows.distance, rows.parent, *arrays)
+        claim.violations += rows.told
+        count = len(rows.strangers)
+        if count:
+            claim.rows["violations"] += count
+            claim.rows["example"] = claim.rows["example"] or [rows.strangers[0].as_py()]
     seen = seen[names.index]  # not every place is a vertex's
     for wrong in (seen > 1, seen == 0):
         count = int(np.count_nonzero(wrong))
@@ -209,11 +245,24 @@ def _read(result: Result, names: VertexNames, places: int) -> _Claim:
     return claim
 
 
-def _report_rows(claim: _Claim, wrong: NDArray[np.bool_], vertex: pa.Array) -> None:
-    count = int(np.count_nonzero(wrong))
-    if count:
-        claim.rows["violations"] += count
-        claim.rows["example"] = claim.rows["example"] or [vertex[int(np.argmax(wrong))].as_py()]
+def _rows_of(places_of: _Places, batch: pa.RecordBatch) -> _Rows:
+    vertex, known = places_of(batch.column("vertex"))
+    distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
+    parent, parent_known = places_of(batch.column("parent"))
+    told = Violations()
+    negative = (distance < 0) & valid(batch.column("distance"))
+    nobody = valid(batch.column("parent")) & ~parent_known
+    for rule, wrong in ((2, negative & known), (5, nobody & known)):
+        if wrong.any():
+            told.add(rule, int(wrong.sum()), int(vertex[np.argmax(wrong)]))
+    return _Rows(
+        vertex,
+        known.astype(np.uint8),
+        np.clip(distance, -1, 2**31 - 1).astype(np.int32),
+        np.where(parent_known, parent, UNREACHED).astype(np.uint32),
+        batch.column("vertex").filter(pa.array(~known)),
+        told,
+    )
 
 
 class _Places:
@@ -224,6 +273,8 @@ class _Places:
         self._ids = names.decode(as_arrow(names.index))
         if is_string(names.id_type):
             self._ids = self._ids.cast(pa.large_string())
+        else:
+            self._lookup = lookup_of(_as_int64(self._ids))
 
     def __call__(self, column: pa.Array) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         id_type = self._ids.type
@@ -245,8 +296,11 @@ class _Places:
             known = valid(place)
             at = as_numpy(place.fill_null(0))
         else:
-            ids = as_numpy(self._ids)
-            wanted = as_numpy(column.fill_null(0))
-            at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-            known = (ids[at] == wanted) & valid(column)
+            at, known = find(self._lookup, _as_int64(column.fill_null(0)))
+            known &= valid(column)
         return self._index[at], known
+
+
+def _as_int64(ids: pa.Array) -> NDArray[np.int64]:
+    """Integers; those of 64 bits without a sign by their bits."""
+    return as_numpy(ids).astype(np.uint64 if ids.type == pa.uint64() else np.int64).view(np.int64)

@@ -86,3 +86,37 @@ def test_an_error_keeps_nothing_that_the_kernel_held():
         assert [ref() for ref in seen] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("threads", [1, 2, THREADS])
+def test_a_stream_keeps_the_order(threads):
+    taken, used = [], []
+
+    def items():
+        for i in range(20):
+            taken.append(i)
+            yield i
+
+    def square(i: int) -> int:
+        time.sleep(0.001 * (i % 3))
+        return i * i
+
+    for result in Team(threads).stream(square, items()):
+        used.append(result)
+        assert len(taken) - len(used) < threads
+    assert used == [i * i for i in range(20)]
+
+
+def test_a_stream_that_fails_leaves_nothing_running():
+    running = []
+
+    def work(i: int) -> None:
+        if i == 1:
+            raise ValueError("no")
+        running.append(i)
+        time.sleep(0.05)
+        running.remove(i)
+
+    with pytest.raises(ValueError, match="no"):
+        list(Team(THREADS).stream(work, range(9)))
+    assert not running

@@ -1,0 +1,82 @@
+"""Places of integers in a sorted array.
+
+A table says where those with equal leading bits begin: where they are spread evenly, one look there
+and one or two at the array find each, however many there are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compiled import i64, i64s, kernel, u8s, u32s
+
+LOOKUP_BYTES = 8 + 4 * 2
+"""Of an integer, at most."""
+
+
+class Lookup(NamedTuple):
+    """values: int64, rising. starts: uint32, where those begin of equal bits from ``shift`` on."""
+
+    values: NDArray[np.int64]
+    starts: NDArray[np.uint32]
+    shift: int
+
+
+def lookup_of(values: NDArray[np.int64]) -> Lookup:
+    """values: rising, at least one; unsigned ones as their bits are, from the least on."""
+    spread = (int(values[-1]) - int(values[0])) % 2**64
+    shift = max(0, spread.bit_length() - len(values).bit_length())
+    starts = np.zeros((spread >> shift) + 2, np.uint32)
+    _fill(values, shift, starts)
+    return Lookup(values, starts, shift)
+
+
+def find(lookup: Lookup, wanted: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """The place of each value, and whether it is there at all; 0 where it is not.
+
+    >>> places, there = find(lookup_of(np.array([-5, 2, 9])), np.array([9, 3, -5, 100]))
+    >>> places.tolist(), there.tolist()
+    ([2, 0, 0, 0], [True, False, True, False])
+    """
+    places, there = np.zeros(len(wanted), np.uint32), np.zeros(len(wanted), np.uint8)
+    _find(*lookup, np.ascontiguousarray(wanted), places, there)
+    return places, there.view(bool)
+
+
+@kernel(i64s, i64, u32s)
+def _fill(values, shift, starts):
+    least = np.uint64(values[0])
+    bucket = 0
+    for i in range(values.shape[0]):
+        own = np.int64((np.uint64(values[i]) - least) >> np.uint64(shift))
+        while bucket < own:
+            bucket += 1
+            starts[bucket] = i
+    while bucket + 1 < starts.shape[0]:
+        bucket += 1
+        starts[bucket] = values.shape[0]
+
+
+@kernel(i64s, u32s, i64, i64s, u32s, u8s)
+def _find(values, starts, shift, wanted, places, there):
+    least = np.uint64(values[0])
+    spread = np.uint64(values[values.shape[0] - 1]) - least
+    for i in range(wanted.shape[0]):
+        distance = np.uint64(wanted[i]) - least
+        if distance > spread:
+            continue
+        bucket = np.int64(distance >> np.uint64(shift))
+        low = np.int64(starts[bucket])
+        high = np.int64(starts[bucket + 1])
+        while high - low > 1:
+            middle = (low + high) // 2
+            if np.uint64(values[middle]) - least <= distance:
+                low = middle
+            else:
+                high = middle
+        if low < high and values[low] == wanted[i]:
+            places[i] = low
+            there[i] = 1
