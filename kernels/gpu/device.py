@@ -63,7 +63,7 @@ class Device:
     """A CUDA device; see ``open_device``.
 
     architecture: compute capability, times 10. memory_bytes: what may be held on it. shared_bytes:
-    shared memory that a block may have.
+    shared memory that a block may have. cache_bytes: of the second-level cache.
     """
 
     number: int
@@ -72,6 +72,7 @@ class Device:
     multiprocessors: int
     memory_bytes: int
     shared_bytes: int
+    cache_bytes: int
     cupy: Any = field(repr=False, compare=False)
 
     @property
@@ -242,6 +243,7 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
         properties["multiProcessorCount"],
         allowed,
         properties["sharedMemPerBlockOptin"],
+        properties["l2CacheSize"],
         cupy,
     )
 

@@ -16,8 +16,10 @@ from .device import Device, pack, unsigned_name
 Array = Any
 """An array on the device (cupy.ndarray)."""
 
-WARP_ENTRIES = 4096
-"""Rows longer than this are read by more than one warp (cuda/bfs/pull.cuh)."""
+SHORT_ROW = 4
+"""Rows of no more entries are never left to all warps (cuda/bfs/pull.cuh)."""
+
+MOST_REST = 1 << 20  # rows that a pull leaves to all warps: enough work for each
 
 NEXT = 4
 LOOKS = 32
@@ -64,7 +66,7 @@ class DeviceGraph:
 
     used: vertices from there on have no edges. first: uint32 (used,), first entry of each reverse
     row; next: uint32 (used, NEXT), those after it. long_rows: reverse rows of more entries than
-    WARP_ENTRIES. padded: uint32 (used, width), rows of low degree; None where too many are longer.
+    SHORT_ROW. padded: uint32 (used, width), rows of low degree; None where too many are longer.
     looks: float32 (LOOKS,), entries of a reverse row looked at, on average, until one is found, if
     each is with probability 2^-k.
     """
@@ -126,7 +128,7 @@ def derive(
                 arguments = (forward.offsets, forward.targets(), in_padded, np.uint32(used))
                 device.launch(_SOURCE, function, used * width, arguments)
                 break
-        long_rows = int(in_rows[_place(WARP_ENTRIES)])
+        long_rows = int(in_rows[_place(SHORT_ROW)])
         looks = _looks(in_rows)
         return DeviceGraph(
             vertices, used, forward, reverse, first, following, long_rows, in_padded, looks

@@ -22,10 +22,11 @@ from .device import MOST_BLOCKS, Device, pack
 from .graph import (
     LOOKS,
     MOST_PADDED,
+    MOST_REST,
     MOST_SHORT,
     NEXT,
+    SHORT_ROW,
     TARGETS,
-    WARP_ENTRIES,
     Array,
     DeviceGraph,
 )
@@ -46,7 +47,7 @@ GRAPH = np.dtype(
 )
 QUEUE = np.dtype([("vertex", "u8"), ("row", "u8"), ("before", "u8")], align=True)
 COUNTERS = np.dtype(
-    [(name, "u8") for name in ("queued", "found", "examined", "wasted", "rest")], align=True
+    [(name, "u8") for name in ("queued", "found", "examined", "wasted", "rest", "full")], align=True
 )
 CONTROL = np.dtype(
     [
@@ -54,7 +55,8 @@ CONTROL = np.dtype(
         ("counters", COUNTERS, 3),
         *((name, "u8") for name in ("forward", "unvisited_edges", "pull_bound")),
         *((name, "u4") for name in ("status", "level", "frontier", "found", "visited")),
-        *((name, "u4") for name in ("queued", "turn", "partial")),
+        *((name, "u4") for name in ("queued", "turn", "partial", "small_levels")),
+        ("more", "f4"),
     ],
     align=True,
 )
@@ -66,11 +68,13 @@ SEARCH = np.dtype(
         *((name, "u8") for name in ("distance", "parent")),
         ("visited", "u8", 2),
         ("queue", QUEUE, 2),
-        *((name, "u8") for name in ("rest", "control", "levels")),
+        ("rest", QUEUE),
+        *((name, "u8") for name in ("control", "levels")),
         *((name, "u4") for name in ("source", "resume", "first_level", "level_capacity")),
         *((name, "u4") for name in ("max_level", "enqueue_edges")),
         *((name, "u4") for name in ("narrow_levels", "narrow_frontier")),
-        ("push_cost", "f4"),
+        *((name, "u4") for name in ("rest_capacity", "resident")),
+        *((name, "f4") for name in ("wait", "push_cost")),
     ],
     align=True,
 )
@@ -81,19 +85,26 @@ DONE, WIDE, NARROW, WIDEN, MORE = range(1, 6)  # enum Status
 PUSH_COST = 2.4
 """What following an edge in a push costs, where looking at an entry in a pull costs 1."""
 
-WIDE_LAUNCH = (1024, 1)  # threads of a block, blocks of a multiprocessor
+HOT_PUSH_COST = 1.2
+"""The same where what is written stays in the second-level cache."""
+
+WIDE_LAUNCH = (512, 1)  # threads of a block, blocks of a multiprocessor
 _SCRATCH = 1920  # bytes of shared memory of a warp (cuda/bfs/pull.cuh)
 _STRIP = 128  # vertices (there)
 LEVELS = 1 << 16  # records in their buffer
 _FEW_LEVELS = 64  # that are read with the state, in one copy
 MOST_QUEUED = 1 << 23
+ROOM_FOR_ALL = 1 << 22  # vertices, up to which a queue takes all that a level finds
+NO_LIMIT = 0xFFFFFFFF
+_HOT_BYTES = 6  # of a vertex, that pushes write to: distance, parent, bits
+_WAIT = 12288  # entries that each multiprocessor could look at while a pull waits for its loads
 _NARROW_THREADS = 256
 _BLOCK_FRONTIER = 2048  # cuda/bfs/narrow_search.cu, and the next two
 _LIGHT = 32
 _COHORT = 40 << 10  # bytes of shared memory of a block of it, beside the bitmap
 _SLICE = 1 << 20  # vertices whose degrees are added up at once
 _SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
-_NARROW_LEVELS = 4  # small ones, after which the narrow search takes over
+_NARROW_LEVELS = 96  # small ones, after which the narrow search takes over
 _NARROW_FRONTIER = 512  # of a small level, for each block of the cluster
 
 
@@ -138,8 +149,12 @@ def bytes_needed(vertices: int, edges: int, directed: bool) -> int:
     rows = (vertices + 1) * offset * (2 if directed else 1)
     padded = 4 * 8 * vertices if edges <= MOST_PADDED * vertices else 0
     derived = 4 * (1 + NEXT) * vertices + padded
-    most = state(vertices, vertices, f"u{offset}", edges // WARP_ENTRIES, MOST_BLOCKS)
-    return rows + derived + total_bytes([*most, wide_distance(vertices)]) + _SLACK
+    # (Queues that take all vertices are longer than some of a graph with more.)
+    most = max(
+        total_bytes(state(vertices, used, f"u{offset}", edges // SHORT_ROW, MOST_BLOCKS))
+        for used in (vertices, min(vertices, ROOM_FOR_ALL))
+    )
+    return rows + derived + most + total_bytes([wide_distance(vertices)]) + _SLACK
 
 
 def state(
@@ -152,21 +167,32 @@ def state(
     spill = blocks * _BLOCK_FRONTIER * _LIGHT
     queued = min(used, _enqueue_edges(used) + spill) + 1
     words = -(-used // _STRIP) * (_STRIP // 32)
-    queues = [(f"vertex_{i}", f"row_{i}", f"before_{i}") for i in range(2)]
-    kinds = (np.uint32, offsets, offsets)
     return [
         arrays.Array("distance", np.uint8, vertices, fill=255),
         arrays.Array("parent", np.uint32, vertices, fill=UNREACHED),
         *(arrays.Array(f"visited_{i}", np.uint32, words) for i in range(2)),
-        *(
-            arrays.Array(name, kind, queued)
-            for names in queues
-            for name, kind in zip(names, kinds, strict=True)
-        ),
-        arrays.Array("rest", np.uint32, long_rows + 1),
+        *queue_arrays("queue_0", offsets, queued),
+        *queue_arrays("queue_1", offsets, queued),
+        *queue_arrays("rest", offsets, rest_capacity(long_rows)),
         arrays.Array("control", np.uint8, CONTROL.itemsize + LEVELS * LEVEL.itemsize, fill=0),
         arrays.Array("spill", np.uint64, 2 * spill),
     ]
+
+
+def queue_arrays(name: str, offsets: DTypeLike, length: int) -> list[arrays.Array]:
+    """What a structure ``Queue`` of cuda/bfs/search.cuh names."""
+    kinds = {"vertex": np.uint32, "row": offsets, "before": offsets}
+    return [arrays.Array(f"{name}_{part}", kind, length) for part, kind in kinds.items()]
+
+
+def queue_of(made: dict[str, Array], name: str) -> tuple[int, ...]:
+    """The structure ``Queue`` over those arrays."""
+    return tuple(made[f"{name}_{part}"].data.ptr for part in QUEUE.fields or ())
+
+
+def rest_capacity(long_rows: int) -> int:
+    """Rows that a pull may leave to all warps. long_rows: see DeviceGraph."""
+    return max(1, min(long_rows, MOST_REST))
 
 
 def wide_distance(vertices: int) -> arrays.Array:
@@ -176,7 +202,7 @@ def wide_distance(vertices: int) -> arrays.Array:
 
 def _enqueue_edges(used: int) -> int:
     """Edges of a push that makes a queue of what it finds, at most."""
-    return min(max(1 << 16, used // 4), MOST_QUEUED)
+    return min(max(1 << 16, used // 4), MOST_QUEUED) if used > ROOM_FOR_ALL else NO_LIMIT
 
 
 def widened(distance: Array) -> Array:
@@ -186,6 +212,11 @@ def widened(distance: Array) -> Array:
     wide = distance.astype(np.int32)
     wide[distance == 255] = -1
     return wide
+
+
+def widen(distance: Array, to: Array) -> None:
+    """Distances of vertices that will be reached, as int32; of others, anything. On the device."""
+    to[...] = distance
 
 
 def pack_graph(graph: DeviceGraph) -> np.ndarray:
@@ -209,12 +240,13 @@ class GpuSearch:
     """Searches of one graph, one at a time, in arrays that are made once.
 
     distance: uint8 (n,) with 255, or int32 (n,) with -1, where unreached. parent: uint32 (n,),
-    UNREACHED for the source and where unreached. Both are those of the last search.
+    UNREACHED for the source and where unreached. Both are those of the last search. push_cost: see
+    PUSH_COST; None for what the graph's size asks for.
     """
 
     device: Device
     graph: DeviceGraph
-    push_cost: float = PUSH_COST
+    push_cost: float | None = None
     narrow: bool = True
 
     def __post_init__(self) -> None:
@@ -231,32 +263,40 @@ class GpuSearch:
         self.distance: Array = made["distance"]
         self._bytes, self._control = made["distance"], made["control"]
         self._words: Array | None = None  # distances of more than a byte
+        hot = min(ROOM_FOR_ALL, self.device.cache_bytes // 2 // _HOT_BYTES)
+        resident = graph.used <= hot
+        push_cost = self.push_cost
+        if push_cost is None:
+            push_cost = HOT_PUSH_COST if resident else PUSH_COST
         self._graph = pack_graph(graph)
         self._search = pack(
             SEARCH,
             parent=self.parent,
             visited=[made[f"visited_{i}"].data.ptr for i in range(2)],
-            queue=[
-                tuple(made[f"{part}_{i}"].data.ptr for part in ("vertex", "row", "before"))
-                for i in range(2)
-            ],
-            rest=made["rest"],
+            queue=[queue_of(made, f"queue_{i}") for i in range(2)],
+            rest=queue_of(made, "rest"),
+            rest_capacity=rest_capacity(long_rows),
             control=self._control,
             levels=self._control.data.ptr + CONTROL.itemsize,
             level_capacity=LEVELS,
             enqueue_edges=_enqueue_edges(graph.used),
             narrow_levels=_NARROW_LEVELS if self.narrow else 0,
             narrow_frontier=_NARROW_FRONTIER * self._blocks,
-            push_cost=self.push_cost,
+            resident=resident,
+            wait=_WAIT * self.device.multiprocessors,
+            push_cost=push_cost,
         )
         self._padded = pack(PADDED, padded=graph.padded, spill=made["spill"])
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, the kernels of a search."""
-        with self.device.use():
-            self._wide()
+        """Compile, or load from the cache, all kernels that a search may come to."""
+        with self.device.use() as cupy:
+            if not self._narrow_first:
+                self._wide(deep=False)
+            self._wide(deep=True)
             if self.narrow:
                 self._narrow()
+            widen(cupy.zeros(1, np.uint8), cupy.zeros(1, np.int32))
 
     def run(self, source: int, max_level: int | None = None) -> None:
         """Search from ``source``.
@@ -275,8 +315,7 @@ class GpuSearch:
                 self._be_lonely(source)
 
     def _run(self, source: int, max_level: int | None) -> None:
-        # Where degrees are low all over, levels are small: the narrow search begins.
-        kernel = NARROW if self.narrow and self.graph.padded is not None else WIDE
+        kernel = NARROW if self._narrow_first else WIDE
         search = self._search[0]
         search["source"] = source
         search["resume"] = search["first_level"] = 0
@@ -297,7 +336,7 @@ class GpuSearch:
                 kernel = status
             if status in (NARROW, WIDEN) and self.distance is self._bytes:
                 used = self.graph.used
-                self._take_words()[:used] = self._bytes[:used]
+                widen(self._bytes[:used], self._take_words()[:used])
             launch = self._launch_of(kernel)
 
     def _be_lonely(self, source: int) -> None:
@@ -360,17 +399,20 @@ class GpuSearch:
         if kernel == WIDE:
             blocks = self.device.multiprocessors * WIDE_LAUNCH[1]
             arguments = (self._graph, self._search)
-            wide, shared = self._wide(), shared_bytes()
+            wide, shared = self._wide(self.distance is not self._bytes), shared_bytes()
             return partial(wide, (blocks,), (WIDE_LAUNCH[0],), arguments, shared_mem=shared)
         arguments = (self._graph, self._search, self._padded)
         narrow, shared = self._narrow()
         return partial(narrow, (self._blocks,), (_NARROW_THREADS,), arguments, shared_mem=shared)
 
-    def _wide(self) -> Any:
+    @property
+    def _narrow_first(self) -> bool:
+        """Where degrees are low all over, levels are small."""
+        return self.narrow and self.graph.padded is not None
+
+    def _wide(self, deep: bool) -> Any:
         forward, tiered = self.graph.forward, self.graph.tiered
-        return WIDE_SEARCH.on(
-            self.device, forward.offset_type, tiered, self.distance is not self._bytes
-        )
+        return WIDE_SEARCH.on(self.device, forward.offset_type, tiered, deep)
 
     def _narrow(self) -> tuple[Any, int]:
         """The kernel, and the dynamic shared memory that it takes."""

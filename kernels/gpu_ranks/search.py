@@ -30,6 +30,9 @@ from ..gpu.search import (
     WIDEN,
     WideKernel,
     pack_graph,
+    queue_arrays,
+    queue_of,
+    rest_capacity,
     shared_bytes,
 )
 from .peer_memory import Exchange, PeerArrays
@@ -67,10 +70,8 @@ def state(
         arrays.Array("distance", np.uint8, sizes.own, fill=255),
         arrays.Array("visited", np.uint32, sizes.numbers // 32),
         arrays.Array("visited_before", np.uint32, sizes.numbers // 32),
-        arrays.Array("queue_vertex", np.uint32, sizes.room),
-        arrays.Array("queue_row", offsets, sizes.room),
-        arrays.Array("queue_before", offsets, sizes.room),
-        arrays.Array("rest", np.uint32, long_rows + 1),
+        *queue_arrays("queue", offsets, sizes.room),
+        *queue_arrays("rest", offsets, rest_capacity(long_rows)),
         arrays.Array("control", np.uint8, control.itemsize, fill=0),
         arrays.Array("levels", np.uint8, LEVELS * level.itemsize, fill=0),
     ]
@@ -184,13 +185,14 @@ class Search(Generic[L]):
         self._instance: Any = None  # of the kernel, that is launched next
         self._wide: Array | None = None
         self.distance: Array = made["distance"]
-        queue = tuple(made[f"queue_{part}"].data.ptr for part in ("vertex", "row", "before"))
+        queue = queue_of(made, "queue")
         layout.structure["search"] = pack(
             SEARCH,
             parent=self.parent,
             visited=[made["visited"].data.ptr, made["visited_before"].data.ptr],
             queue=[queue, queue],
-            rest=made["rest"],
+            rest=queue_of(made, "rest"),
+            rest_capacity=rest_capacity(graph.long_rows),
             level_capacity=LEVELS,
             enqueue_edges=sizes.queued,
             push_cost=push_cost,

@@ -18,15 +18,16 @@ import sys
 from pathlib import Path
 import numpy as np
 import delegraph
-from delegraph.kernels.base import bitmap, compiled, sort
+from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
+from delegraph.pipeline.algorithms.validate import compile_judging
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
-modules = bitmap, sort, check, pull, push, scan, csr, ingest, positions, rows
-compiled.compile_kernels(check)
+modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
+compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
 shards.compile_build(1000)

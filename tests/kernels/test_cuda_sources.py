@@ -189,7 +189,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
     wide = {
         "sizeof(Scratch)": gpu_search._SCRATCH,
         "STRIP": gpu_search._STRIP,
-        "WARP_ENTRIES": device_graph.WARP_ENTRIES,
+        f"NEXT + 1 >= {device_graph.SHORT_ROW}": True,
         "NEXT": device_graph.NEXT,
         "LOOKS": device_graph.LOOKS,
         "(u32)DONE": gpu_search.DONE,

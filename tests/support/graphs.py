@@ -38,12 +38,21 @@ def lollipop() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(src), np.concatenate(dst)
 
 
+def cliques(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """One after the other, each joined to the next: neighbours of the unvisited are unvisited."""
+    ends = np.array(np.triu_indices(size, 1))
+    src, dst = (ends[:, None, :] + size * np.arange(count)[:, None]).reshape(2, -1)
+    joints = size * np.arange(1, count)
+    return np.r_[src, joints - 1], np.r_[dst, joints]
+
+
 SHAPES = {
     "two vertices": ([0], [1]),
     "self-loop": ([0, 0], [0, 1]),
     "star": (np.zeros(30_000, int), np.arange(1, 30_001)),
     "path": (np.arange(600), np.arange(1, 601)),  # more levels than a byte counts
     "clique": np.triu_indices(70, 1),
+    "cliques": cliques(30, 60),
     "two components": (np.r_[0:50, 100:150], np.r_[1:51, 101:151]),
     "empty rows": ([5, 700], [700, 90_000]),
     "lollipop": lollipop(),
@@ -54,7 +63,8 @@ SHAPES = {
 """For devices: of every kind that a kernel treats otherwise."""
 
 SMALL = mostly_slow(
-    ["two vertices", "self-loop", "star", "two components", "empty rows", "hubs"], "hubs"
+    ["two vertices", "self-loop", "star", "cliques", "two components", "empty rows", "hubs"],
+    "hubs",
 )
 """Of these, what an emulated device gets through in seconds."""
 

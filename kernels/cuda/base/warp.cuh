@@ -6,6 +6,18 @@
 __device__ inline u32 lane_id() { return threadIdx.x & 31; }
 __device__ inline u32 lanes_before() { return (1u << lane_id()) - 1; }
 
+// Warps that share some work, and which of them this one is.
+struct Crew {
+  u32 warp, warps;
+};
+
+__device__ inline Crew whole_grid() {
+  const u32 own = blockDim.x / 32;
+  return {blockIdx.x * own + threadIdx.x / 32, gridDim.x * own};
+}
+
+__device__ inline Crew own_block() { return {threadIdx.x / 32, blockDim.x / 32}; }
+
 __device__ inline u32 warp_sum(u32 value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(ALL, value);

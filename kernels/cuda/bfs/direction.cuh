@@ -5,13 +5,37 @@ enum Step : u32 { PUSH, PULL, GATHER };
 
 // What the next level has before it.
 struct Outlook {
-  u64 forward;          // edges that leave the frontier, if it is queued
-  u64 unvisited_edges;  // at most, that enter unvisited vertices
+  u64 forward;          // edges that leave the frontier; about as many, if it is not queued
+  u64 unvisited_edges;  // at most, that enter unvisited vertices; and the frontier, if not queued
   u64 pull_bound;       // entries that the last pull looked at in vain: what another might
   u32 frontier;         // vertices in the queue
   u32 found;            // vertices at the level
   u32 visited;
   bool queued;
+
+  // A level is over, and its vertices have not been queued. wasted: what a pull looked at in vain; those
+  // still unvisited have no more edges, and so the others had the rest.
+  __device__ void pulled(u64 wasted) {
+    queued = false;
+    unvisited_edges = min(unvisited_edges, pull_bound);
+    pull_bound = wasted;
+    forward = unvisited_edges - min(unvisited_edges, wasted);
+  }
+
+  // The same after a push: they have as many as others, on average.
+  __device__ void pushed(u32 vertices) {
+    queued = false;
+    const float each = (float)unvisited_edges / max((float)(vertices - visited + found), 1.0f);
+    forward = min(unvisited_edges, (u64)((float)found * each));
+  }
+
+  // They have been.
+  __device__ void enqueued(u64 counted) {
+    queued = true;
+    frontier = QUEUED_VERTICES(counted);
+    forward = QUEUED_EDGES(counted);
+    unvisited_edges -= min(unvisited_edges, forward);
+  }
 
   // As it stands in the memory that outlasts a launch.
   template <class Control>
@@ -58,22 +82,39 @@ __device__ inline float looks_at(const Graph<Offset> &graph, float share) {
   return graph.looks[below] + (k - below) * (graph.looks[below + 1] - graph.looks[below]);
 }
 
-// Push or pull by the work of each. A pull looks at what the graph's degrees let expect (Pan, Pearce
-// and Owens, section IV-B, take them all to be long: 1 / share), and never at more than a pull
-// before it has looked at in vain.
-// A frontier of unknown degrees is gathered first if pulling might cost much and it is small.
-// most_queued: vertices that a queue takes.
+// Entries that a pull is expected to look at, by the graph's degrees (Pan, Pearce and Owens, section
+// IV-B, take them all to be long: 1 / share).
 template <class Offset>
-__device__ inline Step choose(const Graph<Offset> &graph, const Outlook &now, u32 most_queued,
-                              float push_cost) {
-  u32 vertices = graph.vertices;
-  u64 most = min(now.pull_bound, now.unvisited_edges);
-  if (!now.queued) {
-    bool cheap = most <= vertices / 4 || now.found > min(vertices / 64, most_queued);
-    return cheap ? PULL : GATHER;
-  }
-  float share = (float)now.forward / (float)(now.forward + now.unvisited_edges);
-  float expected = (float)(vertices - now.visited) * looks_at(graph, share);
-  expected = min(expected, (float)most) + (float)(vertices / 32);
-  return push_cost * (float)now.forward > expected ? PULL : PUSH;
+__device__ inline float pull_work(const Graph<Offset> &graph, const Outlook &now) {
+  const float all = (float)(now.unvisited_edges + (now.queued ? now.forward : 0));
+  const float share = (float)now.forward / max(all, 1.0f);
+  return (float)(graph.vertices - now.visited) * looks_at(graph, share);
+}
+
+// What the choice is weighed by. push: of following an edge, where looking at an entry in a pull
+// costs 1. wait: entries that could be looked at while a pull's chain of loads is waited for. small:
+// edges of a push that needs no passes over the bitmaps, at most.
+struct Costs {
+  float push, wait;
+  u64 small;
+};
+
+// Push or pull by the work of each. Where neighbours of the unvisited are unvisited, too, as in cliques,
+// a pull looks at more than degrees let expect, and the next one is expected to do so again; but
+// never at more than a pull before it has looked at in vain.
+// A frontier that is not queued has to be gathered before a push.
+// more: times as many entries as expected did the last pull look at. most_queued: vertices that a queue
+// takes.
+template <class Offset>
+__device__ inline Step choose(const Graph<Offset> &graph, const Outlook &now, float more,
+                              u32 most_queued, const Costs &costs) {
+  if (!now.queued && now.found > most_queued) return PULL;
+  const float most = (float)min(now.pull_bound, now.unvisited_edges);
+  const float pass = (float)(graph.vertices / 32), wait = costs.wait / 2;
+  const float pulling = min(more * pull_work(graph, now), most) + pass + 2 * wait;
+  float pushing = costs.push * (float)now.forward + wait;
+  if (!now.queued) pushing += pass + wait;
+  if (now.forward > costs.small) pushing += 2 * (pass + wait);
+  if (pushing > pulling) return PULL;
+  return now.queued ? PUSH : GATHER;
 }

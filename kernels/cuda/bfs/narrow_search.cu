@@ -260,6 +260,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   // Vertices left aside are pushed first, at the level that they belong to.
   u64 queued = __ldcg(&control->counters[partial ? 1 : 0].queued);
   control->partial = partial;
+  control->small_levels = 0;
   control->counters[0].found = total;
   control->turn = partial ? turn : turn ^ 2;
   control->level = partial ? level - 1 : level;

@@ -8,6 +8,13 @@ __device__ void begin(const Graph<Offset> &graph, const Search<Offset, Distance>
   u32 words = (graph.vertices + STRIP - 1) / STRIP * STRIP_WORDS;
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
     search.visited[0][i] = i == search.source >> 5 ? 1u << (search.source & 31) : 0;
+  if (search.resident) {  // HOT pushes claim by parents
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
+    for (u32 i = thread; i < graph.vertices / 4; i += gridDim.x * blockDim.x)
+      ((uint4 *)search.parent)[i] = {NONE, NONE, NONE, NONE};
+    const u32 last = graph.vertices / 4 * 4 + thread;
+    if (last < graph.vertices) search.parent[last] = NONE;
+  }
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     Offset row = graph.offsets[search.source];
     search.distance[search.source] = 0;
@@ -18,7 +25,8 @@ __device__ void begin(const Graph<Offset> &graph, const Search<Offset, Distance>
     control.forward = graph.offsets[search.source + 1] - row;
     control.unvisited_edges = graph.edges - control.forward;
     control.pull_bound = ~0ull;
-    control.level = control.turn = control.partial = 0;
+    control.more = 1;
+    control.level = control.turn = control.partial = control.small_levels = 0;
     control.frontier = control.found = control.visited = control.queued = 1;
   }
 }

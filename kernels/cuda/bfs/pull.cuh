@@ -3,7 +3,8 @@
 // A warp takes some thousands of vertices, lists those that are unvisited, and looks at 128 of them
 // at a time: four a lane, so that many loads are under way. Most find their parent in `first`; the
 // others are listed again and look at `next`, then go through their rows; rows that are still not
-// through are read by the whole warp, and what is longer than that by the whole grid (pull_rest).
+// through are read by the whole warp, as long as that is no more than its other work, and else left to
+// all warps, an equal share each (pull_rest): whatever the degrees, and whatever is unvisited.
 // What bounds this is the number of scattered reads: lists keep neighbours side by side, and
 // `first` and `next` need no offsets. Masking and early exit: Yang, Buluc and Owens, Implementing
 // Push-Pull Efficiently in GraphBLAS.
@@ -19,8 +20,12 @@
 #define MANY 128             // vertices that a warp looks at together
 #define FEW 64               // the same, if it is SPARSE
 #define SPARSE_SHARE 128     // of all vertices, at most one in so many is looked for in a SPARSE pull
-#define LANE_ENTRIES 16     // that a lane looks at alone
-#define WARP_ENTRIES 4096   // that a warp looks at alone
+#define LANE_ENTRIES 16     // that a lane looks at alone, so many at a time:
+#define LANE_AT_ONCE 4
+#define OWN_ENTRIES 256     // that a warp reads of rows which are not through then,
+#define OWN_SHARE 4         // and one more for each so many vertices that it looks for
+#define READ_UNROLL 8
+#define LONGEST_READ (1u << 20)  // of a row at once
 
 // What a pull looks for: of some strips, the vertices whose bits `passed_over` leaves clear. By
 // default all unvisited vertices of the leading strips.
@@ -71,7 +76,58 @@ __device__ inline void drop(Place *list, u32 &count) {
   __syncwarp();
 }
 
-template <class Offset, class Distance, bool TIERED, bool SPARSE, class Name, class Sought>
+// The warp reads `length` entries from `row` on for each lane, as if they stood one after the other, and
+// gives each lane one that is visited, or NONE. Lanes that are not `open`, or have one, are passed over.
+// (By value: what a function that is called is told by address stands in memory, from then on.)
+struct Reading {
+  u32 parent;    // NONE or one that is visited
+  u32 examined;  // by this lane, for any
+
+  __device__ void count(Tally &tally) const {
+    tally.examined += examined;
+    tally.wasted += examined - (examined && parent != NONE);
+  }
+};
+
+template <bool TIERED>
+__device__ __noinline__ Reading read_rows(const Targets &targets, const u32 *before, u64 row,
+                                          u32 length, bool open) {
+  const u32 start = warp_scan(length) - length, total = __shfl_sync(ALL, start + length, 31);
+  u32 parent = NONE, examined = 0;
+  for (u32 at = 0; at < total; at += 32 * READ_UNROLL) {
+    u32 owner[READ_UNROLL], target[READ_UNROLL], word[READ_UNROLL];
+#pragma unroll
+    for (int i = 0; i < READ_UNROLL; i++) {
+      const u32 mine = at + i * 32 + lane_id();
+      owner[i] = 0;
+      for (int step = 16; step; step >>= 1)
+        if (__shfl_sync(ALL, start, owner[i] + step) <= mine) owner[i] += step;
+      const bool wanted = __shfl_sync(ALL, (u32)open, owner[i]);
+      const u64 entry_at =
+          __shfl_sync(ALL, row, owner[i]) + mine - __shfl_sync(ALL, start, owner[i]);
+      target[i] = mine < total && wanted ? entry<TIERED>(targets, entry_at) : NONE;
+    }
+#pragma unroll
+    for (int i = 0; i < READ_UNROLL; i++) word[i] = word_of(before, target[i]);
+#pragma unroll
+    for (int i = 0; i < READ_UNROLL; i++) {
+      const bool found = bit_of(word[i], target[i]);
+      examined += target[i] != NONE;
+      for (u32 finders = __ballot_sync(ALL, found); finders;) {
+        const int finder = __ffs(finders) - 1;
+        const u32 lane = __shfl_sync(ALL, owner[i], finder);
+        const u32 visited = __shfl_sync(ALL, target[i], finder);
+        if (lane_id() == lane && parent == NONE) parent = visited, open = false;
+        finders &= ~__ballot_sync(ALL, owner[i] == lane);
+      }
+    }
+    if (!__any_sync(ALL, open && start + length > at + 32 * READ_UNROLL)) break;
+  }
+  return {parent, examined};
+}
+
+template <class Offset, class Distance, bool TIERED, bool SPARSE, class Name, class Sought,
+          class To>
 struct Pull {
   static constexpr u32 TOGETHER = SPARSE ? FEW : MANY;
   static constexpr int EACH = TOGETHER / 32;  // of a lane
@@ -88,8 +144,11 @@ struct Pull {
   u32 apart;  // one strip and the next
   Name name;
   Sought sought;
+  To to;
   Tally tally;
   u32 listed[3];  // of a SPARSE pull: unvisited, missed and left ones, from one run to the next
+  u32 budget;     // entries that the warp still reads of long rows
+  bool full;      // what is left to all warps has no more room
 
   __device__ auto *list_of_unvisited() {
     if constexpr (SPARSE) return scratch.few.unvisited;
@@ -127,6 +186,7 @@ struct Pull {
   // Look at the first entries of listed vertices' rows; `missed` takes those without success.
   __device__ void look_first(u32 count, u32 &missed) {
     u32 place[EACH], hub[EACH], word[EACH];
+    budget += count / OWN_SHARE;
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -141,6 +201,7 @@ struct Pull {
       bool found = bit_of(word[i], hub[i]);
       if (hub[i] != NONE) tally.examined++;
       if (found) reach(place[i], hub[i]);
+      if (SPARSE && to.wanted()) to.add(found, place[i]);
       append(list_of_missed(), missed, hub[i] != NONE && !found, place[i]);
     }
   }
@@ -166,29 +227,38 @@ struct Pull {
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-      parent[i] = look_at(next[i].x, next[i].y, word[i]);
+      const u32 two[2] = {next[i].x, next[i].y};
+      parent[i] = look_at(two, word[i]);
       word[i][0] = word_of(before, parent[i] == NONE ? next[i].z : NONE);
       word[i][1] = word_of(before, parent[i] == NONE ? next[i].w : NONE);
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-      if (parent[i] == NONE) parent[i] = look_at(next[i].z, next[i].w, word[i]);
+      const u32 two[2] = {next[i].z, next[i].w};
+      if (parent[i] == NONE) parent[i] = look_at(two, word[i]);
       if (parent[i] != NONE) reach(place[i], parent[i]);
+      if (SPARSE && to.wanted()) to.add(parent[i] != NONE, place[i]);
       append(list_of_left(), left, parent[i] == NONE && next[i].w != NONE, place[i]);
     }
   }
 
-  // The first of two entries that is visited, else NONE; with the words of their bits.
-  __device__ u32 look_at(u32 one, u32 other, const u32 (&word)[2]) {
-    bool first = bit_of(word[0], one), second = bit_of(word[1], other);
-    u32 looked = (one != NONE) + (other != NONE && !first);
+  // The first of some entries that is visited, else NONE; with the words of their bits.
+  template <int N>
+  __device__ u32 look_at(const u32 (&target)[N], const u32 (&word)[N]) {
+    u32 found = NONE, looked = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      looked += target[k] != NONE && found == NONE;
+      if (found == NONE && bit_of(word[k], target[k])) found = target[k];
+    }
     tally.examined += looked;
-    if (!first && !second) tally.wasted += looked;
-    return first ? one : second ? other : NONE;
+    if (found == NONE) tally.wasted += looked;
+    return found;
   }
 
-  // Look through the rest of the rows.
-  __device__ void look_on(u32 count) {
+  // Look through the rest of the rows, some entries of each. Gives how many are not through: the
+  // first ones in their list then.
+  __device__ u32 look_on(u32 count) {
     u32 place[EACH], parent[EACH];
     Offset at[EACH], end[EACH];
     __syncwarp();
@@ -202,58 +272,90 @@ struct Pull {
       parent[i] = NONE;
     }
     bool open = true;
-    for (u32 seen = 0; seen < LANE_ENTRIES && __any_sync(ALL, open); seen += 2) {
-      u32 target[EACH][2];
+    for (u32 seen = 0; seen < LANE_ENTRIES && __any_sync(ALL, open); seen += LANE_AT_ONCE) {
+      u32 target[EACH][LANE_AT_ONCE];
 #pragma unroll
       for (int i = 0; i < EACH; i++)
 #pragma unroll
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < LANE_AT_ONCE; k++)
           target[i][k] = parent[i] == NONE && at[i] + k < end[i]
                              ? entry<TIERED>(graph.reverse_targets, at[i] + k)
                              : NONE;
       open = false;
-      u32 word[EACH][2];
+      u32 word[EACH][LANE_AT_ONCE];
 #pragma unroll
       for (int i = 0; i < EACH; i++)
 #pragma unroll
-        for (int k = 0; k < 2; k++) word[i][k] = word_of(before, target[i][k]);
+        for (int k = 0; k < LANE_AT_ONCE; k++) word[i][k] = word_of(before, target[i][k]);
 #pragma unroll
       for (int i = 0; i < EACH; i++) {
         if (parent[i] == NONE && at[i] < end[i]) {
-          parent[i] = look_at(target[i][0], target[i][1], word[i]);
-          at[i] += 2;
+          parent[i] = look_at(target[i], word[i]);
+          at[i] += LANE_AT_ONCE;
         }
         open |= parent[i] == NONE && at[i] < end[i];
       }
     }
+    u32 longer = 0;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-      for (u32 lanes = __ballot_sync(ALL, parent[i] == NONE && at[i] < end[i]); lanes;
-           lanes &= lanes - 1)
-        look_together(__ffs(lanes) - 1, place[i], at[i], end[i], parent[i]);
       if (parent[i] != NONE) reach(place[i], parent[i]);
+      if (SPARSE && to.wanted()) to.add(parent[i] != NONE, place[i]);
+      append(list_of_left(), longer, parent[i] == NONE && at[i] < end[i], place[i]);
+    }
+    return longer;
+  }
+
+  // The whole warp reads on in rows that are not through, behind what has been read of them, or leaves
+  // them to all warps.
+  __device__ void read_on(u32 count, u32 read) {
+    for (u32 base = 0; base < count; base += 32) {
+      __syncwarp();
+      const bool mine = base + lane_id() < count;
+      const u32 place = mine ? list_of_left()[base + lane_id()] : 0, vertex = vertex_at(place);
+      u64 at = mine ? graph.reverse_offsets[vertex] + read : 0;
+      const u64 end = mine ? graph.reverse_offsets[vertex + 1] : 0;
+      const u32 total = warp_sum((u32)min(end - at, (u64)LONGEST_READ));
+      if (total > budget && !full) {
+        full = !leave(vertex, at, end - at);
+        if (!full) continue;
+      }
+      budget -= min(budget, total);
+      u32 parent = NONE;
+      // (Once, but for rows that are longer, and that the list had no room for.)
+      for (bool open = mine; __any_sync(ALL, open);) {
+        const u32 length = open ? (u32)min(end - at, (u64)LONGEST_READ) : 0;
+        const Reading reading =
+            read_rows<TIERED>(graph.reverse_targets, before, at, length, open);
+        reading.count(tally);
+        if (open) parent = reading.parent;
+        at += length;
+        open = open && parent == NONE && at < end;
+      }
+      if (parent != NONE) reach(place, parent);
+      if (SPARSE && to.wanted()) to.add(parent != NONE, place);
     }
   }
 
-  // The whole warp reads on in the row of one lane.
-  __device__ void look_together(int lane, u32 place, Offset &at, Offset end, u32 &parent) {
-    Offset from = __shfl_sync(ALL, at, lane), to = __shfl_sync(ALL, end, lane);
-    Offset started = from, stop = min((u64)to, (u64)from + WARP_ENTRIES);
-    u32 seen = NONE;
-    for (; from < stop && seen == NONE; from += 32) {
-      u32 target = NONE;
-      if (from + lane_id() < stop)
-        target = entry<TIERED>(graph.reverse_targets, from + lane_id());
-      u32 hits = __ballot_sync(ALL, target != NONE && has(before, target));
-      if (hits) seen = __shfl_sync(ALL, target, __ffs(hits) - 1);
+  // Put the lanes' rows in the list of the rest; false if it has no room, for nobody from then on.
+  __device__ bool leave(u32 vertex, u64 at, u64 length) {
+    const u32 leaving = __ballot_sync(ALL, length != 0);
+    const u64 through = warp_scan(length);
+    const u64 all = QUEUED(__popc(leaving), __shfl_sync(ALL, through, 31));
+    u64 base = 0;
+    if (lane_id() == 0) base = atomicAdd(&counters.rest, all);
+    base = __shfl_sync(ALL, base, 0);
+    if (QUEUED_VERTICES(base + all) > search.rest_capacity) {
+      if (QUEUED_VERTICES(base) <= search.rest_capacity) counters.full = base;  // one warp only
+      return false;
     }
-    if ((int)lane_id() != lane) return;
-    parent = seen;
-    at = min(from, stop);
-    tally.examined += (u32)(at - started);
-    if (seen != NONE) return;
-    tally.wasted += (u32)(at - started);
-    if (at < end) search.rest[atomicAdd(&counters.rest, 1ull)] = vertex_at(place);
+    if (length) {
+      const u32 index = QUEUED_VERTICES(base) + __popc(leaving & lanes_before());
+      search.rest.vertex[index] = vertex;
+      search.rest.row[index] = (Offset)at;
+      search.rest.before[index] = (Offset)(QUEUED_EDGES(base) + through - length);
+    }
+    return true;
   }
 
   // Some strips of the warp. draining: until nothing is listed any more.
@@ -267,6 +369,7 @@ struct Pull {
       else ((uint4 *)scratch.words)[lane_id()] = own;
       own = sought.passed_over(strip, own);
     }
+    budget = OWN_ENTRIES;
     u32 unvisited = 0, missed = 0, left = 0;
     if (SPARSE) unvisited = listed[0], missed = listed[1], left = listed[2];
     u32 open = __ballot_sync(ALL, (own.x & own.y & own.z & own.w) != ALL);
@@ -288,7 +391,10 @@ struct Pull {
           append(list_of_unvisited(), unvisited, wanted, place);
         }
       } else if (left >= TOGETHER || !(unvisited || missed)) {
-        look_on(min(left, TOGETHER));
+        // Where a warp has a strip or none, lanes that read on alone would keep the others waiting.
+        const u32 some = min(left, TOGETHER);
+        if (sought.strips <= apart) read_on(some, 1 + NEXT);
+        else read_on(look_on(some), 1 + NEXT + LANE_ENTRIES);
         if (left > TOGETHER) drop<TOGETHER, 2 * TOGETHER>(list_of_left(), left);
         else left = 0;
       } else if (missed >= TOGETHER || !unvisited) {
@@ -309,21 +415,33 @@ struct Pull {
       ((uint4 *)after)[strip] = words;
       name.found((const uint4 *)now, words, strip);
     }
+    if (!SPARSE && to.wanted()) add_found(count);
     __syncwarp();
+  }
+
+  // Put what the warp has found of its strips where it goes.
+  __device__ void add_found(u32 strips) {
+    for (u32 i = 0; i < strips * STRIP_WORDS; i++) {
+      const u32 strip = sought.strip(first + i / STRIP_WORDS * apart);
+      const u32 fresh = scratch.words[i] & ~now[strip * STRIP_WORDS + i % STRIP_WORDS];
+      to.add(fresh >> lane_id() & 1, strip * STRIP + i % STRIP_WORDS * 32 + lane_id());
+    }
   }
 };
 
-template <class Offset, class Distance, bool TIERED, bool SPARSE, class Sought, class Name>
+template <class Offset, class Distance, bool TIERED, bool SPARSE, class Sought, class Name,
+          class To>
 __device__ inline Tally pull_strips(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
                                    const u32 *now, u32 *after, Sought sought, Scratch &scratch,
-                                   Counters &counters, u32 level, Name name) {
+                                   Counters &counters, u32 level, Name name, To to) {
   u32 warps = gridDim.x * (blockDim.x / 32);
   // Neighbouring strips go to different multiprocessors, and a warp's strips come from all over:
   // vertices stand by degree, and what is hard to find stands together.
   u32 warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-  Pull<Offset, Distance, TIERED, SPARSE, Name, Sought> pull = {
-      graph, search, before, now, after, scratch, counters, level, 0, warps, name, sought, {}, {}};
+  Pull<Offset, Distance, TIERED, SPARSE, Name, Sought, To> pull = {
+      graph, search, before, now, after, scratch, counters, level, 0, warps, name, sought, to, {}, {},
+      0, false};
   const u32 most = SPARSE ? 32 : MOST_STRIPS;
   for (pull.first = warp; pull.first < sought.strips; pull.first += most * warps) {
     const u32 strips = (sought.strips - pull.first + warps - 1) / warps;
@@ -334,17 +452,18 @@ __device__ inline Tally pull_strips(const Graph<Offset> &graph,
 
 // before: bitmap in which neighbours are looked for. now: bitmap of the vertices not to look for;
 // after: what it becomes with those found. (Both ways in one function: two took registers from it.)
-template <class Offset, class Distance, bool TIERED, class Sought, class Name = Unchanged>
+template <class Offset, class Distance, bool TIERED, class Sought, class Name = Unchanged,
+          class To = Nowhere>
 __device__ __noinline__ Tally pull(const Graph<Offset> &graph,
                                    const Search<Offset, Distance> &search, const u32 *before,
                                    const u32 *now, u32 *after, Sought sought, Scratch &scratch,
                                    Counters &counters, u32 level, bool sparse,
-                                   Name name = {}) {
+                                   Name name = {}, To to = {}) {
   if (sparse)
     return pull_strips<Offset, Distance, TIERED, true>(graph, search, before, now, after, sought,
-                                                      scratch, counters, level, name);
+                                                      scratch, counters, level, name, to);
   return pull_strips<Offset, Distance, TIERED, false>(graph, search, before, now, after, sought,
-                                                     scratch, counters, level, name);
+                                                     scratch, counters, level, name, to);
 }
 
 // Whether a pull for so many, or fewer, is to be SPARSE.
@@ -353,31 +472,47 @@ __device__ inline bool is_sparse(const Sought &sought, u64 unvisited) {
   return unvisited < (u64)sought.strips * STRIP / SPARSE_SHARE;
 }
 
-// The rows that were too long for a warp, read by the whole grid.
-template <class Offset, class Distance, bool TIERED, class Name = Unchanged>
+// What warps have left of rows, in shares of equal length.
+template <class Offset, class Distance, bool TIERED, class Name = Unchanged, class To = Nowhere>
 __device__ __noinline__ Tally pull_rest(const Graph<Offset> &graph,
                                         const Search<Offset, Distance> &search, const u32 *before,
-                                        u32 *after, u32 count, u32 level, Name name = {}) {
+                                        u32 *after, const Counters &left, u32 level,
+                                        Name name = {}, To to = {}) {
   Tally tally = {};
-  u64 threads = (u64)gridDim.x * blockDim.x;
-  u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-  for (u32 i = 0; i < count; i++) {
-    u32 vertex = __ldcg(search.rest + i);
-    u64 end = graph.reverse_offsets[vertex + 1];
-    u64 at = (u64)graph.reverse_offsets[vertex] + WARP_ENTRIES + thread;
-    u32 bit = 1u << (vertex & 31);
-    for (; at < end; at += threads) {
-      if (__ldcg(after + (vertex >> 5)) & bit) break;
-      tally.examined++;
-      u32 target = entry<TIERED>(graph.reverse_targets, at);
-      if (!has(before, target)) {
-        tally.wasted++;
-      } else if (!(atomicOr(&after[vertex >> 5], bit) & bit)) {
+  const Crew crew = whole_grid();
+  const Queue<Offset> &rest = search.rest;
+  const u64 all = __ldcg(&left.rest);
+  const u64 listed = QUEUED_VERTICES(all) > search.rest_capacity ? __ldcg(&left.full) : all;
+  const u32 rows = QUEUED_VERTICES(listed);
+  const u64 entries = QUEUED_EDGES(listed);
+  const u32 strip = strip_length(entries, crew.warps);
+  for (u64 at = (u64)crew.warp * strip; at < entries; at += (u64)crew.warps * strip) {
+    const u64 stop = min(at + strip, entries);
+    u32 place = find_place(rest.before, rows, at);
+    for (u64 begin = at; begin < stop; place += 32) {
+      // 32 rows, a lane each, and what is in the strip of them.
+      const u32 own = place + lane_id();
+      const bool mine = own < rows;
+      const u64 first = mine ? (u64)rest.before[own] : entries;
+      const u64 end = own + 1 < rows ? (u64)rest.before[own + 1] : entries;
+      const u64 from = max(begin, first), until = min(stop, end);
+      const u32 length = mine && from < until ? (u32)(until - from) : 0;
+      const u32 vertex = mine ? rest.vertex[own] : 0, bit = 1u << (vertex & 31);
+      const u64 row = mine ? (u64)rest.row[own] + (from - first) : 0;
+      const bool open = length && !(__ldcg(after + (vertex >> 5)) & bit);
+      const Reading reading =
+          read_rows<TIERED>(graph.reverse_targets, before, row, length, open);
+      reading.count(tally);
+      const u32 parent = reading.parent;
+      const bool first_one = parent != NONE && !(atomicOr(&after[vertex >> 5], bit) & bit);
+      if (first_one) {
         if (!name.noted(vertex)) search.distance[vertex] = (Distance)level;
-        search.parent[vertex] = name(target);
+        search.parent[vertex] = name(parent);
         name.found(vertex);
         tally.found++;
       }
+      if (to.wanted()) to.add(first_one, vertex);
+      begin = __shfl_sync(ALL, min(stop, end), 31);
     }
   }
   return tally;

@@ -36,7 +36,8 @@ __device__ inline u32 entry(const Targets &targets, u64 i) {
   return __ldg(targets.near + i);
 }
 
-// Vertices of the frontier that have edges to follow. before[i]: edges of vertices 0 .. i - 1.
+// Vertices whose edges are to be followed: row[i] is where those of vertex[i] begin, before[i] how many
+// those of vertices 0 .. i - 1 are.
 template <class Offset>
 struct Queue {
   u32 *vertex;
@@ -46,14 +47,16 @@ struct Queue {
 
 // What the threads have counted in one level.
 // queued: vertices put in the queue (upper 24 bits) and the edges that leave them (lower 40).
-// wasted: about how many entries were looked at in vain. rest: vertices whose row was too long for
-// one warp.
+// wasted: about how many entries were looked at in vain. rest: vertices, and entries of theirs, that a
+// pull has left to all warps, counted as queued ones are; full: those that the list had room for, if
+// it had not for all.
 struct Counters {
   u64 queued;
   u64 found;
   u64 examined;
   u64 wasted;
   u64 rest;
+  u64 full;
 };
 
 #define QUEUED(vertices, edges) (((u64)(vertices) << 40) | (edges))
@@ -80,6 +83,8 @@ struct Control {
   u32 queued;    // whether the frontier stands in the queue
   u32 turn;      // which of two bitmaps (bit 0) and queues (bit 1) is the current one
   u32 partial;   // whether some of the next level has been found, and queued in the other queue
+  u32 small_levels;  // that were small ones, one after the other
+  float more;        // times as many entries as expected did the last pull look at
 };
 
 struct LevelRecord {
@@ -95,7 +100,7 @@ struct Search {
   u32 *parent;
   u32 *visited[2];  // bitmaps, of whole strips
   Queue<Offset> queue[2];
-  u32 *rest;
+  Queue<Offset> rest;  // what a pull leaves to all warps
   Control *control;
   LevelRecord *levels;
   u32 source;
@@ -103,10 +108,13 @@ struct Search {
   u32 first_level;  // whose record stands at levels[0]
   u32 level_capacity;
   u32 max_level;
-  u32 enqueue_edges;  // a push along more edges makes no queue: the next level pulls
+  u32 enqueue_edges;  // vertices that a queue takes, and edges of a push that makes one
   u32 narrow_levels;  // leave for the narrow search after so many small levels; 0: never
   u32 narrow_frontier;  // vertices of a small level, at most, and a quarter of its edges
-  float push_cost;    // of an edge, where looking at an entry in a pull costs 1
+  u32 rest_capacity;
+  u32 resident;     // whether distances and parents stay in the second-level cache
+  float wait;       // entries that could be looked at while a pull waits for its loads
+  float push_cost;  // of an edge, where looking at an entry in a pull costs 1
 };
 
 // What a vertex is called as a parent: by default what the graph's rows call it. noted: whether its
@@ -127,6 +135,12 @@ __device__ inline bool has(const u32 *bitmap, u32 vertex) {
 // under way.
 __device__ inline u32 word_of(const u32 *bitmap, u32 vertex) {
   return bitmap[vertex == NONE ? 0 : vertex >> 5];
+}
+
+// The same past the first-level cache: what others have set is seen sooner, and fewer claim at once
+// what many lead to.
+__device__ inline u32 fresh_word_of(const u32 *bitmap, u32 vertex) {
+  return __ldcg(bitmap + (vertex == NONE ? 0 : vertex >> 5));
 }
 
 __device__ inline bool bit_of(u32 word, u32 vertex) {

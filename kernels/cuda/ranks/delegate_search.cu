@@ -78,41 +78,34 @@ struct Standing {
       status = WIDEN;
     else if (level - search.first_level == search.level_capacity)
       status = MORE;
+    const Costs costs = {search.push_cost, 0, ~0ull};
     step = PUSH;
     if (now.found && graph.edges)
-      step = choose(graph, now, search.enqueue_edges, search.push_cost);
+      step = choose(graph, now, 1, search.enqueue_edges, costs);
     // What others find comes on top: a guess, after which the queue may have to be gathered.
     enqueueing = step == PUSH && now.forward <= search.enqueue_edges;
     if (enqueueing && now.forward > FEW_EDGES)
       enqueueing = choose(graph, after_push(now, graph.vertices, graph.edges),
-                          search.enqueue_edges, search.push_cost) == PUSH;
+                          1, search.enqueue_edges, costs) == PUSH;
     const bool many = rank.name.normals - delegates >= rank.many_delegates;
     twice = step == PULL && many && !rank.hosted;
     wide = step == PULL ? many : now.forward > FEW_EDGES;
     delegate_bytes = normal_bytes = 0;
   }
 
-  // The frontier has been queued.
-  __device__ void gathered(u64 queue) {
-    now.queued = true;
-    now.frontier = QUEUED_VERTICES(queue);
-    now.forward = QUEUED_EDGES(queue);
-    now.unvisited_edges -= min(now.unvisited_edges, now.forward);
-  }
-
   // What was new has been noted: the source, or a level.
-  __device__ void advance(const Counters &visits, const Noted &noted, u32 most_queued) {
+  __device__ void advance(const Counters &visits, const Noted &noted, u32 vertices,
+                          u32 most_queued) {
     const u32 fresh_delegates = (u32)__ldcg(&noted.delegates);
     normals = (u32)__ldcg(&noted.normals);
     now.found = normals + fresh_delegates;
     now.visited += (u32)__ldcg(&noted.with_rows);
     delegates += fresh_delegates;
-    now.queued = false;
-    now.frontier = 0;
-    now.forward = 0;
     const u64 queue = __ldcg(&noted.queued);
-    if (enqueueing && QUEUED_VERTICES(queue) <= most_queued) gathered(queue);
-    if (step == PULL) now.pull_bound = __ldcg(&visits.wasted);
+    const bool queued = enqueueing && QUEUED_VERTICES(queue) <= most_queued;
+    if (step == PULL) now.pulled(__ldcg(&visits.wasted));
+    else if (!queued) now.pushed(vertices);
+    if (queued) now.enqueued(queue);
   }
 
   // Nobody found anything, or this rank is to stop.
@@ -247,7 +240,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       here.level = here.delegates = 0;
       here.step = PUSH;
       here.enqueueing = true;
-      here.advance(control->visits[0], *noted, search.enqueue_edges);
+      here.advance(control->visits[0], *noted, graph.vertices, search.enqueue_edges);
     }
     __syncthreads();
     if (!rank.hosted && blockIdx.x == 0)
@@ -281,7 +274,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         gather_frontier(graph, rank.frontier, 0, rank.own_words, into);
         grid_barrier(&control->arrived);
         if (block_leader) {
-          here.gathered(__ldcg(&visits->queued));
+          here.now.enqueued(__ldcg(&visits->queued));
           here.decide(graph, rank);
         }
         __syncthreads();
@@ -307,8 +300,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
           tally = pull<Offset, Distance, TIERED>(graph, search, kept, now, after, sought, own,
                                                  *visits, level, sparse, name);
           grid_barrier(&control->arrived);
-          if (u32 rest = (u32)__ldcg(&visits->rest))
-            tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, rest, level,
+          if (__ldcg(&visits->rest))
+            tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, after, *visits, level,
                                                          name);
         }
       }
@@ -375,7 +368,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     grid_barrier(&control->arrived);
     if (block_leader) {
       here.level++;
-      here.advance(*visits, *noted, search.enqueue_edges);
+      here.advance(*visits, *noted, graph.vertices, search.enqueue_edges);
       here.laps.end(NOTE);
     }
     if (leader) here.record(*visits, *noted, rank.levels[level - 1 - search.first_level]);

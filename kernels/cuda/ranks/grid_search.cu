@@ -236,8 +236,8 @@ __device__ Tally pull_unvisited(const Graph<Offset> &graph,
                                                visits, level, is_sparse(sought, unvisited),
                                                rank.name);
   grid_barrier(&rank.control->arrived);
-  if (u32 rest = (u32)__ldcg(&visits.rest)) {
-    tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, rest, level,
+  if (__ldcg(&visits.rest)) {
+    tally += pull_rest<Offset, Distance, TIERED>(graph, search, kept, visited, visits, level,
                                                  rank.name);
   }
   return tally;

@@ -12,7 +12,7 @@ from ....kernels.base.arrays import total_bytes
 from ....kernels.base.graph import UNREACHED
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
-from ....kernels.gpu.graph import MOST_SHORT, NEXT, WARP_ENTRIES
+from ....kernels.gpu.graph import MOST_SHORT, NEXT, SHORT_ROW
 from ....kernels.gpu.search import widened
 from ....kernels.gpu_ranks import delegate_layout, delegate_mail
 from ....kernels.gpu_ranks import search as rank_search
@@ -72,7 +72,7 @@ class DelegatesOfRank:
                 f"and would know up to {numbers:,} vertices: too many for a device"
             )
         sizes = delegate_layout.sizes_of(device, own, numbers, own)
-        long_rows = max(forward, reverse) // (4 * WARP_ENTRIES)
+        long_rows = max(forward, reverse) // (4 * SHORT_ROW)
         searching = total_bytes(
             [
                 *rank_search.state(sizes, np.uint64, long_rows, CONTROL, LEVEL),

@@ -11,7 +11,7 @@ import numpy as np
 from ....kernels.base.arrays import total_bytes
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, DeviceMemoryError
-from ....kernels.gpu.graph import MOST_VERTICES, NEXT, WARP_ENTRIES
+from ....kernels.gpu.graph import MOST_VERTICES, NEXT, SHORT_ROW
 from ....kernels.gpu.search import widened
 from ....kernels.gpu_ranks import grid_layout, grid_mail
 from ....kernels.gpu_ranks import search as rank_search
@@ -64,7 +64,7 @@ class GridOfRank:
             for name in names
         ]
         sizes = grid_layout.sizes_of(known)
-        long_rows = max(targets) // (4 * WARP_ENTRIES)
+        long_rows = max(targets) // (4 * SHORT_ROW)
         searching = total_bytes(
             [
                 *rank_search.state(sizes, np.uint64, long_rows, CONTROL, LEVEL),

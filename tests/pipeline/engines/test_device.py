@@ -6,6 +6,7 @@ Races need not show at once, so everything runs several times.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
+from delegraph.kernels.base.arrays import total_bytes
 from delegraph.kernels.base.graph import Graph
-from delegraph.kernels.gpu.search import GpuSearch
+from delegraph.kernels.gpu.device import MOST_BLOCKS
+from delegraph.kernels.gpu.graph import NEXT
+from delegraph.kernels.gpu.search import (
+    ROOM_FOR_ALL,
+    GpuSearch,
+    bytes_needed,
+    state,
+    wide_distance,
+)
 from delegraph.partition.disk.outputs import is_store
 from delegraph.pipeline.engines.device import supersteps_of, to_device
 from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
@@ -53,7 +63,7 @@ def sources_of(graph: Graph) -> list[int]:
     return [0, n - 1, *np.random.default_rng(1).integers(0, n, 2).tolist()]
 
 
-@pytest.mark.parametrize("way", ["chosen", "push", "pull", "narrow", "not narrow"])
+@pytest.mark.parametrize("way", ["chosen", "push", "pull", "narrow", "not narrow", "not resident"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_against_the_definition(device, shape, directed, way):
@@ -64,8 +74,19 @@ def test_against_the_definition(device, shape, directed, way):
         search = GpuSearch(device, on_device, PUSH if way == "push" else PULL)
     elif way == "narrow":
         search._search["narrow_levels"] = 1
+    elif way == "not resident":
+        search._search["resident"] = 0
     for source in sources_of(graph):
         check(search, SHAPES[shape], directed, source)
+
+
+@pytest.mark.parametrize("capacity", [1, 40])
+def test_more_is_left_of_rows_than_the_list_takes(device, capacity):
+    graph = graph_of(SHAPES["cliques"], False)
+    search = GpuSearch(device, to_device(graph, device, near=graph.edges), PULL)
+    search._search["rest_capacity"] = capacity
+    for source in sources_of(graph):
+        check(search, SHAPES["cliques"], False, source)
 
 
 @pytest.mark.parametrize("kind", ["rows", "one block", "bits in memory", "few records"])
@@ -150,6 +171,9 @@ def test_any_graph(device, graph, data):
     search = GpuSearch(device, to_device(made, device, near))
     search._search["push_cost"] = data.draw(st.sampled_from([2.0, PUSH, PULL]))
     search._search["narrow_levels"] = data.draw(st.sampled_from([0, 1, 4]))
+    search._search["resident"] = data.draw(st.booleans())
+    search._search["wait"] = data.draw(st.sampled_from([0, 100, 1e6]))
+    search._search["rest_capacity"] = min(32, search._search["rest_capacity"][0])
     check(search, (src, dst), directed, source)
 
 
@@ -166,10 +190,45 @@ def test_examined_edges_and_times(device):
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
 
 
-@pytest.mark.parametrize(("way", "directed"), [("chosen", True), ("pull", False)])
+@pytest.mark.parametrize(
+    ("way", "directed"), [("chosen", True), ("pull", False), ("not resident", False)]
+)
 @pytest.mark.parametrize("shape", SMALL)
 def test_an_emulated_search(emulated, shape, directed, way):
     test_against_the_definition(emulated[0], shape, directed, way)
+
+
+@pytest.mark.parametrize("vertices", [ROOM_FOR_ALL, ROOM_FOR_ALL + 1, 5_000_000, 50_000_000])
+def test_a_plan_holds_for_every_graph_of_its_size(vertices):
+    edges = 4 * vertices
+    for used in (1, vertices // 2, ROOM_FOR_ALL, vertices):
+        searching = [*state(vertices, used, "u4", used, MOST_BLOCKS), wide_distance(vertices)]
+        rows = 4 * (vertices + 1) + 4 * (1 + NEXT) * used
+        assert total_bytes(searching) + rows <= bytes_needed(vertices, edges, False)
+
+
+@pytest.mark.slow
+def test_blocks_that_wait_for_a_processor(emulated):
+    """Blocks get far ahead of each other, where more run than there are processors."""
+    src, dst = (np.asarray(end, np.uint32) for end in SHAPES["hubs"])
+    graph = graph_of((src, dst), True)
+    wanted = {source: reference.distances(src, dst, 3000, source, True) for source in (700, 2999)}
+
+    def search_often(_: int) -> int:
+        search = GpuSearch(emulated[0], to_device(graph, emulated[0], near=graph.edges))
+        wrong = 0
+        for _ in range(250):
+            for source, distances in wanted.items():
+                search.run(source)
+                wrong += not np.array_equal(search.result()[0], distances)
+        return wrong
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(search_often, range(6))) == 0
+
+
+def test_more_is_left_of_rows_than_the_list_takes_emulated(emulated):
+    test_more_is_left_of_rows_than_the_list_takes(emulated[0], 40)
 
 
 # By the command line
@@ -227,8 +286,6 @@ def test_real_graphs(device, same_search, real_graph):
 
 
 def test_a_limit_moves_targets_to_host_memory(device, ok, same_search, edge_list, tmp_path):
-    from delegraph.kernels.gpu.search import bytes_needed
-
     src, dst = random_edges(13, 20_000, 2_000_000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
     limit = bytes_needed(20_000, 4_000_000, False) + 2_000_000

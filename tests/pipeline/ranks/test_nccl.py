@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -126,12 +127,16 @@ def test_a_rank_that_is_stuck(monkeypatch, returns):
     """What makes a communicator cannot be aborted, but may return."""
     monkeypatch.setattr(nccl, "_GRACE_SECONDS", 10.0 if returns else 1.0)
 
+    making = threading.Event()
+
     def work(communicator: NcclCommunicator) -> None:
         make = communicator._make
 
         def fail(cupy: Any, unique_id: bytes) -> None:
             if communicator.rank == 1:
+                making.wait(SOON)  # until the other cannot hear of it
                 raise ValueError("had enough")
+            making.set()
             if not returns:
                 make(cupy, unique_id)
             time.sleep(0.5)

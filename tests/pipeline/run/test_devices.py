@@ -64,6 +64,7 @@ def stand_in(architecture: int, count: int = 1, failing: bool = False) -> Any:
         "name": b"Stand-in",
         "multiProcessorCount": 80,
         "sharedMemPerBlockOptin": 1000,
+        "l2CacheSize": 1 << 20,
     }
     pool = SimpleNamespace(
         free_all_blocks=lambda: None, total_bytes=lambda: 10, set_limit=lambda size: None
@@ -96,9 +97,9 @@ def test_blocks_of_a_cluster():
     """Large ones where they are allowed, none before there were any."""
     facts = {80: 1, 90: 16, 100: 16, 120: 8}
     for architecture, blocks in facts.items():
-        found = Device(0, "", architecture, 132, 0, 0, cupy=None)
+        found = Device(0, "", architecture, 132, 0, 0, 0, cupy=None)
         assert found.cluster_blocks == blocks
-    assert Device(0, "a slice", 90, 16, 0, 0, cupy=None).cluster_blocks == 8
+    assert Device(0, "a slice", 90, 16, 0, 0, 0, cupy=None).cluster_blocks == 8
 
 
 def test_errors_of_a_device_are_for_the_user():
@@ -166,7 +167,7 @@ def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
 @pytest.mark.parametrize("options", [(), ("--partitions", 3)], ids=["one", "three"])
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
     """The build goes on on the CPU and says why; the device is not touched."""
-    small = Device(0, "Small", 90, 1, 2000, 0, cupy=None)
+    small = Device(0, "Small", 90, 1, 2000, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda device, limit: small)
     path = edge_list(*random_edges(1, 100, 500))
     for name, device in (("cpu", ()), ("small", ("--device", "cuda"))):
@@ -196,7 +197,7 @@ def test_the_plan_tells_what_a_device_holds(edge_list, partitions):
 @pytest.mark.parametrize(("memory", "device"), [(10**9, "cuda:0 (Fake)"), (10**5, None)])
 def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, memory, device):
     """What stands there, or, where it has no room, what the CPU's way holds."""
-    fake = Device(0, "Fake", 90, 132, memory, 0, cupy=None)
+    fake = Device(0, "Fake", 90, 132, memory, 0, 0, cupy=None)
     path = edge_list(*random_edges(1, 1000, 50_000))
     if graph == "store":
         assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
@@ -215,7 +216,7 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     """What has to be in host memory beside a device may be too much; streaming may not be."""
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
-    fake = Device(0, "Fake", 90, 132, 10**9, 0, cupy=None)
+    fake = Device(0, "Fake", 90, 132, 10**9, 0, 0, cupy=None)
     monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
     monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6, 0))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")

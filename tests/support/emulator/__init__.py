@@ -232,6 +232,7 @@ _runtime = SimpleNamespace(
         "name": b"emulated",
         "multiProcessorCount": _BLOCKS,
         "sharedMemPerBlockOptin": 1 << 18,
+        "l2CacheSize": 1 << 20,
         "uuid": bytes([number] * 16),
     },
     memGetInfo=lambda: (1 << 32, 1 << 32),

@@ -254,6 +254,12 @@ template <class T, class U>
 T atomicSub(T *address, U value) { return __atomic_fetch_sub(address, (T)value, __ATOMIC_SEQ_CST); }
 template <class T, class U>
 T atomicOr(T *address, U value) { return __atomic_fetch_or(address, (T)value, __ATOMIC_SEQ_CST); }
+template <class T, class U, class V>
+T atomicCAS(T *address, U from, V to) {
+  T now = (T)from;
+  __atomic_compare_exchange_n(address, &now, (T)to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return now;
+}
 template <class T, class U>
 T atomicMin(T *address, U value) {
   T now = __atomic_load_n(address, __ATOMIC_SEQ_CST);
