@@ -1,13 +1,14 @@
 """One GPU: preparation and search on graphs made, or read, there; every result is checked.
 
-    python benchmarks/gpu.py [--graphs kron22,kron24,...] [--sources 64] [--data FOLDER]
+    python benchmarks/gpu.py [--graphs kron22,cnr-2000,...] [--sources 64] [--data FOLDER]
 
+By default: the generated graphs below, and all Parquet files of FOLDER and FOLDER/real.
 kronN, urandN: 2^N vertices, 16 rows a vertex; gridN: N x N cells, a fifth of the joins dropped;
-gridN-shuffled: the same with its ids shuffled; kron24-host: all targets in host memory;
-kron24-directed: edges followed one way only; any other name: FOLDER/NAME.parquet. Times are
-medians over the sources, by device events, parents included; preparation begins with the edges on
-the device as they come and ends with a graph to search. Goals are those that we set ourselves for
-one NVIDIA H200.
+gridN-shuffled: the same with its ids shuffled; any other name: NAME.parquet there. NAME-directed:
+edges followed one way only; NAME-host: all targets in host memory. Times are by device events,
+parents included: medians over the sources, and the worst; preparation begins with the edges on the
+device as they come and ends with a graph to search. Goals are those that we set ourselves for one
+NVIDIA H200.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import environment
 import numpy as np
+import real
 
 from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
@@ -38,27 +40,33 @@ from delegraph.pipeline.reports.report import supersteps_table
 from delegraph.pipeline.run.execute import Executor
 
 GOALS_MS = {
-    "kron22": 0.15,
-    "kron24": 0.30,
-    "kron27": 1.5,
+    "kron22": 0.10,
+    "kron24": 0.20,
+    "kron27": 1.2,
     "urand22": 0.23,
-    "urand24": 1.6,
-    "urand27": 8,
-    "grid2048": 5,
-    "grid2048-shuffled": 5,
-    "luxembourg-osm": 1.5,
+    "urand24": 1.1,
+    "urand27": 7,
+    "grid2048": 3.5,
+    "grid2048-shuffled": 3.5,
+    "luxembourg-osm": 1.0,
+    "usa_road_t_ny": 1.0,
+    "world_highways": 0.8,
+    "reddit_related": 0.20,
+    "cnr-2000": 0.11,
+    "git_objects_v2_0_0": 0.30,
+    "debian_file_package": 0.28,
+    "fb_schools": 0.045,
 }
 PREPARATION_GOALS_S = {"kron22": 0.06, "kron24": 0.2}
-GRAPHS = "kron22,kron24,kron27,urand22,urand24,urand27,grid2048,grid2048-shuffled"
-GRAPHS += ",kron24-host,kron24-directed"
+GENERATED = "kron22,kron24,kron27,urand22,urand24,grid2048"
 FEW_ROWS = 1 << 28  # of a graph that is prepared twice
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time preparation and searches on one GPU.")
-    parser.add_argument("--graphs", default=GRAPHS)
+    parser.add_argument("--graphs")
     parser.add_argument("--sources", type=int, default=64)
-    parser.add_argument("--data", type=Path, default=Path())
+    real.add_option(parser)
     options = parser.parse_args()
     device = open_device()
     about = environment.describe(("numpy", "pyarrow"))
@@ -67,9 +75,14 @@ def main() -> None:
     environment.show(about)
     print(f"{device}, {about['gpu']}", flush=True)
     results = []
-    for name in options.graphs.split(","):
-        results.append(measure(device, name, options))
+    found = real.real_graphs(options.data)
+    for name in (options.graphs or ",".join([GENERATED, *found])).split(","):
+        if recipe_of(name) is None and kind_of(name)[0] not in found:
+            print(f"{name}: skipped, it is not in {options.data}")
+            continue
+        results.append(measure(device, name, found, options.sources))
         show(results[-1])
+    summarize(results)
     environment.keep("gpu", about, results)
 
 
@@ -80,12 +93,19 @@ def clocks() -> dict[str, str]:
     return dict(zip(fields.split(","), values.strip().split(", "), strict=True))
 
 
-def edges_of(device: Device, name: str, data: Path) -> tuple[list[Any], int]:
+def kind_of(name: str) -> tuple[str, str]:
+    """(the graph, what is done to it)"""
+    match = re.fullmatch(r"(.*?)(-directed|-host|-shuffled|)", name)
+    assert match
+    return match[1], match[2]
+
+
+def edges_of(device: Device, name: str, found: dict[str, Path]) -> tuple[list[Any], int]:
     """(src, dst) batches on the device, and what all ids lie below."""
     recipe = recipe_of(name)
     with device.use() as cupy:
         if recipe is None:
-            edges = with_bounds(open_edges(str(data / f"{name}.parquet")), Executor(1))
+            edges = with_bounds(open_edges(str(found[kind_of(name)[0]])), Executor(1))
             dense = read_edges(edges, Executor(1))
             batches = [tuple(cupy.asarray(end) for end in batch) for batch in dense.batches]
             return batches, dense.ids.domain
@@ -99,7 +119,7 @@ def edges_of(device: Device, name: str, data: Path) -> tuple[list[Any], int]:
 
 
 def recipe_of(name: str) -> Recipe | None:
-    match = re.fullmatch(r"(kron|urand|grid)(\d+)(-\w+)?", name)
+    match = re.fullmatch(r"(kron|urand|grid)(\d+)", kind_of(name)[0])
     if not match:
         return None
     kind, size = match[1], int(match[2])
@@ -108,10 +128,10 @@ def recipe_of(name: str) -> Recipe | None:
     return Recipe("kronecker" if kind == "kron" else "uniform", scale=size)
 
 
-def measure(device: Device, name: str, options) -> dict[str, Any]:
+def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> dict[str, Any]:
     directed = name.endswith("-directed")
     with device.use() as cupy:
-        batches, domain = edges_of(device, name, options.data)
+        batches, domain = edges_of(device, name, found)
         rows = sum(len(src) for src, _ in batches)
         gpu_prepare.warm_up(device, rows, directed)
         if rows <= FEW_ROWS:  # once before, so that the memory is there
@@ -132,18 +152,20 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         ready = time.perf_counter()
         searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
         searcher.warm_up()
-    most = BenchOptions(sources=(1 + directed) * options.sources)
+    most = BenchOptions(sources=(1 + directed) * sources)
     drawn, _ = draw_positions(prepared.id_of_position, graph.used, most, device)
     with device.use():
         leading = (prepared.rows_from[np.array(drawn)] > 0).get().tolist()  # somewhere
     chosen = [source for source, leads in zip(drawn, leading, strict=True) if leads]
-    chosen = chosen[: options.sources]
+    chosen = chosen[:sources]
     searcher.search(chosen[0])
     runs = run_all(searcher, chosen, chosen, None)
     milliseconds = [1e3 * value for value in runs.seconds]
-    middle = chosen[int(np.argsort(milliseconds)[len(chosen) // 2])]
-    searcher.search(middle)
-    steps = supersteps_of(searcher.gpu)
+    order = np.argsort(milliseconds)
+    # A search of a small component says nothing about the others.
+    largest = [
+        ms for ms, rows in zip(milliseconds, runs.rows, strict=True) if rows == max(runs.rows)
+    ]
     edges = 1 if directed else 2
     rates = [rows / edges / ms / 1e6 for rows, ms in zip(runs.rows, milliseconds, strict=True)]
     return {
@@ -157,25 +179,53 @@ def measure(device: Device, name: str, options) -> dict[str, Any]:
         "median_ms": median(milliseconds),
         "least_ms": min(milliseconds),
         "most_ms": max(milliseconds),
+        "most_to_median_of_largest": max(largest) / median(largest),
         "goal_ms": GOALS_MS.get(name),
         "preparation_goal_s": PREPARATION_GOALS_S.get(name),
         "gteps_harmonic_mean": harmonic_mean(rates),
-        "levels": len(steps),
-        "median_search": steps if len(steps) < 20 else [],
+        "median_search": levels_of(searcher, chosen[order[len(order) // 2]]),
+        "worst_search": levels_of(searcher, chosen[order[-1]]),
     }
 
 
+def levels_of(searcher: DeviceSearcher, source: int) -> dict[str, Any]:
+    """What each level of one more search did: the first and the last ten, where there are many."""
+    searcher.search(source)
+    steps = list(supersteps_of(searcher.gpu))
+    few = steps if len(steps) <= 30 else [*steps[:10], *steps[-10:]]
+    count = len(steps)
+    return {"levels": count, "us_a_level": 1e6 * searcher.gpu.seconds() / count, "steps": few}
+
+
 def show(result: dict[str, Any]) -> None:
-    goal = f" (goal {result['goal_ms']})" if result["goal_ms"] else ""
+    goal = result["goal_ms"]
     print(
         f"\n{result['graph']}: prepared in {1e3 * result['sort_seconds']:.1f} ms, forms derived in "
-        f"{1e3 * result['derive_seconds']:.1f} ms; search {result['median_ms']:.4f} ms{goal}, "
-        f"{result['least_ms']:.4f} to {result['most_ms']:.4f}; "
-        f"{result['gteps_harmonic_mean']:.0f} GTEPS, {result['levels']} levels",
+        f"{1e3 * result['derive_seconds']:.1f} ms; search {result['median_ms']:.4f} ms"
+        + (f" (goal {goal}: {result['median_ms'] / goal:.2f})" if goal else "")
+        + f", {result['least_ms']:.4f} to {result['most_ms']:.4f}; "
+        f"{result['gteps_harmonic_mean']:.0f} GTEPS",
         flush=True,
     )
-    if result["median_search"]:
-        print(supersteps_table(result["median_search"]), flush=True)
+    for which in ("median", "worst"):
+        search = result[f"{which}_search"]
+        print(f"{which}: {search['levels']} levels, {search['us_a_level']:.1f} us each")
+        print(supersteps_table(search["steps"]), flush=True)
+
+
+def summarize(results: list[dict[str, Any]]) -> None:
+    print(
+        f"\n{'graph':<28}{'median ms':>10}{'goal':>8}{'ratio':>7}{'worst ms':>10}{'to median':>10}"
+        f"{'levels':>8}{'us each':>9}"
+    )
+    for result in results:
+        middle, goal = result["median_search"], result["goal_ms"]
+        print(
+            f"{result['graph']:<28}{result['median_ms']:>10.4f}{goal or '':>8}"
+            + (f"{result['median_ms'] / goal:>7.2f}" if goal else f"{'':>7}")
+            + f"{result['most_ms']:>10.4f}{result['most_to_median_of_largest']:>10.2f}"
+            f"{middle['levels']:>8}{middle['us_a_level']:>9.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def _open_streams() -> None:
         os.set_inheritable(number, True)  # to workers, too
     os.close(number)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - to the end
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - likewise
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - to the end
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore - as opened by Python
     if closed:

@@ -1,0 +1,23 @@
+"""Real graphs for benchmarks: Parquet edge lists of a folder that is not in the repository."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path("../shared/data"),
+        help="folder of real graphs: NAME.parquet and real/NAME.parquet, columns src and dst",
+    )
+
+
+def real_graphs(folder: Path) -> dict[str, Path]:
+    """Where each stands, by name. Says so if there are none."""
+    files = [*sorted(folder.glob("*.parquet")), *sorted(folder.glob("real/*.parquet"))]
+    if not files:
+        print(f"no real graphs: {folder} has no Parquet files (--data)")
+    return {file.stem: file for file in files}
