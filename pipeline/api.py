@@ -31,7 +31,7 @@ from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from .algorithms.bfs import SearchOutcome
+    from .algorithms.run import Outcome
     from .bench.across import ScalingRow
     from .bench.protocol import BenchReport
     from .build.build import Built
@@ -118,22 +118,23 @@ def bfs(
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
-) -> SearchOutcome:
+) -> Outcome:
     """Search a store or an edge list from ``source``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
     row for each superstep. checkpoint: seconds between two saves of a long search.
     """
-    from .algorithms.bfs import SearchOptions, search_to_result
+    from .algorithms.bfs import Bfs
+    from .algorithms.run import RunOptions, run_to_result
 
     threads = _threads(threads)
     resources, chosen = _sorted(options)
     shaped = options.keys() & StoreOptions.__annotations__
-    return search_to_result(
+    return run_to_result(
+        Bfs(str(source), max_depth),
         str(graph),
-        str(source),
         Path(output),
-        SearchOptions(max_depth, threads, checkpoint),
+        RunOptions(threads, checkpoint),
         chosen if shaped else None,
         Executor(threads, progress),
         resources,

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device
 from ..partition.disk.memory import trim_freed_memory
@@ -27,13 +28,14 @@ from ..partition.disk.work import begin_work
 from ..partition.errors import DelegraphError
 from ..partition.input.edges import EdgeList
 from ..partition.store.store import Store
-from .algorithms import bfs
+from .algorithms import bfs, run
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
 from .engines.engine import Engine, Need, Ran, choose, run_first
 from .engines.store import engines_of_store, plan_of, subject_of
+from .results.columns import schema_of
 from .results.found import Found
-from .results.result import batches_of, schema_of
+from .results.result import ResultInfo, batches_of
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
@@ -122,17 +124,14 @@ class Graph:
 
     def bfs(self, source: int | str, max_depth: int | None = None) -> BfsResult:
         """Breadth-first search. Raises InputError for a source that is not in the graph."""
-        options = bfs.SearchOptions(max_depth, self._executor.threads)
+        asked = bfs.Bfs(str(source), max_depth)
         with self._lock, device_errors():
             engine = self._open
             assert engine.subject is not None
-            place = bfs.find(engine.subject.names, str(source))
+            place = bfs.find(engine.subject.names, asked.source)
             executor = Executor(self._executor.threads, self._executor.progress)
             found = executor.once("search", lambda: engine.search(place, max_depth))
-            started_from = bfs.parse_id(str(source), engine.subject.names.id_type)
-            return BfsResult(
-                started_from, found, Ran.of(engine), options, executor, self._resources
-            )
+            return BfsResult(asked, found, Ran.of(engine), executor, self._resources)
 
     def __repr__(self) -> str:
         if self._engine is None:
@@ -145,10 +144,9 @@ class Graph:
 class BfsResult:
     """What a search found, in memory: vertex, distance, parent, by rising vertex."""
 
-    source: int | str
+    _asked: bfs.Bfs
     _found: Found
     _ran: Ran
-    _options: bfs.SearchOptions
     _executor: Executor
     _resources: Resources
 
@@ -157,13 +155,17 @@ class BfsResult:
         """Columns ``vertex``, ``distance`` (null where unreached), ``parent`` (null for the source
         and where unreached), as a result on disk has them.
         """
-        names, found = self._ran.subject.names, self._found
+        names, columns = self._ran.subject.names, bfs.columns_of(self._found)
         pieces = (
             batch
             for number in range(len(names.pieces))
-            for batch in batches_of(names, number, found.distance, found.parent)
+            for batch in batches_of(names, number, columns)
         )
-        return pa.Table.from_batches(pieces, schema_of(names))
+        return pa.Table.from_batches(pieces, schema_of(names, columns))
+
+    @property
+    def source(self) -> int | str:
+        return bfs.parse_id(self._asked.source, self._ran.subject.names.id_type)
 
     @property
     def vertex(self) -> pa.ChunkedArray:
@@ -202,12 +204,16 @@ class BfsResult:
         """Write a result folder, with the run's record beside it, as ``delegraph bfs`` does."""
         check_output(output, "result", overwrite)
         subject = self._ran.subject
+        answer = bfs.answer_of(self._found, self.source, self._asked.max_depth, self._ran.method)
+        facts = subject.record
+        options = self._asked.options(subject.names.id_type)
+        info = ResultInfo("bfs", facts["fingerprint"], facts["directed"], options, __version__)
         with begin_work(output, {}, restart=True) as work:
-            run = bfs.Run(str(self.source), self._options, self._executor, self._resources, work)
-            run.clock.seconds["search"] = self.seconds
-            info = bfs.result_info(subject, self.source, self._options.max_depth)
-            bfs.write(subject, self._found, info, run)
-            record = bfs.record_of(self._ran, self._found, info, run)
+            of = run.RunOptions(self._executor.threads)
+            this = run.Run(of, self._executor, self._resources, work)
+            this.clock.seconds["search"] = self.seconds
+            run.write(subject, answer.columns, info, this)
+            record = run.record_of(self._ran, answer, this)
             work.publish("result", overwrite, encode_record(record))
 
     def __repr__(self) -> str:
@@ -221,7 +227,7 @@ def open_graph(
     path: str, choices: BuildOptions | None, executor: Executor, resources: Resources
 ) -> Graph:
     """choices: how an edge list is read; a store refuses them."""
-    graph = bfs.open_graph(path, choices)
+    graph = run.open_graph(path, choices)
     with device_errors():
         device: Device | None = resources.chosen_device()
         if isinstance(graph, Store):

@@ -45,7 +45,7 @@ from ..results.validate import (
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
 from ..run.resources import Resources
-from .bfs import open_graph
+from .run import open_graph
 
 _STEP = "validate"
 

@@ -94,6 +94,7 @@ def result_document(result: Result) -> Document:
         counted[: len(levels)] += levels
         levels = counted
     info = asdict(result.info) if result.info else {}
+    info |= info.pop("options", {})
     return {
         "kind": "result",
         "files": len(result.files),

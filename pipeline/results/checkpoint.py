@@ -1,7 +1,7 @@
-"""Checkpoints of a search: what it has found so far, on disk, so that a killed one goes on.
+"""Checkpoints of a run: what it has found so far, on disk, so that a killed one goes on.
 
-    search.json                     level, and the files with their checksums
-    distance-00007.npy, parent-00007.npy, supersteps-00007.parquet        at level 7
+    search.json                     steps done, and the files with their checksums
+    distance-00007.npy, parent-00007.npy, supersteps-00007.parquet        of a search at level 7
 
 The files get names of their own and are on the disk before ``search.json``, which is replaced
 as a whole, names them: whenever the process dies, it names whole files, old ones or new ones.
@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base.team import Team
 from ...partition.disk.files import (
@@ -35,7 +35,7 @@ from ...partition.errors import InputError
 from .superstep_log import SuperstepLog
 from .supersteps import read_supersteps, write_supersteps
 
-_FORMAT = "delegraph checkpoint 2"
+_FORMAT = "delegraph checkpoint 3"
 _NAME = "search.json"
 
 
@@ -48,12 +48,21 @@ class Saved(NamedTuple):
     supersteps: SuperstepLog
 
 
-class Checkpoint:
-    """The checkpoint of one search in a folder, which holds nothing else.
+class State(NamedTuple):
+    """What a run goes on from: after ``done`` steps. arrays: by name. facts: that JSON holds."""
 
-    seconds: how often to save. search: says what is searched and from where; a checkpoint of
-    another search is ignored, as a damaged one is. saving: called before each save.
-    loaded: called with the level that a search goes on from.
+    done: int
+    arrays: dict[str, NDArray]
+    facts: Any
+    supersteps: SuperstepLog | None
+
+
+class Checkpoint:
+    """The checkpoint of one run in a folder, which holds nothing else.
+
+    seconds: how often to save. search: says what is run, and over what; a checkpoint of
+    another run is ignored, as a damaged one is. saving: called before each save.
+    loaded: called with the steps that are done where a run goes on.
     """
 
     def __init__(
@@ -81,21 +90,32 @@ class Checkpoint:
         level: int,
         supersteps: SuperstepLog,
     ) -> None:
-        """Replace what the folder holds. Copies no array."""
+        """Of a search."""
+        self.save_state(level, {"distance": distance, "parent": parent}, None, supersteps)
+
+    def save_state(
+        self,
+        done: int,
+        arrays: Mapping[str, NDArray],
+        facts: Any = None,
+        supersteps: SuperstepLog | None = None,
+    ) -> None:
+        """Replace what the folder holds. Copies no array. The same ones are saved every time."""
         self._saving()
         self._folder.mkdir(parents=True, exist_ok=True)
-        arrays = {"distance": distance, "parent": parent}
-        names = {name: f"{name}-{level:05}.npy" for name in arrays}
-        needed = distance.nbytes + parent.nbytes
+        names = {name: f"{name}-{done:05}.npy" for name in arrays}
+        needed = sum(array.nbytes for array in arrays.values())
         with naming_full_disk(self._folder, lambda: f"{needed:,} bytes are needed, "):
             records = {name: self._write(names[name], array) for name, array in arrays.items()}
-            names["supersteps"] = f"supersteps-{level:05}.parquet"
-            write_supersteps(self._folder / names["supersteps"], supersteps)
-            records["supersteps"] = record_of(self._folder / names["supersteps"])
+            if supersteps is not None:
+                names["supersteps"] = f"supersteps-{done:05}.parquet"
+                write_supersteps(self._folder / names["supersteps"], supersteps)
+                records["supersteps"] = record_of(self._folder / names["supersteps"])
             document = {
                 "format": _FORMAT,
                 "search": self._search,
-                "level": level,
+                "done": done,
+                "facts": facts,
                 "files": {name: {"file": names[name], **records[name].to_json()} for name in names},
             }
             document["xxh3"] = _digest(document)
@@ -122,30 +142,43 @@ class Checkpoint:
 
     def load(self, vertices: int) -> Saved | None:
         """What was saved of this search of a graph with so many vertices; None if nothing whole."""
+        state = self.load_state({"distance": np.int32, "parent": np.uint32}, vertices)
+        if state is None or state.supersteps is None or len(state.supersteps) != state.done:
+            return None
+        self.go_on_from(state.done)
+        arrays = state.arrays
+        return Saved(arrays["distance"], arrays["parent"], state.done, state.supersteps)
+
+    def load_state(self, dtypes: Mapping[str, DTypeLike], length: int) -> State | None:
+        """What was saved of this run, arrays of these types; None if nothing whole."""
         try:
             document = json.loads((self._folder / _NAME).read_bytes())
             if document.pop("xxh3") != _digest(document):
                 return None
             if (document["format"], document["search"]) != (_FORMAT, self._search):
                 return None
-            level, files = document["level"], document["files"]
-            path, record = self._file(files["supersteps"])
-            supersteps = read_supersteps(read_verified(path, record, Team(1)).data)
-            if len(supersteps) != level:
+            done, files = document["done"], document["files"]
+            if type(done) is not int:
                 return None
-            distance = self._read(files["distance"], vertices, np.int32)
-            parent = self._read(files["parent"], vertices, np.uint32)
+            supersteps = None
+            if "supersteps" in files:
+                path, record = self._file(files["supersteps"])
+                supersteps = read_supersteps(read_verified(path, record, Team(1)).data)
+            arrays = {name: self._read(files[name], length, kind) for name, kind in dtypes.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
             return None
-        self._loaded(level)
-        return Saved(distance, parent, level, supersteps)
+        return State(done, arrays, document["facts"], supersteps)
+
+    def go_on_from(self, done: int) -> None:
+        """Say that what was loaded is used."""
+        self._loaded(done)
 
     def _file(self, entry: dict) -> tuple[Path, FileRecord]:
         return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)
 
-    def _read(self, entry: dict, vertices: int, dtype: type[np.integer]) -> NDArray:
+    def _read(self, entry: dict, length: int, dtype: DTypeLike) -> NDArray:
         path, record = self._file(entry)
-        if record.length(dtype) != vertices:
+        if record.length(dtype) != length:
             raise ValueError(f"{path}: of another graph")
         array = read_array(path, record, Team(1))
         if array.dtype != dtype:

@@ -11,91 +11,93 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..run.execute import Executor
+from .columns import Columns, schema_of
 from .names import PARENT_BYTES, Names
 from .store_names import names_bytes
 
-COLUMNS = ("vertex", "distance", "parent")
 FILE_ROWS = 1 << 21
 _WRITER_BYTES = (
     24 << 20
 )  # of a Parquet file in the making, by measurement, however short its pieces
 
+Option = str | int | float | bool | None
+
 
 @dataclass(frozen=True)
 class ResultInfo:
-    """The essentials, kept in the files' key-value metadata: a result alone can be validated."""
+    """The essentials, kept in the files' key-value metadata: a result alone can be validated.
 
+    graph: its fingerprint. options: of the algorithm, that decide the result.
+    """
+
+    algorithm: str
     graph: str
-    source: int | str
     directed: bool
-    max_depth: int | None
+    options: dict[str, Option]
     version: str
 
 
-def schema_of(names: Names) -> pa.Schema:
-    return pa.schema(
-        [
-            pa.field("vertex", names.id_type, nullable=False),
-            pa.field("distance", pa.int32()),
-            pa.field("parent", names.id_type),
-        ]
-    )
-
-
-def batches_of(
-    names: Names, piece: int, distance: NDArray[np.int32], parent: NDArray[np.uint32]
-) -> Iterator[pa.RecordBatch]:
-    """The rows of one piece of the vertices: at once, unless their parents have long names."""
+def batches_of(names: Names, piece: int, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """The rows of one piece of the vertices: at once, unless vertices that they name have long
+    names.
+    """
     vertex, at = names.piece(piece)
-    hops, parents, none = distance[at], parent[at], parent[at] == UNREACHED
-    widths = names.widths(np.where(none, np.uint32(0), parents))
-    cuts = [0, len(at)] if widths is None else text_cuts(np.where(none, 0, widths), PARENT_BYTES)
+    values = [column.values[at] for column in columns]
+    none = [
+        np.zeros(len(at), np.bool_) if column.missing is None else some == column.missing
+        for column, some in zip(columns, values, strict=True)
+    ]
+    widths = np.zeros(len(at), np.int64)
+    for column, some, null in zip(columns, values, none, strict=True):
+        if column.vertices:
+            some[null] = 0
+            of_each = names.widths(some)
+            widths += 0 if of_each is None else np.where(null, 0, of_each)
+    cuts = text_cuts(widths, PARENT_BYTES) if widths.any() else [0, len(at)]
+    schema = schema_of(names, columns)
     for start, stop in pairwise(cuts):
         rows = slice(start, stop)
-        columns = [
-            vertex[rows],
-            as_arrow(hops[rows], hops[rows] < 0),
-            names.decode(as_arrow(parents[rows], none[rows])),
-        ]
-        yield pa.record_batch(columns, schema=schema_of(names))
+        arrays = [vertex[rows]]
+        for column, some, null in zip(columns, values, none, strict=True):
+            array = as_arrow(some[rows], null[rows] if column.missing is not None else None)
+            arrays.append(names.decode(array) if column.vertices else array)
+        yield pa.record_batch(arrays, schema=schema)
 
 
 def write_result(
     folder: Path,
     names: Names,
-    distance: NDArray[np.int32],
-    parent: NDArray[np.uint32],
+    columns: Columns,
     info: ResultInfo,
     executor: Executor,
     at_once: int | None = None,
     projected_bytes: int = 0,
 ) -> None:
-    """Write ``vertex``, ``distance``, ``parent``, every vertex once, by rising id.
+    """Write ``vertex`` and the columns, every vertex once, by rising id.
 
     at_once: files that are written at the same time. projected_bytes: held meanwhile.
     """
-    schema = schema_of(names).with_metadata(mark("result", **asdict(info)))
+    schema = schema_of(names, columns).with_metadata(mark("result", **asdict(info)))
     pieces = names.pieces
     parts = _parts(pieces)
+    repeated = [column.name for column in columns if column.repeats]
 
     def write_file(number: int) -> None:
         with pq.ParquetWriter(
             folder / f"part-{number:05}.parquet",
             schema,
             compression="snappy",
-            use_dictionary=["distance"],  # pyright: ignore[reportArgumentType] - documented
+            use_dictionary=repeated,  # pyright: ignore[reportArgumentType] - documented
         ) as writer:
             for piece in parts[number]:
-                for batch in batches_of(names, piece, distance, parent):
+                for batch in batches_of(names, piece, columns):
                     writer.write_batch(batch, row_group_size=max(1, len(batch)))
 
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
@@ -119,28 +121,39 @@ def _parts(pieces: Sequence[int]) -> list[range]:
 
 
 def writing_bytes(store: Store, tasks: int) -> int:
-    """What writing the result of a search of a store holds, so many files at once, distances and
-    parents included.
+    """What writing a result of a store holds, so many files at once, its columns included: of up
+    to eight bytes a vertex.
     """
     return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
 
+COLUMNS = {"bfs": {"distance": pa.types.is_integer, "parent": None}}
+"""Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own."""
+
+
 @dataclass(frozen=True)
 class Result:
-    """A result that was opened."""
+    """A result that was opened. algorithm: by its columns where ``info`` does not say it."""
 
     files: tuple[Path, ...]
     schema: pa.Schema
     info: ResultInfo | None
+    algorithm: str
     rows: int
     bytes: int
 
-    def batches(self, rows: int, columns: tuple[str, ...] = COLUMNS) -> Iterator[pa.RecordBatch]:
-        """Some columns in batches of about so many rows; of fewer, about TEXT_BYTES, where ids are
-        long.
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("vertex", *COLUMNS[self.algorithm])
+
+    def batches(
+        self, rows: int, columns: tuple[str, ...] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """All columns, or some, in batches of about so many rows; of fewer, about TEXT_BYTES, where
+        ids are long.
         """
         some: list[pa.RecordBatch] = []
-        for batch in self._read(rows, columns):
+        for batch in self._read(rows, columns or self.columns):
             some.append(batch)
             held = sum(part.num_rows for part in some), sum(part.nbytes for part in some)
             if held[0] >= rows or held[1] >= TEXT_BYTES:
@@ -166,19 +179,19 @@ class Result:
     def reading(self, rows: int) -> Reading:
         """What ``batches`` of so many rows hold."""
         metadata = ((str(path), pq.read_metadata(path)) for path in self.files)
-        return of_all(reading_of(path, facts, COLUMNS, rows) for path, facts in metadata)
+        return of_all(reading_of(path, facts, self.columns, rows) for path, facts in metadata)
 
 
 def open_result(path: str | os.PathLike) -> Result:
     """Open a folder (or file) of results; reads footers only.
 
-    Raises InputError if it holds no Parquet with the three columns.
+    Raises InputError if it holds no Parquet with the columns of one.
     """
     path = Path(path)
     files = tuple(sorted(path.glob("*.parquet"))) if path.is_dir() else (path,)
     if not files or not all(file.is_file() for file in files):
         raise InputError(f"{path}: no result here: no folder with Parquet files, and no file")
-    rows, size, schema, info = 0, 0, None, None
+    rows, size, schema, info, algorithm = 0, 0, None, None, ""
     for file in files:
         try:
             metadata = pq.read_metadata(file)
@@ -186,22 +199,42 @@ def open_result(path: str | os.PathLike) -> Result:
             told = one_line(error)
             raise InputError(f"{file}: not a Parquet file, or a damaged one: {told}") from error
         schema = metadata.schema.to_arrow_schema()
-        missing = set(COLUMNS) - set(schema.names)
-        if missing:
-            raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
-        if not pa.types.is_integer(schema.field("distance").type):
-            raise InputError(f"{file}: no result: column 'distance' does not hold integers")
         info = info or _info(schema.metadata)
+        algorithm = algorithm or (info.algorithm if info else _algorithm_of(schema))
+        _check_columns(file, schema, algorithm)
         rows += metadata.num_rows
         size += file.stat().st_size
     assert schema is not None
-    return Result(files, schema, info, rows, size)
+    return Result(files, schema, info, algorithm, rows, size)
+
+
+def _algorithm_of(schema: pa.Schema) -> str:
+    """Whose columns these are, if another program has written them; else the first one's."""
+    whole = (name for name, columns in COLUMNS.items() if columns.keys() <= set(schema.names))
+    return next(whole, next(iter(COLUMNS)))
+
+
+def _check_columns(file: Path, schema: pa.Schema, algorithm: str) -> None:
+    wanted = COLUMNS[algorithm]
+    missing = {"vertex", *wanted} - set(schema.names)
+    if missing:
+        raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
+    for name, fits in wanted.items():
+        if fits is not None and not fits(schema.field(name).type):
+            held = "integers" if fits is pa.types.is_integer else "numbers"
+            raise InputError(f"{file}: no result: column '{name}' does not hold {held}")
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:
     """The essentials, None where another program has dropped them."""
     facts = facts_of(metadata, "result")
     try:
-        return None if facts is None else ResultInfo(**facts)
-    except TypeError:
+        if facts is None:
+            return None
+        if "algorithm" not in facts:  # of a version that knew one alone
+            options = {name: facts.pop(name) for name in ("source", "max_depth")}
+            facts |= {"algorithm": "bfs", "options": options}
+        info = ResultInfo(**facts)
+        return info if info.algorithm in COLUMNS else None
+    except (TypeError, KeyError):
         return None

@@ -159,9 +159,9 @@ def validate(graph: Judged, result: Result, team: Team) -> Verdict:
         source = int(at_zero[0]) if len(at_zero) else None
         max_depth = None
     else:
-        known_as = type(result.info.source) is (str if is_string(names.id_type) else int)
-        source = names.find(result.info.source) if known_as else None
-        max_depth = result.info.max_depth
+        asked, max_depth = result.info.options.get("source"), result.info.options.get("max_depth")
+        known_as = isinstance(asked, str if is_string(names.id_type) else int)
+        source = names.find(asked) if known_as else None
     violations = claim.violations
     if source is None:
         violations.add(1, 1)

@@ -116,8 +116,8 @@ class CommandRecord(TypedDict):
     plan: PlanRecord
 
 
-class RunRecord(CommandRecord):
-    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py).
+class AnswerRecord(CommandRecord):
+    """Of what was asked of a graph.
 
     inputs: of an edge list, size and time of its first files. notes: what the user was told.
     """
@@ -127,8 +127,13 @@ class RunRecord(CommandRecord):
     graph: GraphRecord
     inputs: dict[str, str]
     notes: list[str]
-    search: SearchRecord
     seconds: PhasesRecord
+
+
+class RunRecord(AnswerRecord):
+    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py)."""
+
+    search: SearchRecord
     supersteps: list[SuperstepRecord]
     supersteps_between: BetweenRecord | None
 

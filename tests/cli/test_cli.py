@@ -245,12 +245,12 @@ def test_help_of_every_command(delegraph, command):
 
 
 def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch):
-    from delegraph.pipeline.algorithms import bfs
+    from delegraph.pipeline.algorithms import run
 
     def fail(*args, **kwargs):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(bfs, "search_to_result", fail)
+    monkeypatch.setattr(run, "run_to_result", fail)
     command = ("bfs", edge_list([0], [1]), "--source", 0, "-o", tmp_path / "out")
     ran = delegraph(*command)
     assert ran.code == 1

@@ -48,6 +48,8 @@ from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.bench.check import RankCheck, edges_of
 from delegraph.pipeline.engines.ranks.result import result_of
 from delegraph.pipeline.engines.ranks.search import load_rank, search_rank
+from delegraph.pipeline.algorithms.bfs import columns_of
+from delegraph.pipeline.results.found import Found
 from delegraph.pipeline.results.result import ResultInfo, write_result
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.engines.ranks.edges import stream_team
@@ -74,9 +76,10 @@ def benched(store):
 
 def named(store):
     names = StoreNames(store, Team({threads}))
-    info = ResultInfo("", 0, False, None, "")
+    info = ResultInfo("bfs", "", False, {}, "")
+    columns = columns_of(Found(distance, parent, None))
     out = Path(tempfile.mkdtemp(dir=sys.argv[2]))
-    write_result(out, names, distance, parent, info, Executor({threads}))
+    write_result(out, names, columns, info, Executor({threads}))
 
 small, store = map(open_store, sys.argv[3:])
 import numpy as np

@@ -221,7 +221,7 @@ def test_other_json_is_ignored(document, tmp_path):
     assert Checkpoint(tmp_path, 0).load(10) is None
 
 
-@pytest.mark.parametrize("change", [{"level": "3"}, {"files": {}}, {"files": []}])
+@pytest.mark.parametrize("change", [{"done": "3"}, {"files": {}}, {"files": []}])
 def test_documents_of_another_shape_are_ignored(change, tmp_path):
     one = saved(tmp_path)
     path = tmp_path / "search.json"

@@ -1,0 +1,392 @@
+"""A command over a graph: from a store or an edge list to a result on disk, by any algorithm.
+
+The engines of the input are asked in turn: a store is loaded, or streamed where it does not fit the
+memory limit; an edge list is read as it comes where an algorithm can use it so and it fits, else
+through a temporary store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from ..._version import __version__
+from ...kernels.base.team import Team
+from ...kernels.gpu.device import Device
+from ...partition.disk.memory import return_freed_memory
+from ...partition.disk.outputs import check_output, is_result, is_store, record_path
+from ...partition.disk.work import Work, begin_work, begun_again, clean_up, difference
+from ...partition.errors import InputError, LimitError
+from ...partition.input.edges import EdgeList, open_edges
+from ...partition.store.store import Store, open_store
+from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_of
+from ..build.plan import id_width
+from ..build.prepare import BuildOptions, facts_ahead
+from ..build.read import graph_fingerprint
+from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
+from ..engines.store import most_bytes, subject_of
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Columns
+from ..results.names import Names
+from ..results.result import Option, ResultInfo, open_result, write_result
+from ..results.store_names import StoreNames
+from ..results.superstep_log import SuperstepLog
+from ..results.supersteps import Profile
+from ..run.devices import device_errors
+from ..run.execute import Executor
+from ..run.plan import check_space, fits, held_now
+from ..run.records import AnswerRecord, Clock, SuperstepRecord, command_record, encode_record
+from ..run.resources import Resources
+
+CHECKPOINT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """threads: cores to use. checkpoint_seconds: how often a long run saves its state."""
+
+    threads: int = 1
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise InputError(f"threads must be positive, not {self.threads}")
+        if self.checkpoint_seconds < 0:
+            raise InputError("the time between checkpoints must not be negative")
+
+
+class Answer(NamedTuple):
+    """What a run found. record: what its record says of it beside all else (records.py).
+
+    supersteps: of a search; None of what has none.
+    """
+
+    columns: Columns
+    record: Mapping[str, Any]
+    supersteps: SuperstepLog | None = None
+
+
+class Algorithm(Protocol):
+    """What a command asks of a graph. name: the command's. step: what a run goes on from."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def step(self) -> str: ...
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        """What decides the result beside the graph. InputError for what suits no such graph."""
+        ...
+
+    def check(self, names: Names) -> None:
+        """Before anything large is read. InputError for what does not suit this graph."""
+        ...
+
+    def held_bytes(self, vertices: int, directed: bool) -> int:
+        """What its state takes beside what a search has."""
+        ...
+
+    def engines(
+        self, store: Store, subject: Subject, device: Device | None, threads: int
+    ) -> Sequence[Engine]: ...
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+    ) -> Sequence[Engine]:
+        """None where an edge list has to become a store."""
+        ...
+
+    def on_workers(self, store: Store, subject: Subject, run: Run) -> Engine: ...
+
+    def run(self, engine: Engine, checkpoint: Checkpoint, run: Run) -> Answer:
+        """On a loaded engine."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """The run's record (records.py has its keys, by algorithm), which also stands beside the
+    result; whether that was there already.
+
+    notes: lines for the user, of a device that would not do.
+    """
+
+    record: Any
+    already: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call. inputs: of an edge list, its files. notes: lines for the user."""
+
+    options: RunOptions
+    executor: Executor
+    resources: Resources
+    work: Work
+    inputs: dict[str, str] = field(default_factory=dict)
+    clock: Clock = field(default_factory=Clock)
+    notes: list[str] = field(default_factory=list)
+
+
+@begun_again
+def run_to_result(
+    algorithm: Algorithm,
+    path: str | Path,
+    output: str | Path,
+    options: RunOptions,
+    build_options: BuildOptions | None,
+    executor: Executor,
+    resources: Resources,
+    overwrite: bool = False,
+    profile: str | Path | None = None,
+) -> Outcome:
+    """Run over the store or edge list at ``path`` and write the result folder ``output``.
+
+    build_options: how to read an edge list, and whether to build a store of it; a store refuses
+    them, having its own. profile: a Parquet file to write, with a row for each superstep of a
+    search. Raises InputError for bad input or a memory limit that is too small, before anything but
+    scratch is written.
+    """
+    output = Path(output)
+    choices = build_options or BuildOptions()
+    there = is_result(output)
+    if not there:
+        check_output(output, "result", overwrite, path)
+    graph = open_graph(path, build_options)
+    if isinstance(graph, Store):
+        id_type = pa.type_for_alias(graph.info.id_type)
+        fingerprint, directed = graph.info.fingerprint, graph.info.directed
+    elif resources.cluster.any:
+        raise InputError(
+            f"{path} is no store: workers need a prepared graph, which 'delegraph build "
+            "--partitions N' makes, with a partition for each of them at least"
+        )
+    else:
+        id_type, directed = graph.id_type, choices.directed
+        fingerprint = graph_fingerprint(graph, directed)
+    asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
+    info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
+    purpose = {**_wanted(info), "delegraph": __version__}
+    if not isinstance(graph, Store):
+        purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
+    told = None if profile is None else Profile(profile, path, output)
+    if there and not overwrite:
+        clean_up(output, purpose, resources.scratch)
+        record = _done_already(output, info)
+        if told is not None:
+            told.write(SuperstepLog(_all_supersteps(record, output)))
+        notes = () if isinstance(graph, Store) else graph.notes
+        return Outcome(record, already=True, notes=notes)
+    if there:
+        check_output(output, "result", overwrite, path)
+    with (
+        begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
+        device_errors(),
+    ):
+        run = Run(options, executor, resources, work)
+        if not isinstance(graph, Store):
+            run.inputs.update(first_inputs_of(graph))
+            run.notes.extend(graph.notes)
+        ran, answer = _run(algorithm, graph, info, choices, run)
+        write(ran.subject, answer.columns, info, run)
+        record = record_of(ran, answer, run)
+        if told is not None:
+            assert answer.supersteps is not None
+            told.write(answer.supersteps)
+        work.publish("result", overwrite, encode_record(record))
+    return Outcome(record, already=False, notes=tuple(run.notes))
+
+
+def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | EdgeList:
+    """A store, which refuses build_options, or an edge list."""
+    if is_store(path):
+        if build_options is not None:
+            raise InputError(f"{path} is a store: how to read and build it was decided with it")
+        return open_store(path)
+    choices = build_options or BuildOptions()
+    return open_edges(path, choices.src, choices.dst)
+
+
+def _run(
+    algorithm: Algorithm,
+    graph: Store | EdgeList,
+    info: ResultInfo,
+    choices: BuildOptions,
+    run: Run,
+) -> tuple[Ran, Answer]:
+    device = run.resources.chosen_device()
+    if isinstance(graph, Store):
+        return _run_on_store(algorithm, graph, info, device, run)
+    refused: LimitError | None = None
+    if not choices.shapes_store and run.resources.scratch is None:
+        engines = algorithm.engines_of_edges(graph, choices.directed, device, run.executor)
+        if engines:
+            kept = f"{info.graph}, edges as they came"
+            try:
+                return _run_by(algorithm, engines, _kept(kept, info), run)
+            except LimitError as error:  # through a store, then
+                refused = error
+    run.work.keep("a store in the scratch folder")
+    place = run.work.scratch / "graph.dg"
+    facts = facts_ahead(graph, choices)
+    state = algorithm.held_bytes(facts.vertices, choices.directed)
+    then = "search", most_bytes(facts, run.options.threads) + state
+    with run.clock.phase("load"):
+        store = build_store_for(
+            then, refused, graph, place, choices, run.executor, run.resources, device
+        )
+    return_freed_memory()
+    return _run_on_store(algorithm, store, info, device, run)
+
+
+def _run_on_store(
+    algorithm: Algorithm, store: Store, info: ResultInfo, device: Device | None, run: Run
+) -> tuple[Ran, Answer]:
+    threads = run.options.threads
+    with run.clock.phase("load"):
+        subject = subject_of(store, StoreNames(store, Team(threads)))
+        algorithm.check(subject.names)  # before anything large is read
+    if run.resources.cluster.any:
+        engine = algorithm.on_workers(store, subject, run)
+        try:  # which way they take they choose themselves
+            answer = _run_once(algorithm, engine, engine.need().host, "", run)
+            return Ran.of(engine), answer
+        finally:
+            engine.close()
+    kept = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
+    engines = algorithm.engines(store, subject, device, threads)
+    return _run_by(algorithm, engines, _kept(kept, info), run)
+
+
+def _kept(graph: str, info: ResultInfo) -> str:
+    """What a checkpoint is of."""
+    return f"{info.algorithm} of {graph}: {json.dumps(info.options, sort_keys=True)}"
+
+
+def _run_by(
+    algorithm: Algorithm, engines: Sequence[Engine], kept: str, run: Run
+) -> tuple[Ran, Answer]:
+    """By the first engine that fits; by the next one where a device turns out to be too small.
+
+    kept: says what a checkpoint is of. Raises LimitError where none fits.
+    """
+
+    def choosing(left: Sequence[Engine]) -> tuple[Engine, Need]:
+        with run.clock.phase("compile"):
+            choice = partial(choose, left, run.resources.limit, run.notes)
+            return run.executor.once("compile", choice)
+
+    def running(engine: Engine, need: Need) -> tuple[Ran, Answer]:
+        try:
+            answer = _run_once(algorithm, engine, need.host, kept, run)
+            return Ran.of(engine), answer
+        finally:
+            engine.close()
+
+    return run_first(engines, choosing, running, run.notes)
+
+
+def _run_once(algorithm: Algorithm, engine: Engine, need: int, kept: str, run: Run) -> Answer:
+    held = held_now() + need
+    with run.clock.phase("load"):
+        if engine.subject is None:
+            engine.load()  # in steps of its own
+        else:
+            run.executor.once("load", engine.load, held)
+        assert engine.subject is not None
+        algorithm.check(engine.subject.names)
+    with run.clock.phase("compile"):
+        run.executor.once("compile", engine.compile)
+    checkpoint = Checkpoint(
+        run.work.scratch / "checkpoint",
+        run.options.checkpoint_seconds,
+        kept,
+        saving=lambda: run.work.keep("checkpoint"),
+        loaded=lambda done: run.executor.reused(f"search up to {algorithm.step} {done}"),
+    )
+    with run.clock.phase("search"):
+        return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
+
+
+def write(subject: Subject, columns: Columns, info: ResultInfo, run: Run) -> None:
+    """Write the result into the folder of the run's work."""
+    names, limit = subject.names, run.resources.limit
+    width = id_width(names.id_type)
+    for column in columns:
+        width += id_width(names.id_type) if column.vertices else column.values.itemsize
+    run.work.disk_bytes = width * sum(names.pieces)
+    check_space([(run.work.output, run.work.disk_bytes)])
+    with run.clock.phase("write"):
+        at_once = min(run.options.threads, max(1, len(names.pieces)))
+        while at_once > 1 and not fits(subject.writing_bytes(at_once), limit):
+            at_once -= 1
+        need = held_now() + subject.writing_bytes(at_once)
+        write_result(run.work.output, names, columns, info, run.executor, at_once, need)
+        run.work.sync()
+
+
+def record_of(ran: Ran, answer: Answer, run: Run) -> AnswerRecord:
+    limit = run.resources.limit
+    common = AnswerRecord(
+        **command_record(run.executor.steps, run.options.threads, limit, ran.device),
+        ranks=ran.ranks,
+        layout=ran.subject.layout,
+        graph=ran.subject.record,
+        inputs=run.inputs,
+        notes=run.notes,
+        seconds=run.clock.seconds,
+    )
+    return common | answer.record  # pyright: ignore[reportReturnType] - more keys, by algorithm
+
+
+def _wanted(info: ResultInfo) -> dict[str, str]:
+    """What decides a result, in the user's words."""
+    return {
+        "the command": info.algorithm,
+        "the graph": info.graph,
+        "--directed": _told(info.directed),
+        **{f"--{name.replace('_', '-')}": _told(value) for name, value in info.options.items()},
+    }
+
+
+def _told(value: Option) -> str:
+    """
+    >>> [_told(value) for value in (None, True, False, 0.85)]
+    ['none', 'given', 'not given', '0.85']
+    """
+    if isinstance(value, bool):
+        return "given" if value else "not given"
+    return "none" if value is None else str(value)
+
+
+def _all_supersteps(record: Any, output: Path) -> list[SuperstepRecord]:
+    """Of a result that was there already. InputError where its record does not list all."""
+    if record["supersteps_between"] is not None:
+        raise InputError(
+            f"{output} was searched already, and of its supersteps only the first and last are "
+            "known: search again with --overwrite, or leave out the file of --profile"
+        )
+    return record["supersteps"]
+
+
+def _done_already(output: Path, wanted: ResultInfo) -> AnswerRecord:
+    """The record of a result; InputError, with the difference in words, if it is another one."""
+    info = open_result(output).info
+    theirs = {} if info is None else _wanted(info)
+    ours = _wanted(wanted)
+    try:
+        record = json.loads(record_path(output).read_bytes())
+        if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
+            if info.algorithm == "bfs":
+                record.setdefault("supersteps_between", None)  # of a version that listed them all
+            return record
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not ours, or gone
+    told = f", of another search: {difference(theirs, ours)}" if theirs != ours else ""
+    raise InputError(f"{output} exists{told}; name another output, or replace it with --overwrite")
