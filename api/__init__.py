@@ -1,4 +1,4 @@
-"""delegraph: breadth-first search over Parquet edge lists, on one core or many GPUs."""
+"""delegraph: questions to graphs that are Parquet edge lists, on one core or many GPUs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .partition.errors import DelegraphError, InputError
     from .partition.store.store import open_store
-    from .pipeline.api import bench, bfs, build, generate, open, plan, validate
+    from .pipeline.api import (
+        bench,
+        bfs,
+        build,
+        components,
+        generate,
+        open,
+        pagerank,
+        plan,
+        validate,
+    )
 
 _HOME = {
     "bench": ".pipeline.api",
     "bfs": ".pipeline.api",
     "build": ".pipeline.api",
+    "components": ".pipeline.api",
     "generate": ".pipeline.api",
     "open": ".pipeline.api",
+    "pagerank": ".pipeline.api",
     "plan": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
@@ -32,9 +44,11 @@ __all__ = [
     "bench",
     "bfs",
     "build",
+    "components",
     "generate",
     "open",
     "open_store",
+    "pagerank",
     "plan",
     "validate",
 ]

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
 from . import options
-from .progress import ProgressLine
+from .running import run_and_tell
 
 _TABLE = "-"  # for people, in place of a file
 
 
 @options.command()
-@click.argument("graph", type=click.Path())
+@options.running
 @click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
-@options.output
 @options.max_depth
 @options.device
 @options.device_memory_limit
-@options.memory_limit
-@options.threads
-@click.option(
-    "--checkpoint",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="How often a long search saves its state, to go on from after a kill.",
-)
-@options.cluster_options
-@options.scratch
-@options.restart
-@options.overwrite
-@options.build_options
 @click.option(
     "--profile",
     is_flag=False,
@@ -42,20 +27,8 @@ _TABLE = "-"  # for people, in place of a file
     help="Show what every superstep did, and its time; of a long search, the first and last. With "
     "a FILE: write all of them there.",
 )
-@options.as_json
-@options.quiet
-@options.debug
 def bfs(
-    graph: str,
-    source: str,
-    output: str,
-    max_depth: int | None,
-    checkpoint: float,
-    overwrite: bool,
-    profile: str | None,
-    as_json: bool,
-    quiet: bool,
-    **values: Any,
+    graph: str, source: str, output: str, profile: str | None, quiet: bool, **values: Any
 ) -> None:
     """Search GRAPH, a store or a Parquet edge list, from one vertex.
 
@@ -84,31 +57,13 @@ def bfs(
     from ..pipeline.api import bfs
     from ..pipeline.reports.report import supersteps_table
 
-    with ProgressLine(quiet) as progress:
-        record, searched_already, notes = bfs(
-            graph,
-            source,
-            output,
-            max_depth=max_depth,
-            checkpoint=checkpoint,
-            profile=None if profile == _TABLE else profile,
-            overwrite=overwrite,
-            progress=progress,
-            **options.given(values),
-        )
-    reused = [step["name"] for step in record["plan"]["steps"] if step["reused"]]
-    options.tell_reused(quiet or searched_already, reused)
-    for note in notes:
-        options.talk(quiet, note)
-    if profile == _TABLE:
-        told = supersteps_table(record["supersteps"], record["supersteps_between"])
-        click.echo(told, err=True)
-    if as_json:
-        options.print_json({**record, "already": searched_already})
-        return
-    search, vertices = record["search"], record["graph"]["vertices"]
-    seconds = record["seconds"]
-    click.echo(f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}")
-    spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in seconds.items())
-    done = "searched already" if searched_already else f"searched on {record['device']}, written"
-    options.talk(quiet, f"{output}: {done} ({spent})")
+    def told(record: Any) -> str:
+        if profile == _TABLE:
+            table = supersteps_table(record["supersteps"], record["supersteps_between"])
+            click.echo(table, err=True)
+        search, vertices = record["search"], record["graph"]["vertices"]
+        return f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}"
+
+    file = None if profile == _TABLE else profile
+    search = partial(bfs, source=source, profile=file)
+    run_and_tell(search, told, graph, output, quiet=quiet, **values)

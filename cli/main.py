@@ -23,11 +23,13 @@ _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
     "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
     "build": "Prepare a Parquet edge list as a store, to be searched many times.",
+    "components": "Find connected components: the least vertex of each one's, as Parquet.",
     "demo": "Run the whole job on a generated graph, showing each command.",
     "generate": "Write a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
+    "pagerank": "PageRank of every vertex, as Parquet.",
     "plan": "Say what a build would hold in memory and write to disk, step by step.",
-    "validate": "Check a result against its graph by Graph500's rules.",
+    "validate": "Check a result against its graph, by rules that make it right.",
 }
 
 
@@ -50,7 +52,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="delegraph")
 def cli() -> None:
-    """Breadth-first search over Parquet edge lists.
+    """Questions to graphs that are Parquet edge lists.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/

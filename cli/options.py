@@ -232,6 +232,31 @@ cluster_options = _together(
 )
 
 
+running = _together(
+    click.argument("graph", type=click.Path()),
+    output,
+    memory_limit,
+    threads,
+    click.option(
+        "--checkpoint",
+        default=60.0,
+        show_default=True,
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="How often a long run saves its state, to go on from after a kill.",
+    ),
+    cluster_options,
+    scratch,
+    restart,
+    overwrite,
+    build_options,
+    as_json,
+    quiet,
+    debug,
+)
+"""Of every command that asks a question of a graph."""
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those of a command's parameters that were typed, not left at their defaults."""
     context = click.get_current_context()

@@ -34,8 +34,10 @@ class ProgressLine:
         self._next = 0.0
 
     def __call__(self, step: str, done: int, total: int) -> None:
+        """step: what follows a colon is what the last piece of work gave."""
         if self._quiet:
             return
+        step, _, last = step.partition(": ")
         with self._lock:
             now = time.monotonic()
             if step != self._step:
@@ -50,6 +52,7 @@ class ProgressLine:
             bar = "#" * full + "-" * (self._WIDTH - full)
             rest = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
             pace = f"  {_rate(done, spent)}{rest}" if done else ""
+            pace += f", {last}" if last else ""
             click.echo(
                 f"\r\x1b[K{step} [{bar}] {done / max(1, total):4.0%}{pace}", nl=False, err=True
             )

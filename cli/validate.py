@@ -24,18 +24,25 @@ from .progress import ProgressLine
     "the system's folder for temporary files]",
 )
 @options.reading_options
+@click.option(
+    "--personalize",
+    type=click.Path(),
+    metavar="FILE.parquet",
+    help="What a PageRank was personalised by.",
+)
 @options.as_json
 @options.quiet
 @options.debug
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Check RESULT, a folder that ``bfs`` wrote, against its graph, the store or edge list GRAPH.
+    """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
 
-    Exits with 0 if the result is right and 1 if it is not, naming each rule that fails, how
-    often, and an example.
+    The result says what it is of. Distances are judged by Graph500's rules, components by the edges
+    between and inside them, PageRank by one more iteration. Exits with 0 if the result is right and
+    1 if it is not, naming each rule that fails, how often, and an example.
 
     \b
     delegraph validate graph.dg distances/
-    delegraph validate edges/ distances/
+    delegraph validate edges/ components/
 
     --src, --dst and --directed say how an edge list is read; its edges are directed, too, where the
     result says so.
@@ -50,14 +57,14 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
             "note: the result was made from another input than this; judging it all the same",
         )
     elif verdict["same_graph"] is None:
-        options.talk(quiet, "note: the result does not say its source; taking the vertex at 0")
+        told = "note: the result does not say what was asked; taking it for "
+        by_default = {"bfs": "a search from the vertex at 0", "pagerank": "one by default options"}
+        of = verdict["algorithm"]
+        options.talk(quiet, told + by_default.get(of, of))
     if as_json:
         options.print_json(verdict)
     elif verdict["valid"]:
-        click.echo(
-            f"valid: {verdict['reached']:,} of {verdict['vertices']:,} vertices reached from "
-            f"{verdict['source']}, depth {verdict['depth']}"
-        )
+        click.echo(f"valid: {_found(verdict)}")
     else:
         for rule in verdict["rules"]:
             example = " -> ".join(str(vertex) for vertex in rule["example"])
@@ -67,3 +74,13 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
                 f"{rule['violations']:,} violations{where}"
             )
     sys.exit(0 if verdict["valid"] else 1)
+
+
+def _found(verdict: Any) -> str:
+    vertices = f"{verdict['vertices']:,} vertices"
+    if verdict["algorithm"] == "components":
+        return f"{verdict['components']:,} components of {vertices}"
+    if verdict["algorithm"] == "pagerank":
+        return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
+    source, depth = verdict["source"], verdict["depth"]
+    return f"{verdict['reached']:,} of {vertices} reached from {source}, depth {depth}"

@@ -35,6 +35,46 @@ def distances(
         distance[reached] = level
 
 
+def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
+    """The least vertex of each one's weakly connected component.
+
+    >>> components(np.array([3, 1]), np.array([2, 2]), 5).tolist()
+    [0, 1, 1, 1, 4]
+    """
+    least = np.arange(vertices)
+    while True:
+        before = least.copy()
+        np.minimum.at(least, src, before[dst])
+        np.minimum.at(least, dst, before[src])
+        if (least == before).all():
+            return least
+
+
+def pagerank(
+    src: NDArray,
+    dst: NDArray,
+    vertices: int,
+    damping: float = 0.85,
+    iterations: int = 20,
+    teleport: NDArray | None = None,
+    dangling: bool = True,
+) -> NDArray[np.float64]:
+    """Of directed edges, each as often as it stands there; teleport: how likely each vertex is.
+
+    >>> pagerank(np.array([0, 1]), np.array([1, 0]), 2).tolist()
+    [0.5, 0.5]
+    """
+    to = np.full(vertices, 1 / vertices) if teleport is None else teleport
+    degree = np.bincount(src, minlength=vertices)
+    rank = np.full(vertices, 1 / vertices)
+    for _ in range(iterations):
+        share = np.divide(rank, degree, out=np.zeros(vertices), where=degree > 0)
+        lost = rank[degree == 0].sum() if dangling else 0.0
+        came = np.bincount(dst, weights=share[src], minlength=vertices)
+        rank = (1 - damping) * to + damping * (came + lost * to)
+    return rank
+
+
 def degree_order(degree: NDArray) -> NDArray[np.uint32]:
     """Vertices by falling degree, ties by number.
 

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from ..partition.errors import InputError
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .run.execute import Executor, Progress, available_threads
 from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    from .algorithms.run import Outcome
+    from .algorithms.run import Algorithm, Outcome
     from .bench.across import ScalingRow
     from .bench.protocol import BenchReport
     from .build.build import Built
@@ -45,6 +46,15 @@ AnyPath = str | PathLike[str]
 
 class AllOptions(ResourceOptions, StoreOptions, total=False):
     """What a run may use, and how edges are read and stored."""
+
+
+class RunningOptions(AllOptions, total=False):
+    """Of what is asked of a graph. checkpoint: seconds between two saves of a long run."""
+
+    threads: int | None
+    checkpoint: float
+    overwrite: bool
+    progress: Progress | None
 
 
 def generate(
@@ -94,7 +104,6 @@ def plan(
     exact: by passes that count, instead of upper bounds by the metadata.
     """
     from ..partition.disk.outputs import is_store
-    from ..partition.errors import InputError
     from .build.build import plan_graph
     from .engines.store import plan_search
 
@@ -112,29 +121,80 @@ def bfs(
     output: AnyPath,
     *,
     max_depth: int | None = None,
-    checkpoint: float = 60.0,
     profile: AnyPath | None = None,
-    threads: int | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    **options: Unpack[AllOptions],
+    **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Search a store or an edge list from ``source``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep. checkpoint: seconds between two saves of a long search.
+    row for each superstep.
     """
     from .algorithms.bfs import Bfs
-    from .algorithms.run import RunOptions, run_to_result
 
-    threads = _threads(threads)
-    resources, chosen = _sorted(options)
-    shaped = options.keys() & StoreOptions.__annotations__
+    return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+
+
+def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
+    """Find the connected components of a store or an edge list; weakly, if it is directed."""
+    from .algorithms.components import Components
+    from .algorithms.programs import ByProgram
+
+    return _run(ByProgram(Components()), graph, output, _on_cpus(options))
+
+
+def pagerank(
+    graph: AnyPath,
+    output: AnyPath,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalize: AnyPath | None = None,
+    dangling: Literal["even", "none"] = "even",
+    **options: Unpack[RunningOptions],
+) -> Outcome:
+    """PageRank of a store or an edge list, until an iteration changes less than ``tolerance`` (L1).
+
+    iterations: instead, exactly so many. personalize: a Parquet file with ``vertex`` and, if they
+    differ, ``weight``: where the walk teleports to. dangling: whether what vertices without edges
+    out of them hold is spread as the walk teleports, or dropped.
+    """
+    from .algorithms.pagerank import PageRank
+    from .algorithms.programs import ByProgram
+
+    where = None if personalize is None else Path(personalize)
+    asked = PageRank(damping, tolerance, max_iterations, iterations, where, dangling)
+    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+
+
+def _on_cpus(options: RunningOptions) -> RunningOptions:
+    """InputError where a device is asked for by name: only searches run on GPUs so far."""
+    if options.get("device", "auto") not in ("auto", "cpu"):
+        raise InputError("only bfs runs on GPUs so far: leave out the device")
+    return {**options, "device": "cpu"}
+
+
+def _run(
+    algorithm: Algorithm[Any],
+    graph: AnyPath,
+    output: AnyPath,
+    options: RunningOptions,
+    profile: AnyPath | None = None,
+) -> Outcome:
+    from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
+
+    rest: dict[str, Any] = {**options}
+    threads, progress = _threads(rest.pop("threads", None)), rest.pop("progress", None)
+    overwrite = rest.pop("overwrite", False)
+    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
+    resources, chosen = _sorted(rest)
+    shaped = rest.keys() & StoreOptions.__annotations__.keys()
     return run_to_result(
-        Bfs(str(source), max_depth),
+        algorithm,
         str(graph),
         Path(output),
-        RunOptions(threads, checkpoint),
+        running,
         chosen if shaped else None,
         Executor(threads, progress),
         resources,
@@ -178,19 +238,21 @@ def validate(
     directed: bool | None = None,
     src: str | None = None,
     dst: str | None = None,
+    personalize: AnyPath | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Judge a result against its graph, a store or an edge list, by Graph500's rules.
+    """Judge a result against its graph, a store or an edge list, by rules that make it right.
 
     directed, src, dst: of an edge list, as in ``open``; edges are directed, too, where the result
-    says that they are.
+    says that they are. personalize: the file that a PageRank was personalised by.
     """
     from .algorithms.validate import validate_result
 
     chosen = _reading(directed, src, dst)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(_threads(threads), progress)
-    return validate_result(str(graph), str(result), chosen, executor, resources)
+    file = None if personalize is None else Path(personalize)
+    return validate_result(str(graph), str(result), chosen, executor, resources, file)
 
 
 def bench(

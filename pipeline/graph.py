@@ -31,7 +31,7 @@ from ..partition.store.store import Store
 from .algorithms import bfs, run
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
-from .engines.engine import Engine, Need, Ran, choose, run_first
+from .engines.engine import Need, Ran, SearchEngine, choose, run_first
 from .engines.store import engines_of_store, plan_of, subject_of
 from .results.columns import schema_of
 from .results.found import Found
@@ -55,7 +55,7 @@ class Graph:
         self,
         path: str,
         graph: Store | EdgeList,
-        engines: list[Engine],
+        engines: list[SearchEngine],
         executor: Executor,
         resources: Resources,
     ) -> None:
@@ -65,10 +65,10 @@ class Graph:
         self._resources = resources
         self._lock = threading.Lock()
         self._notes = [] if isinstance(graph, Store) else list(graph.notes)
-        self._engine: Engine | None = self._load(engines)
+        self._engine: SearchEngine | None = self._load(engines)
 
-    def _load(self, engines: list[Engine]) -> Engine:
-        def load(engine: Engine, _need: Need) -> Engine:
+    def _load(self, engines: list[SearchEngine]) -> SearchEngine:
+        def load(engine: SearchEngine, _need: Need) -> SearchEngine:
             try:
                 engine.load()
                 engine.compile()
@@ -117,7 +117,7 @@ class Graph:
         return plan_of(engine, engine.need(), self._executor.threads, self._resources.limit)
 
     @property
-    def _open(self) -> Engine:
+    def _open(self) -> SearchEngine:
         if self._engine is None:
             raise DelegraphError(f"{self.path} is closed: open it again")
         return self._engine

@@ -32,6 +32,25 @@ fetch_add: Any = intrinsic(_read_modify_write("add"))
 """``fetch_add(array, index, value)``: ``array[index] += value``; returns the value before."""
 
 
+def _exchange(typingctx, array, index, expected, value):
+    def codegen(context, builder, signature, args):
+        array_type = signature.args[0]
+        values = context.make_array(array_type)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, array_type, values, [args[1]], wraparound=False, boundscheck=False
+        )
+        done = builder.cmpxchg(pointer, args[2], args[3], "monotonic", "monotonic")
+        return builder.extract_value(done, 1)
+
+    return types.boolean(array, types.intp, array.dtype, array.dtype), codegen
+
+
+compare_and_swap: Any = intrinsic(_exchange)
+"""``compare_and_swap(array, index, expected, value)``: ``array[index] = value`` if it is
+``expected``; whether it was.
+"""
+
+
 def _lowest_bit(typingctx, word):
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], cgutils.true_bit)

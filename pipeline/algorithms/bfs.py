@@ -13,7 +13,7 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store
 from ..engines.edges import engines_of_edges
-from ..engines.engine import Engine, Subject
+from ..engines.engine import SearchEngine, Subject
 from ..engines.store import engines_of_store
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns
@@ -50,21 +50,21 @@ class Bfs:
 
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
-    ) -> list[Engine]:
+    ) -> list[SearchEngine]:
         return engines_of_store(store, subject, device, threads)
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
-    ) -> list[Engine]:
+    ) -> list[SearchEngine]:
         return engines_of_edges(edges, directed, device, executor, once=True)
 
-    def on_workers(self, store: Store, subject: Subject, run: Run) -> Engine:
+    def on_workers(self, store: Store, subject: Subject, run: Run) -> SearchEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
 
         threads, folder = run.options.threads, run.work.scratch
         return WorkersEngine(store, subject, run.resources, threads, folder, run.notes)
 
-    def run(self, engine: Engine, checkpoint: Checkpoint, run: Run) -> Answer:
+    def run(self, engine: SearchEngine, checkpoint: Checkpoint, run: Run) -> Answer:
         assert engine.subject is not None
         source = find(engine.subject.names, self.source)
         found = engine.search(source, self.max_depth, checkpoint)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -44,6 +44,8 @@ from ..run.plan import check_space, fits, held_now
 from ..run.records import AnswerRecord, Clock, SuperstepRecord, command_record, encode_record
 from ..run.resources import Resources
 
+E = TypeVar("E", bound=Engine)
+
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -72,7 +74,7 @@ class Answer(NamedTuple):
     supersteps: SuperstepLog | None = None
 
 
-class Algorithm(Protocol):
+class Algorithm(Protocol[E]):
     """What a command asks of a graph. name: the command's. step: what a run goes on from."""
 
     @property
@@ -94,17 +96,17 @@ class Algorithm(Protocol):
 
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
-    ) -> Sequence[Engine]: ...
+    ) -> Sequence[E]: ...
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
-    ) -> Sequence[Engine]:
+    ) -> Sequence[E]:
         """None where an edge list has to become a store."""
         ...
 
-    def on_workers(self, store: Store, subject: Subject, run: Run) -> Engine: ...
+    def on_workers(self, store: Store, subject: Subject, run: Run) -> E: ...
 
-    def run(self, engine: Engine, checkpoint: Checkpoint, run: Run) -> Answer:
+    def run(self, engine: E, checkpoint: Checkpoint, run: Run) -> Answer:
         """On a loaded engine."""
         ...
 
@@ -136,7 +138,7 @@ class Run:
 
 @begun_again
 def run_to_result(
-    algorithm: Algorithm,
+    algorithm: Algorithm[E],
     path: str | Path,
     output: str | Path,
     options: RunOptions,
@@ -214,7 +216,7 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
 
 
 def _run(
-    algorithm: Algorithm,
+    algorithm: Algorithm[E],
     graph: Store | EdgeList,
     info: ResultInfo,
     choices: BuildOptions,
@@ -246,7 +248,7 @@ def _run(
 
 
 def _run_on_store(
-    algorithm: Algorithm, store: Store, info: ResultInfo, device: Device | None, run: Run
+    algorithm: Algorithm[E], store: Store, info: ResultInfo, device: Device | None, run: Run
 ) -> tuple[Ran, Answer]:
     threads = run.options.threads
     with run.clock.phase("load"):
@@ -270,19 +272,19 @@ def _kept(graph: str, info: ResultInfo) -> str:
 
 
 def _run_by(
-    algorithm: Algorithm, engines: Sequence[Engine], kept: str, run: Run
+    algorithm: Algorithm[E], engines: Sequence[E], kept: str, run: Run
 ) -> tuple[Ran, Answer]:
     """By the first engine that fits; by the next one where a device turns out to be too small.
 
     kept: says what a checkpoint is of. Raises LimitError where none fits.
     """
 
-    def choosing(left: Sequence[Engine]) -> tuple[Engine, Need]:
+    def choosing(left: Sequence[E]) -> tuple[E, Need]:
         with run.clock.phase("compile"):
             choice = partial(choose, left, run.resources.limit, run.notes)
             return run.executor.once("compile", choice)
 
-    def running(engine: Engine, need: Need) -> tuple[Ran, Answer]:
+    def running(engine: E, need: Need) -> tuple[Ran, Answer]:
         try:
             answer = _run_once(algorithm, engine, need.host, kept, run)
             return Ran.of(engine), answer
@@ -292,7 +294,7 @@ def _run_by(
     return run_first(engines, choosing, running, run.notes)
 
 
-def _run_once(algorithm: Algorithm, engine: Engine, need: int, kept: str, run: Run) -> Answer:
+def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run) -> Answer:
     held = held_now() + need
     with run.clock.phase("load"):
         if engine.subject is None:

@@ -6,10 +6,11 @@ An edge list is held in memory where it fits, else it becomes a temporary store.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,9 @@ from ...kernels.base import lookup
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.team import Team
 from ...kernels.bfs import check
+from ...kernels.pieces import check as check_programs
 from ...partition.disk.memory import return_freed_memory
+from ...partition.errors import InputError
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Batch
@@ -30,7 +33,13 @@ from ...partition.store.store import EDGE_BATCH, Store, offsets_dtype
 from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions
-from ..build.read import dense_domain, graph_fingerprint, read_edges
+from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
+from ..results.judge_programs import (
+    JudgedEdges,
+    judged_edges,
+    validate_components,
+    validate_pagerank,
+)
 from ..results.names import names_of_ids
 from ..results.result import Result, open_result
 from ..results.store_names import text_bytes
@@ -40,7 +49,7 @@ from ..results.validate import (
     judged_store,
     judging_bytes,
     reading_store_bytes,
-    validate,
+    validate_search,
 )
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
@@ -56,39 +65,51 @@ def validate_result(
     build_options: BuildOptions | None,
     executor: Executor,
     resources: Resources,
+    personalize: Path | None = None,
 ) -> Verdict:
     """Judge the result at ``result_path`` by the store or edge list at ``path``.
 
     build_options: how to read an edge list, whose direction is the result's unless it is given; a
-    store refuses them. Raises InputError for bad input or a memory limit that is too small.
+    store refuses them. personalize: the file of a personalised PageRank. Raises InputError for bad
+    input or a memory limit that is too small.
     """
     result = open_result(result_path)
+    if personalize is not None and result.algorithm != "pagerank":
+        raise InputError(f"{result_path} is of {result.algorithm}, which no file personalises")
     graph = open_graph(path, build_options)
+    judge = _JUDGES[result.algorithm]
+    if personalize is not None:
+        judge = judge._replace(by_store=partial(_pagerank_by_store, personalize=personalize))
     if isinstance(graph, Store):
         compile_judging(graph.offsets_types())
-        return _judge_store(graph, result, executor, resources)
+        return _judge_store(graph, result, judge, executor, resources)
     compile_judging({np.dtype(offsets_dtype(2 * graph.rows))})
     choices = build_options or BuildOptions()
     if result.info is not None and not choices.directed:
         choices = replace(choices, directed=result.info.directed)
-    return _judge_edges(graph, choices, result, executor, resources)
+    return _judge_edges(graph, choices, result, judge, executor, resources)
 
 
 def compile_judging(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what judging calls. offset_types: of the subgraphs."""
-    compile_kernels(check, lookup, offsets=set(offset_types))
+    compile_kernels(check, check_programs, lookup, offsets=set(offset_types))
 
 
-def _judge_store(store: Store, result: Result, executor: Executor, resources: Resources) -> Verdict:
+class _Judge(NamedTuple):
+    """How a result is judged by a store, and by edges in memory; None: as a store they are."""
+
+    by_store: Callable[[Store, Result, Team], Verdict]
+    by_edges: Callable[[DenseEdges, str, bool, Result, Team], Verdict] | None = None
+
+
+def _judge_store(
+    store: Store, result: Result, judge: _Judge, executor: Executor, resources: Resources
+) -> Verdict:
     need = _store_bytes(store, result, executor.threads)
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team = Team(executor.threads)
-
-    def judge() -> Verdict:
-        return validate(judged_store(store, team), result, team)
-
-    return executor.once(_STEP, judge, held_now() + need)
+    return executor.once(_STEP, lambda: judge.by_store(store, result, team), held_now() + need)
 
 
 def _store_bytes(store: Store, result: Result, threads: int) -> int:
@@ -107,6 +128,7 @@ def _judge_edges(
     edges: EdgeList,
     choices: BuildOptions,
     result: Result,
+    judge: _Judge,
     executor: Executor,
     resources: Resources,
 ) -> Verdict:
@@ -117,11 +139,14 @@ def _judge_edges(
     judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
     held = 8 * facts.rows + dictionary_bytes(facts)
     need = held + max(threads * reading_bytes(facts), judging)
-    if fits(need, resources.limit):
-        judged = _judged(edges, choices.directed, executor)
-        team = Team(threads)
-        return executor.once(_STEP, lambda: validate(judged, result, team), held_now() + judging)
-    refused = too_little(_STEP, need, resources.limit)
+    refused = None
+    if judge.by_edges is not None:
+        if fits(need, resources.limit):
+            dense, directed = read_edges(edges, executor), choices.directed
+            of = dense, graph_fingerprint(edges, directed), directed, result, Team(threads)
+            by_edges = partial(judge.by_edges, *of)
+            return executor.once(_STEP, by_edges, held_now() + judging)
+        refused = too_little(_STEP, need, resources.limit)
     built = next(step for step in steps_of(facts, Shape(), 1) if step.name == "vertices")
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
@@ -131,19 +156,24 @@ def _judge_edges(
             then, refused, edges, Path(folder, "graph.dg"), choices, executor, resources
         )
         return_freed_memory()
-        return _judge_store(store, result, executor, resources)
+        return _judge_store(store, result, judge, executor, resources)
 
 
-def _judged(edges: EdgeList, directed: bool, executor: Executor) -> Judged:
-    dense = read_edges(edges, executor)
+def _search_by_store(store: Store, result: Result, team: Team) -> Verdict:
+    return validate_search(judged_store(store, team), result, team)
+
+
+def _search_by_edges(
+    dense: DenseEdges, fingerprint: str, directed: bool, result: Result, team: Team
+) -> Verdict:
     names = names_of_ids(dense.ids, dense.present)
-    fingerprint = graph_fingerprint(edges, directed)
     checks = [
         partial(_check_some, batch, start, directed)
         for batch in dense.batches
         for start in range(0, len(batch[0]), EDGE_BATCH)
     ]
-    return Judged(names, dense.ids.domain, fingerprint, directed, [checks])
+    judged = Judged(names, dense.ids.domain, fingerprint, directed, [checks])
+    return validate_search(judged, result, team)
 
 
 def _check_some(
@@ -161,3 +191,29 @@ def _check_some(
     said = distance, parent, max_depth, joined, violations
     check.check_edges(sources, targets, *said, both_ways=not directed)
     return violations
+
+
+def _components_by_store(store: Store, result: Result, team: Team) -> Verdict:
+    return validate_components(judged_edges(store, team), result)
+
+
+def _components_by_edges(
+    dense: DenseEdges, fingerprint: str, directed: bool, result: Result, team: Team
+) -> Verdict:
+    names = names_of_ids(dense.ids, dense.present)
+    batches = dense.batches
+    judged = JudgedEdges(names, dense.ids.domain, fingerprint, directed, lambda: iter(batches))
+    return validate_components(judged, result)
+
+
+def _pagerank_by_store(
+    store: Store, result: Result, team: Team, personalize: Path | None = None
+) -> Verdict:
+    return validate_pagerank(judged_edges(store, team), result, personalize)
+
+
+_JUDGES = {
+    "bfs": _Judge(_search_by_store, _search_by_edges),
+    "components": _Judge(_components_by_store, _components_by_edges),
+    "pagerank": _Judge(_pagerank_by_store),
+}

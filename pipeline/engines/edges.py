@@ -32,7 +32,7 @@ from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
 from .device import by_dense_id, give_back, method_of, search_on_device
-from .engine import Engine, Need, Subject
+from .engine import Need, SearchEngine, Subject
 from .memory import HostRows, resume
 
 SCAN_BUDGET = 8
@@ -58,10 +58,10 @@ def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
 
 def engines_of_edges(
     edges: EdgeList, directed: bool, device: Device | None, executor: Executor, once: bool
-) -> list[Engine]:
+) -> list[SearchEngine]:
     """In one process, the best first. once: for a single search. device: None for the CPU."""
     how = ScanEngine if once else RowsEngine
-    engines: list[Engine] = [how(edges, directed, executor)]
+    engines: list[SearchEngine] = [how(edges, directed, executor)]
     return [DeviceRowsEngine(edges, directed, executor, device), *engines] if device else engines
 
 

@@ -17,6 +17,7 @@ from ..run.plan import fits, too_little
 from ..run.records import GraphRecord
 
 Result = TypeVar("Result")
+E = TypeVar("E", bound="Engine")
 
 CODE_BYTES = 64 << 20
 """About what compiled code and its compiler hold; measured once it is there."""
@@ -78,6 +79,14 @@ class Engine(Protocol):
         """Raises InputError for what is damaged, DeviceMemoryError where room proves too small."""
         ...
 
+    def close(self) -> None:
+        """Let go of the graph."""
+        ...
+
+
+class SearchEngine(Engine, Protocol):
+    """One that breadth-first search has kernels of its own for."""
+
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
@@ -85,10 +94,6 @@ class Engine(Protocol):
 
         checkpoint: the search goes on from what it holds, and saves to it, where the engine can.
         """
-        ...
-
-    def close(self) -> None:
-        """Let go of the graph."""
         ...
 
 
@@ -106,7 +111,7 @@ class Ran(NamedTuple):
         return cls(engine.subject, engine.method, engine.device, engine.ranks)
 
 
-def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Engine, Need]:
+def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]:
     """The first engine that fits, compiled, and what it needs.
 
     limit: bytes that this process may hold. notes: lines for the user, receives why a device would
@@ -147,9 +152,9 @@ def choose(engines: Sequence[Engine], limit: int, notes: list[str]) -> tuple[Eng
 
 
 def run_first(
-    engines: Sequence[Engine],
-    choosing: Callable[[Sequence[Engine]], tuple[Engine, Need]],
-    work: Callable[[Engine, Need], Result],
+    engines: Sequence[E],
+    choosing: Callable[[Sequence[E]], tuple[E, Need]],
+    work: Callable[[E, Need], Result],
     notes: list[str],
 ) -> Result:
     """``work`` of the engine that is chosen; of the next choice where its device proves too small.

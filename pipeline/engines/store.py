@@ -23,7 +23,7 @@ from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
 from .device import DeviceEngine
-from .engine import CODE_BYTES, Engine, Need, Subject, choose
+from .engine import CODE_BYTES, Need, SearchEngine, Subject, choose
 from .memory import MemoryEngine
 from .ranks.edges import stream_team
 from .ranks.graph import RankGraph, vertex_bytes
@@ -39,9 +39,9 @@ def subject_of(store: Store, names: Names) -> Subject:
 
 def engines_of_store(
     store: Store, subject: Subject | None, device: Device | None, threads: int
-) -> list[Engine]:
+) -> list[SearchEngine]:
     """In one process, the best first. device: None for the CPU."""
-    engines: list[Engine] = [
+    engines: list[SearchEngine] = [
         MemoryEngine(store, subject, threads),
         DiskEngine(store, subject, threads),
     ]
@@ -116,7 +116,7 @@ def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
 
 
 def plan_of(
-    engine: Engine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
+    engine: SearchEngine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
 ) -> Plan:
     """A search and the writing of its result, beside what this process holds now."""
     subject = engine.subject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -127,7 +127,11 @@ def writing_bytes(store: Store, tasks: int) -> int:
     return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
 
-COLUMNS = {"bfs": {"distance": pa.types.is_integer, "parent": None}}
+COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
+    "bfs": {"distance": pa.types.is_integer, "parent": None},
+    "components": {"component": None},
+    "pagerank": {"pagerank": pa.types.is_floating},
+}
 """Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own."""
 
 

@@ -55,15 +55,21 @@ class RuleVerdict(TypedDict):
 
 
 class Verdict(TypedDict):
+    """same_graph: whether the result says so; None where it says nothing."""
+
+    algorithm: str
     valid: bool
-    source: int | str | None
-    max_depth: int | None
     directed: bool
     vertices: int
-    reached: int
-    depth: int
     same_graph: bool | None
     rules: list[RuleVerdict]
+
+
+class SearchVerdict(Verdict):
+    source: int | str | None
+    max_depth: int | None
+    reached: int
+    depth: int
 
 
 EdgeCheck = Callable[
@@ -120,7 +126,7 @@ def judging_bytes(
     places: int, id_type: pa.DataType, texts: int, result: Result, threads: int
 ) -> int:
     """What judging holds beside the graph's edges and names. texts: characters of all ids."""
-    rows = _rows_at_once(id_type)
+    rows = rows_at_once(id_type)
     reading = result.reading(rows)
     batch = _ROW * rows + reading.held
     if is_string(id_type):  # found by a hash of all of them, of so many characters at a time
@@ -139,20 +145,15 @@ def reading_store_bytes(
     return ids + (4 + 4) * n + max(table + ids, offsets + threads * _BLOCKS * BLOCK_BYTES)
 
 
-def _rows_at_once(id_type: pa.DataType) -> int:
+def rows_at_once(id_type: pa.DataType) -> int:
     """Of a result: strings are hashed anew for each batch."""
     return 1 << 20 if is_string(id_type) else 1 << 16
 
 
-def validate(graph: Judged, result: Result, team: Team) -> Verdict:
+def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
     """InputError where the result is of another kind of edges, or of other ids."""
     names = graph.names
-    if result.info is not None and result.info.directed != graph.directed:
-        kinds = ("undirected", "directed")
-        raise InputError(
-            f"the result is of {kinds[result.info.directed]} edges, the graph of "
-            f"{kinds[graph.directed]} ones"
-        )
+    check_kind(result, graph.directed)
     claim = _read(result, names, graph.places, team)
     if result.info is None:  # written by another program: the source is where it says 0
         at_zero = np.flatnonzero(claim.distance == 0)
@@ -180,14 +181,15 @@ def validate(graph: Judged, result: Result, team: Team) -> Verdict:
             rule=rule,
             meaning=RULES[rule],
             violations=count,
-            example=_named(names, violations.example.get(rule, ())),
+            example=named(names, violations.example.get(rule, ())),
         )
         for rule, count in violations.count.items()
         if count
     ]
-    return Verdict(
+    return SearchVerdict(
+        algorithm="bfs",
         valid=not rules,
-        source=None if source is None else _named(names, (source,))[0],
+        source=None if source is None else named(names, (source,))[0],
         max_depth=max_depth,
         directed=graph.directed,
         vertices=len(names.index),
@@ -198,7 +200,17 @@ def validate(graph: Judged, result: Result, team: Team) -> Verdict:
     )
 
 
-def _named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | None]:
+def check_kind(result: Result, directed: bool) -> None:
+    """InputError where the result is of another kind of edges than the graph's."""
+    if result.info is not None and result.info.directed != directed:
+        kinds = ("undirected", "directed")
+        raise InputError(
+            f"the result is of {kinds[result.info.directed]} edges, the graph of "
+            f"{kinds[directed]} ones"
+        )
+
+
+def named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | None]:
     return names.decode(as_arrow(np.array(vertices, np.uint32))).to_pylist()
 
 
@@ -217,35 +229,37 @@ class _Rows(NamedTuple):
 
 def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim:
     """Put the result's rows into arrays by place."""
-    claim = _Claim(
-        np.full(places, -1, np.int32),
-        np.full(places, UNREACHED, np.uint32),
-        RuleVerdict(rule=0, meaning=ROWS_RULE, violations=0, example=[]),
-        Violations(),
-    )
+    distance, parent = np.full(places, -1, np.int32), np.full(places, UNREACHED, np.uint32)
+    violations = Violations()
     seen = np.zeros(places, np.uint8)
-    read = partial(_rows_of, _Places(names))
-    batches = result.batches(_rows_at_once(names.id_type))
-    arrays = claim.distance, claim.parent, seen
+    strangers, example = 0, None
+    read = partial(_rows_of, Places(names))
+    batches = result.batches(rows_at_once(names.id_type))
     by = Team(1) if is_string(names.id_type) else team  # strings are hashed anew for each batch
     for rows in by.stream(read, batches):
-        put_rows(rows.vertex, rows.known, rows.distance, rows.parent, *arrays)
-        claim.violations += rows.told
-        count = len(rows.strangers)
-        if count:
-            claim.rows["violations"] += count
-            claim.rows["example"] = claim.rows["example"] or [rows.strangers[0].as_py()]
+        put_rows(rows.vertex, rows.known, rows.distance, rows.parent, distance, parent, seen)
+        violations += rows.told
+        if len(rows.strangers):
+            strangers += len(rows.strangers)
+            example = example or rows.strangers[0].as_py()
+    return _Claim(distance, parent, rows_verdict(names, seen, strangers, example), violations)
+
+
+def rows_verdict(
+    names: VertexNames, seen: NDArray[np.uint8], strangers: int, stranger: int | str | None
+) -> RuleVerdict:
+    """seen: rows of each place, 2 for more. strangers: rows of what is no vertex, and one."""
     seen = seen[names.index]  # not every place is a vertex's
+    count, example = strangers, [stranger] if strangers else []
     for wrong in (seen > 1, seen == 0):
-        count = int(np.count_nonzero(wrong))
-        if count:
-            claim.rows["violations"] += count
-            example = int(names.index[np.argmax(wrong)])
-            claim.rows["example"] = claim.rows["example"] or _named(names, (example,))
-    return claim
+        some = int(np.count_nonzero(wrong))
+        if some:
+            count += some
+            example = example or named(names, (int(names.index[np.argmax(wrong)]),))
+    return RuleVerdict(rule=0, meaning=ROWS_RULE, violations=count, example=example)
 
 
-def _rows_of(places_of: _Places, batch: pa.RecordBatch) -> _Rows:
+def _rows_of(places_of: Places, batch: pa.RecordBatch) -> _Rows:
     vertex, known = places_of(batch.column("vertex"))
     distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
     parent, parent_known = places_of(batch.column("parent"))
@@ -265,7 +279,7 @@ def _rows_of(places_of: _Places, batch: pa.RecordBatch) -> _Rows:
     )
 
 
-class _Places:
+class Places:
     """Places of a column of user ids, and which of them are vertices at all."""
 
     def __init__(self, names: VertexNames) -> None:

@@ -138,6 +138,46 @@ class RunRecord(AnswerRecord):
     supersteps_between: BetweenRecord | None
 
 
+class ComponentsRecord(TypedDict):
+    components: int
+    largest: int
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+class ComponentsRunRecord(AnswerRecord):
+    """Of connected components; largest: vertices of the largest one."""
+
+    components: ComponentsRecord
+
+
+class IterationRecord(TypedDict):
+    iteration: int
+    change: float
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+    seconds: float
+
+
+class PageRankRecord(TypedDict):
+    iterations: int
+    change: float
+    converged: bool | None
+    method: str
+
+
+class PageRankRunRecord(AnswerRecord):
+    """Of PageRank. change: L1, of the last iteration; converged: None where a number of iterations
+    was asked for.
+    """
+
+    pagerank: PageRankRecord
+    iterations: list[IterationRecord]
+
+
 class BuildRecord(CommandRecord):
     """Of a store's preparation; inputs: size and time of each file; seconds: all of it.
 

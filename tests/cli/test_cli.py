@@ -10,8 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import get_args, get_type_hints, is_typeddict
 
 import click
 import numpy as np
@@ -19,32 +18,18 @@ import pytest
 
 from delegraph.cli.main import _COMMANDS, cli
 from delegraph.cli.progress import ProgressLine
-from delegraph.pipeline.run.records import BuildRecord, GenerateRecord, RunRecord
+from delegraph.pipeline.run.records import (
+    BuildRecord,
+    ComponentsRunRecord,
+    GenerateRecord,
+    PageRankRunRecord,
+    RunRecord,
+)
 from support.graphs import random_edges
 from support.marks import slow
+from support.schema import conforms
 
 ROOT = Path(__file__).parents[2]
-
-
-def conforms(value, kind) -> bool:
-    """Whether a JSON value is what a type says: the keys of a TypedDict, no more and no less."""
-    if is_typeddict(kind):
-        hints = get_type_hints(kind)
-        return (
-            isinstance(value, dict)
-            and value.keys() == hints.keys()
-            and all(conforms(value[name], hint) for name, hint in hints.items())
-        )
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is list:
-        return isinstance(value, list) and all(conforms(item, args[0]) for item in value)
-    if origin is dict:
-        return isinstance(value, dict) and all(conforms(item, args[1]) for item in value.values())
-    if origin in (Union, UnionType):
-        return any(conforms(value, arg) for arg in args)
-    if kind in (None, NoneType):
-        return value is None
-    return type(value) is kind or (kind is float and type(value) is int)
 
 
 @pytest.mark.parametrize("through", ["edges", "store", "partitions"])
@@ -95,7 +80,8 @@ def test_record_schema_is_documented():
         for arg in get_args(kind):
             yield from names(arg)
 
-    for record in (RunRecord, BuildRecord, GenerateRecord):
+    answers = RunRecord, ComponentsRunRecord, PageRankRunRecord
+    for record in (*answers, BuildRecord, GenerateRecord):
         for name in names(record):
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
 

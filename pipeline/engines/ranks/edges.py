@@ -168,6 +168,17 @@ class Rows(NamedTuple):
 
         return Visits(team.map(turn, range(0, count, ROWS_A_TURN)))
 
+    def every(self, team: Team, visit: Visit) -> Visits:
+        """Visit all edges, some at a time: a row may be cut."""
+        edges = len(self.targets)
+
+        def turn(begin: int) -> Any:
+            end = min(begin + EDGES_A_TURN, edges)
+            piece = Piece(self.offsets, self.targets[begin:end], begin, end)
+            return visit(piece, NONE, 0, 0, end - begin)
+
+        return Visits(team.map(turn, range(0, edges, EDGES_A_TURN)))
+
 
 class RowsOnDisk(NamedTuple):
     """Compressed sparse rows whose targets are read when they are visited.
@@ -200,6 +211,10 @@ class RowsOnDisk(NamedTuple):
         pages = np.zeros(self.stream.pages, np.uint8)
         self._mark(team, places, known, True, pages, counting=False)
         return self._read(team, pages, visit)
+
+    def every(self, team: Team, visit: Visit) -> Visits:
+        """As that of Rows."""
+        return self._read(team, np.ones(self.stream.pages, np.uint8), visit)
 
     def _read(self, team: Team, pages: NDArray[np.uint8], visit: Visit) -> Visits:
         """Visit all rows that have edges in active pages, a run of these at a time."""

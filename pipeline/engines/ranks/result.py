@@ -5,7 +5,7 @@ Of a search it goes through files; in a bench, to all ranks (bench/check.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,24 +61,49 @@ def saved_bytes(info: GraphInfo) -> int:
 
 def save(result: RankResult, folder: Path) -> None:
     for number, part in result.parts.items():
-        _save(folder, str(number), part)
+        save_columns(folder, str(number), part._asdict())
     if result.delegates is not None:
-        _save(folder, _DELEGATES, result.delegates)
+        save_columns(folder, _DELEGATES, result.delegates._asdict())
 
 
-def save_whole(folder: Path, distance: NDArray[np.int32], parent: NDArray[np.uint32]) -> None:
-    """Of a rank that is alone: by global id."""
-    _save(folder, _ALL, Part(distance, parent))
+def save_whole(folder: Path, columns: Mapping[str, NDArray]) -> None:
+    """Of a rank that knows of all vertices: by global id."""
+    save_columns(folder, _ALL, columns)
+
+
+def save_vectors(
+    folder: Path, columns: Mapping[str, tuple[NDArray, NDArray]], held: range, rank: int
+) -> None:
+    """Of its partitions, own values by place; of delegates, on rank 0, shared ones."""
+    for i, p in enumerate(held):
+        some = {name: own[i :: len(held)] for name, (own, _) in columns.items()}
+        save_columns(folder, str(p), some)
+    if rank == 0:
+        shared = {name: shared for name, (_, shared) in columns.items()}
+        save_columns(folder, _DELEGATES, shared)
 
 
 def gather(store: Store, folder: Path) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-    """Distance (int32, -1 where unreached) and parent of all vertices, from all ranks' files."""
-    if (folder / f"{_ALL}.parent.npy").exists():
-        return _load(folder, _ALL)
+    """Distance and parent of all vertices by global id, from all ranks' files."""
+    distance, parent = gather_columns(store, folder, Part._fields)
+    return distance, parent
+
+
+def gather_columns(store: Store, folder: Path, names: Sequence[str]) -> list[NDArray]:
+    """The same of any columns."""
+    return [_gather(store, folder, name) for name in names]
+
+
+def _gather(store: Store, folder: Path, name: str) -> NDArray:
+    if _file(folder, _ALL, name).exists():
+        return np.load(_file(folder, _ALL, name))
     info = store.info
-    parts = ((p, _load(folder, str(p))) for p in range(info.partitions))
-    delegates = _load(folder, _DELEGATES)
-    return put_together(info.vertices, info.partitions, parts, store.delegates(Team(1)), delegates)
+    parts = ((p, (np.load(_file(folder, str(p), name)),)) for p in range(info.partitions))
+    delegates = np.load(_file(folder, _DELEGATES, name))
+    table = store.delegates(Team(1))[: len(delegates)]  # a grid has none that are shared
+    whole = np.empty(info.vertices, delegates.dtype)
+    _put_together((whole,), info.partitions, parts, table, (delegates,))
+    return whole
 
 
 def put_together(
@@ -90,21 +115,31 @@ def put_together(
 ) -> Part:
     """By global id, of all partitions' parts. table: the delegates' global ids."""
     whole = Part(np.empty(vertices, np.int32), np.empty(vertices, np.uint32))
+    _put_together(whole, partitions, parts, table, delegates)
+    return whole
+
+
+def _put_together(
+    whole: Sequence[NDArray],
+    partitions: int,
+    parts: Iterable[tuple[int, Sequence[NDArray]]],
+    table: NDArray[np.uint32],
+    delegates: Sequence[NDArray],
+) -> None:
     for p, part in parts:
         for column, values in zip(whole, part, strict=True):
             column[p::partitions] = values
     for column, values in zip(whole, delegates, strict=True):
         column[table] = values
-    return whole
 
 
-def _save(folder: Path, name: str, part: Part) -> None:
+def save_columns(folder: Path, name: str, columns: Mapping[str, NDArray]) -> None:
     scratch = FileScratch(str(folder))
-    needed = part.distance.nbytes + part.parent.nbytes
+    needed = sum(values.nbytes for values in columns.values())
     with naming_full_disk(folder / name, lambda: f"{needed:,} bytes are needed, "):
-        scratch.save(f"{name}.distance", part.distance)
-        scratch.save(f"{name}.parent", part.parent)
+        for column, values in columns.items():
+            scratch.save(f"{name}.{column}", values)
 
 
-def _load(folder: Path, name: str) -> Part:
-    return Part(np.load(folder / f"{name}.distance.npy"), np.load(folder / f"{name}.parent.npy"))
+def _file(folder: Path, name: str, column: str) -> Path:
+    return folder / f"{name}.{column}.npy"

@@ -1,22 +1,22 @@
-"""Searching a store on the workers of a Dask cluster, a rank each."""
+"""Searching a store on the workers of a Dask cluster, a rank each, or running a program there."""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
 from ....partition.errors import InputError, LimitError
 from ....partition.store.store import Store
 from ...ranks.lease import lease
-from ...ranks.on_workers import run_on_workers, stop, workers_of
+from ...ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found
 from ...run.cluster import Cluster, open_cluster
@@ -26,15 +26,19 @@ from ...run.local import end_workers
 from ...run.plan import check_space
 from ...run.resources import Resources
 from ..engine import Need, Subject, first_that_fits
-from ..ranks.result import gather, saved_bytes
-from .job import ON_DISK, SearchJob
+from ..operations.program import Given, Program, Tell
+from ..ranks.result import gather, gather_columns, saved_bytes
+from .job import ON_DISK, ProgramJob, SearchJob
+
+Job = TypeVar("Job", SearchJob, ProgramJob)
 
 
 class WorkersEngine:
     """As many ranks as the cluster has workers and the store partitions; each loads its share for
     every search.
 
-    folder: that workers see, for what ranks find. notes: receives lines for the user.
+    folder: that workers see, for what ranks find. notes: receives lines for the user. program: for
+    ``run``; None for searches.
     """
 
     once = False
@@ -48,6 +52,7 @@ class WorkersEngine:
         threads: int,
         folder: Path,
         notes: list[str],
+        program: Program | None = None,
     ) -> None:
         self.subject = subject
         self.method = "push-pull"
@@ -58,6 +63,7 @@ class WorkersEngine:
         self._threads = threads
         self._folder = folder
         self._notes = notes
+        self._program = program
         self._open = contextlib.ExitStack()
         self._loading = threading.Lock()
         self._workers: Workers | None = None
@@ -84,30 +90,52 @@ class WorkersEngine:
 
         checkpoint: not used; what a search needs is in the store.
         """
-        assert self._workers is not None
-        cluster, workers, device = self._workers
-        room = partial(check_room, self._resources.limit, cluster)
-        check_space([(self._folder, saved_bytes(self._store.info))])
-        with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
-            job = SearchJob(
-                self._store.path.resolve(),
-                source,
-                max_depth,
-                Path(folder).resolve(),
-                self._resources.cluster.timeout,
-                device,
-                self._resources.device_memory_limit,
-            )
-            self._searching = True
-            done = run_on_workers(cluster, workers, job, room)
-            self._searching = False
-            self._notes += done.notes
-            attempt = done.job
-            assert isinstance(attempt, SearchJob)
-            self.device, self.ranks = done.devices, len(done.results)
+
+        def job(folder: Path) -> SearchJob:
+            assert self._workers is not None
+            limit = self._resources.device_memory_limit
+            place = self._store.path.resolve(), source, max_depth, folder
+            return SearchJob(*place, self._timeout, self._workers.device, limit)
+
+        with self._done(job, saved_bytes(self._store.info)) as (done, attempt):
             on_disk = done.devices is None and attempt.way == ON_DISK
             self.method = "push-pull, streamed" if on_disk else "push-pull"
             return Found(*gather(self._store, attempt.place), done.results[0])
+
+    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        """The program, on CPUs. Raises as ``search`` does. checkpoint, tell: not used."""
+        program = self._program
+        assert program is not None
+
+        def job(folder: Path) -> ProgramJob:
+            return ProgramJob(self._store.path.resolve(), program, folder, self._timeout)
+
+        written = 8 * len(program.columns) * self._store.info.vertices
+        with self._done(job, written) as (done, attempt):
+            self.method = "streamed" if attempt.way == ON_DISK else "in memory"
+            values = gather_columns(self._store, attempt.place, program.columns)
+            return Given(dict(zip(program.columns, values, strict=True)), done.results[0])
+
+    @contextmanager
+    def _done(self, job: Callable[[Path], Job], written: int) -> Iterator[tuple[Done, Job]]:
+        """What ranks did. job: for a folder that workers see, which ends with this. written: bytes
+        that all of them leave there.
+        """
+        assert self._workers is not None
+        cluster, workers, _ = self._workers
+        room = partial(check_room, self._resources.limit, cluster)
+        check_space([(self._folder, written)])
+        with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
+            self._searching = True
+            done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room)
+            self._searching = False
+            self._notes += done.notes
+            self.device, self.ranks = done.devices, len(done.results)
+            yield done, cast(Job, done.job)
+
+    @property
+    def _timeout(self) -> float:
+        return self._resources.cluster.timeout
 
     def close(self) -> None:
         if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks

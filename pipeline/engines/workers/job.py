@@ -1,10 +1,13 @@
-"""What ranks do together on Dask workers (ranks.py brings them together): search a store."""
+"""What ranks do together on Dask workers (ranks.py brings them together): search a store, or run a
+program over it.
+"""
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
@@ -14,9 +17,13 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...results.superstep_log import SuperstepLog
 from ..device_ranks.layouts import RankOnDevice
-from ..engine import Engine
+from ..engine import SearchEngine
+from ..operations.operations import Operations
+from ..operations.operations import warm_up as warm_up_operations
+from ..operations.program import Program, counts_of
+from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
-from ..ranks.result import result_of, save, save_whole
+from ..ranks.result import Part, result_of, save, save_vectors, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
 
@@ -51,9 +58,7 @@ class SearchJob:
         return replace(self, device=device)
 
     def again(self) -> SearchJob:
-        place = self.folder / uuid.uuid4().hex  # an attempt that was given up may still write
-        place.mkdir()
-        return replace(self, place=place)
+        return replace(self, place=_place_of_attempt(self.folder))
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
@@ -96,7 +101,7 @@ class SearchJob:
         engine.load()
         found = engine.search(self.source, self.max_depth)
         engine.close()
-        save_whole(self.place, found.distance, found.parent)
+        save_whole(self.place, Part(found.distance, found.parent)._asdict())
         return found.supersteps
 
     def _run_on_device(
@@ -118,7 +123,68 @@ class SearchJob:
         return open_device(0, self.device_limit) if self.device == "cuda" else None
 
 
-def engines_alone(store: Store, device: Device | None, threads: int) -> list[Engine]:
+def _place_of_attempt(folder: Path) -> Path:
+    """Of its own: an attempt that was given up may still write."""
+    place = folder / uuid.uuid4().hex
+    place.mkdir()
+    return place
+
+
+@dataclass(frozen=True)
+class ProgramJob:
+    """A program over a store, on CPUs. folder, place, way: as of a SearchJob.
+
+    On rank 0 ``run`` gives what its record says.
+    """
+
+    store: Path
+    program: Program
+    folder: Path
+    timeout: float
+    place: Path = Path()
+    way: int = 0
+    device = "cpu"
+    device_limit = None
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.store), str(self.place)]
+
+    def on(self, device: str, why: str = "") -> ProgramJob:
+        return self
+
+    def again(self) -> ProgramJob:
+        return replace(self, place=_place_of_attempt(self.folder))
+
+    def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
+        store = open_store(self.store)
+        warm_up(store.offsets_types())
+        warm_up_operations(store.offsets_types())
+        place = store, rank, size
+        state = self.program.held_bytes(counts_of(*place))
+        needs = rank_bytes(*place), rank_stream_bytes(*place, threads)
+        return [Way(need + state, replace(self, way=way)) for way, need in enumerate(needs)]
+
+    def run(self, communicator: Communicator, team: Team) -> dict[str, Any]:
+        store = open_store(self.store)
+        on_disk = self.way == ON_DISK
+        if on_disk:
+            team = stream_team(team.threads)
+        place = communicator.rank, communicator.size
+        graph = load_rank(store, *place, team, communicator.check, on_disk)
+        operations = Operations(graph, communicator, team, store.info.directed)
+        given = self.program.run(operations, None, lambda *_: None)
+        whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
+        parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
+        if whole and communicator.rank == 0:
+            save_whole(self.place, whole)
+        if parts:
+            save_vectors(self.place, parts, graph.held, communicator.rank)
+        barrier(communicator)  # all have written
+        return given.record
+
+
+def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:
     """Of a rank that is alone, as of one process: on its device, or in memory and on disk."""
     engines = engines_of_store(store, None, device, threads)
     return engines[:1] if device else engines

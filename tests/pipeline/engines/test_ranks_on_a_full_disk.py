@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline.engines.ranks.result import gather, save_whole
+from delegraph.pipeline.engines.ranks.result import Part, gather, save_whole
 
 VERTICES = 20_000
 
@@ -53,7 +53,7 @@ def test_too_little_room_is_told_beforehand(ok, delegraph, edge_list, tmp_path, 
 def test_what_was_saved_is_whole(ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     distance, parent = np.arange(3, dtype=np.int32), np.arange(3, dtype=np.uint32)
-    save_whole(tmp_path, distance, parent)
+    save_whole(tmp_path, Part(distance, parent)._asdict())
     found = gather(open_store(tmp_path / "graph.dg"), tmp_path)
     assert [some.dtype for some in found] == [np.int32, np.uint32]
     assert np.array_equal(found, [distance, parent])

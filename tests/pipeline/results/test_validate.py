@@ -111,7 +111,7 @@ def test_a_row_twice(delegraph, graph, tmp_path):
 def test_a_result_whose_metadata_is_lost(ok, graph, tmp_path):
     rewrite(tmp_path / "out", [(v, *row) for v, row in RIGHT.items()], keep_metadata=False)
     ran = ok("validate", graph, tmp_path / "out")
-    assert "does not say its source" in ran.err
+    assert "does not say what was asked" in ran.err
 
 
 def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):

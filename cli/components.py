@@ -1,0 +1,32 @@
+"""``delegraph components``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import options
+from .running import run_and_tell
+
+
+@options.command()
+@options.running
+def components(graph: str, output: str, **values: Any) -> None:
+    """Find the connected components of GRAPH, a store or a Parquet edge list.
+
+    Writes the folder OUTPUT with vertex and component of every vertex, and the run's record beside
+    it, OUTPUT.run.json. A component is called by its least vertex (of strings, the first in order).
+    Edges are taken both ways: components of a directed graph are weakly connected.
+
+    \b
+    delegraph components graph.dg -o components/
+    delegraph components edges/ -o components/ --memory-limit 2GB
+
+    An edge list is scanned as it comes, where it fits the memory limit.
+    """
+    from ..pipeline.api import components
+
+    def told(record: Any) -> str:
+        found = record["components"]
+        return f"{found['components']:,} components, the largest of {found['largest']:,} vertices"
+
+    run_and_tell(components, told, graph, output, **values)

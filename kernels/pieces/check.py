@@ -1,0 +1,72 @@
+"""What shows that results of programs are right, from the edges in any order.
+
+Written apart from what finds them: one thread, and no sampling, sharing or cutting.
+
+Components: (1) each is called by a vertex of its own; (2) an edge joins vertices of one component;
+(3) no vertex of it comes before the one it is called by; (4) there are as many as the edges leave.
+By (2) a component is made of whole ones, and by (4) of a single one.
+
+PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
+than the walk's damping allows after the last one.
+"""
+
+import numpy as np
+
+from ..base.compiled import compiled, i64s, kernel, u32s
+from .gather import f64s
+
+COMPONENT_RULES = {
+    1: "a component is called by one of its own vertices",
+    2: "an edge joins vertices of one component",
+    3: "a component is called by its least vertex",
+    4: "there are as many components as the edges leave",
+}
+
+PAGERANK_RULES = {
+    1: "every value is a number from 0 to 1",
+    2: "all values add up to 1",
+    3: "one more iteration changes no more than the damping allows",
+}
+
+
+@compiled
+def _root(parent, v):
+    while parent[v] != v:
+        parent[v] = parent[parent[v]]
+        v = parent[v]
+    return v
+
+
+@kernel(u32s, u32s, u32s, u32s, i64s)
+def check_components(sources, targets, component, parent, found):
+    """Some edges: whether each joins vertices of one component, and what they join in ``parent``.
+
+    component, parent: uint32, by place; parent: every vertex its own at first. found: int64 (4,):
+    adds edges that join two components, and trees that they joined; keeps the ends of one of the
+    former.
+    """
+    for e in range(sources.shape[0]):
+        u = sources[e]
+        v = targets[e]
+        if component[u] != component[v]:
+            found[0] += 1
+            found[2] = u
+            found[3] = v
+        one = _root(parent, u)
+        other = _root(parent, v)
+        if one != other:
+            parent[max(one, other)] = min(one, other)
+            found[1] += 1
+
+
+@kernel(u32s, f64s)
+def count_sources(sources, degree):
+    for e in range(sources.shape[0]):
+        degree[sources[e]] += 1.0
+
+
+@kernel(u32s, u32s, f64s, f64s)
+def add_shares(sources, targets, share, came):
+    """``came[target]`` += ``share[source]`` of some edges."""
+    for e in range(sources.shape[0]):
+        came[targets[e]] += share[np.uintp(sources[e])]

@@ -1,0 +1,151 @@
+"""Components by union-find: a forest of vertices, whose trees join along edges.
+
+forest: uint32, shape (vertices,), by global id; each vertex's parent, roots their own. Roots join
+lesser ones, so a tree's root is the least vertex in it, and the end is the same whatever the order
+of edges and the number of threads. Joining takes no lock: a root is claimed by compare-and-swap.
+
+Where edges are in memory, most need not be looked at (Sutton, Ben-Nun, Barak: Optimizing Parallel
+Graph Connectivity Computation via Subgraph Sampling, IPDPS 2018, Afforest): the first few
+neighbours of each vertex are joined; after that nearly all vertices are in one tree, and the rows
+of these are passed over, as every edge that leads out of it stands in another row, too.
+"""
+
+import numpy as np
+from numba import types
+
+from ..base.compiled import OFFSETS, boolean, compiled, i64, i64s, kernel, u32s
+from ..base.intrinsics import compare_and_swap, fetch_add
+from ..base.numbering import NUMBERING, renumber
+from .piece import row_of
+
+VERTICES_A_TURN = 1 << 14
+NEIGHBOURS = 2
+"""So many of each vertex are joined at first, as in the paper."""
+
+
+@compiled
+def join(forest, u, v):
+    """Join the trees of two vertices."""
+    one = forest[u]
+    other = forest[v]
+    while one != other:
+        high = max(one, other)
+        low = min(one, other)
+        above = forest[high]
+        if above == low or (above == high and compare_and_swap(forest, np.intp(high), high, low)):
+            return
+        one = forest[forest[high]]
+        other = forest[low]
+
+
+@kernel(u32s, i64s)
+def flatten(forest, cursor):
+    """Make each vertex a child of its root. Run by several threads at once.
+
+    cursor: int64 (1,), 0 at first; each takes the next vertices from it.
+    """
+    n = forest.shape[0]
+    while True:
+        first = fetch_add(cursor, 0, VERTICES_A_TURN)
+        if first >= n:
+            return
+        for v in range(first, min(first + VERTICES_A_TURN, n)):
+            root = forest[v]
+            while forest[root] != root:
+                root = forest[root]
+            forest[v] = root
+
+
+@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64s)
+def join_first(offsets, targets, row_ids, target_ids, forest, cursor):
+    """Join each row to its first NEIGHBOURS. Run as ``flatten``.
+
+    row_ids, target_ids: from a subgraph's rows and targets to global ids.
+    """
+    rows = offsets.shape[0] - 1
+    while True:
+        first = fetch_add(cursor, 0, VERTICES_A_TURN)
+        if first >= rows:
+            return
+        for row in range(first, min(first + VERTICES_A_TURN, rows)):
+            start = np.int64(offsets[row])
+            stop = min(np.int64(offsets[row + 1]), start + NEIGHBOURS)
+            for e in range(start, stop):
+                join(forest, renumber(row_ids, row), renumber(target_ids, targets[np.uintp(e)]))
+
+
+@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, types.uint32, i64s)
+def join_rest(offsets, targets, row_ids, target_ids, forest, largest, cursor):
+    """Join each row to its other targets, unless it is in the tree ``largest``. Run as ``flatten``.
+
+    Every edge stands in the rows of both its ends, here or in other subgraphs.
+    """
+    rows = offsets.shape[0] - 1
+    while True:
+        first = fetch_add(cursor, 0, VERTICES_A_TURN)
+        if first >= rows:
+            return
+        for row in range(first, min(first + VERTICES_A_TURN, rows)):
+            start = np.int64(offsets[row]) + NEIGHBOURS
+            stop = np.int64(offsets[row + 1])
+            if start >= stop:
+                continue
+            u = renumber(row_ids, row)
+            if forest[u] == largest:
+                continue
+            for e in range(start, stop):
+                join(forest, u, renumber(target_ids, targets[np.uintp(e)]))
+
+
+@kernel(OFFSETS, u32s, i64, i64, i64, NUMBERING, NUMBERING, u32s, boolean)
+def join_piece(offsets, targets, base, begin, end, row_ids, target_ids, forest, twice):
+    """Join along the edges ``begin <= e < end``, on several pieces at once.
+
+    targets: uint32, of edge ``base`` and those after it. twice: whether every edge stands in the
+    rows of both its ends, of which one is enough.
+    """
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        upto = min(np.int64(offsets[row + 1]), end)
+        u = renumber(row_ids, row)
+        for e in range(edge - base, upto - base):
+            v = renumber(target_ids, targets[np.uintp(e)])
+            if v < u or not twice:
+                join(forest, u, v)
+        edge = upto
+        row += 1
+
+
+@kernel(u32s, i64, u32s)
+def join_labels(forest, first, labels):
+    """Join each vertex from ``first`` on to its label in another forest."""
+    for i in range(labels.shape[0]):
+        if labels[i] != np.uint32(first + i):
+            join(forest, np.uint32(first + i), labels[i])
+
+
+@kernel(u32s, u32s, u32s, i64s)
+def join_pairs(sources, targets, forest, cursor):
+    """Join along edges in any order. Run as ``flatten``."""
+    edges = sources.shape[0]
+    while True:
+        first = fetch_add(cursor, 0, VERTICES_A_TURN)
+        if first >= edges:
+            return
+        for e in range(first, min(first + VERTICES_A_TURN, edges)):
+            join(forest, sources[e], targets[e])
+
+
+@kernel(u32s, u32s)
+def tree_sizes(forest, sizes):
+    """Of a flat one: vertices of each tree, at its root. sizes: uint32, of its length, zeros.
+
+    Returns how many trees there are.
+    """
+    for v in range(forest.shape[0]):
+        sizes[forest[v]] += 1
+    trees = 0
+    for v in range(forest.shape[0]):
+        trees += forest[v] == v
+    return trees

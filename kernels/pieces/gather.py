@@ -1,0 +1,143 @@
+"""Gather in pieces: each row combines the values of its targets.
+
+As pagerank's sums and path counts want them: every edge counts exactly once. A row that is cut by
+two pieces, or two turns, has a part in each; parts are kept aside and combined in their order
+afterwards, so that a result depends on where edges are cut and never on which thread came first.
+Turns have the same edges whatever the number of threads.
+"""
+
+import numpy as np
+from numba import types
+
+from ..base.bitmap import mask
+from ..base.compiled import OFFSETS, compiled, i64, i64s, kernel, u32s, u64s
+from ..base.intrinsics import fetch_add
+from ..base.numbering import NUMBERING, is_identity, renumber
+from .operators import SUM, combine
+from .piece import row_of
+
+EDGES_A_TURN = 1 << 16
+CUTS = 2
+"""Rows that are cut, of a turn."""
+
+f64s = types.float64[::1]
+
+
+@compiled
+def _combined(operator, targets, first, stop, x):
+    """Of ``targets[first:stop]``; in four chains, as one would wait for each addition."""
+    one = two = three = four = operator.unit
+    e = first
+    while e + 4 <= stop:
+        one = combine(operator, one, x[targets[np.uintp(e)]])
+        two = combine(operator, two, x[targets[np.uintp(e + 1)]])
+        three = combine(operator, three, x[targets[np.uintp(e + 2)]])
+        four = combine(operator, four, x[targets[np.uintp(e + 3)]])
+        e += 4
+    while e < stop:
+        one = combine(operator, one, x[targets[np.uintp(e)]])
+        e += 1
+    return combine(operator, combine(operator, one, two), combine(operator, three, four))
+
+
+@compiled
+def _renumbered(operator, targets, first, stop, places, x):
+    """The same, where targets have other places."""
+    value = operator.unit
+    for e in range(first, stop):
+        value = combine(operator, value, x[renumber(places, targets[np.uintp(e)])])
+    return value
+
+
+@compiled
+def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places, y, cuts, slot):
+    """Of edges ``begin <= e < end``, whose targets are ``targets[e - base]``."""
+    rows, values = cuts
+    plain = is_identity(x_places)
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        start = np.int64(offsets[row])
+        stop = np.int64(offsets[row + 1])
+        upto = min(stop, end)
+        if plain:
+            value = _combined(operator, targets, edge - base, upto - base, x)
+        else:
+            value = _renumbered(operator, targets, edge - base, upto - base, x_places, x)
+        place = renumber(y_places, row)
+        if edge > start or stop > end:
+            rows[slot] = place
+            values[slot] = value
+            slot += 1
+        else:
+            y[place] = combine(operator, y[place], value)
+        edge = upto
+        row += 1
+
+
+@kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
+def gather_piece(
+    operator, offsets, targets, base, begin, end, x_places, x, y_places, y, rows, values
+):
+    """``y[row]`` = it combined with ``x[target]`` of each edge ``begin <= e < end`` of the row.
+
+    operator: of operators.py. targets: uint32, of edge ``base`` and those after it. x, y: values by
+    place; x_places, y_places: of the subgraph's targets and rows. rows, values: (CUTS,), receive
+    places and values of rows that are cut; others stay as they are.
+    """
+    cuts = (rows, values)
+    _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places, y, cuts, 0)
+
+
+@kernel(SUM, OFFSETS, u32s, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
+def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, values, cursor):
+    """The same of all edges, run by several threads at once, each taking the next turn.
+
+    rows, values: (CUTS * turns,). cursor: int64 (1,), 0 at first.
+    """
+    edges = np.int64(targets.shape[0])
+    turns = (edges + EDGES_A_TURN - 1) // EDGES_A_TURN
+    cuts = (rows, values)
+    while True:
+        turn = fetch_add(cursor, 0, 1)
+        if turn >= turns:
+            return
+        begin = turn * EDGES_A_TURN
+        end = min(begin + EDGES_A_TURN, edges)
+        slot = turn * CUTS
+        _gather(operator, offsets, targets, 0, begin, end, x_places, x, y_places, y, cuts, slot)
+
+
+@kernel(SUM, f64s, i64s, f64s)
+def join_cuts(operator, y, rows, values):
+    """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
+    for i in range(rows.shape[0]):
+        if rows[i] >= 0:
+            y[rows[i]] = combine(operator, y[rows[i]], values[i])
+
+
+@kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
+def scatter_piece(operator, offsets, targets, base, begin, end, x_places, x, y_places, y):
+    """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
+    target may stand in any row.
+
+    x_places, y_places: of the subgraph's rows and targets.
+    """
+    row = row_of(offsets, begin)
+    edge = begin
+    while edge < end:
+        upto = min(np.int64(offsets[row + 1]), end)
+        value = x[renumber(x_places, row)]
+        for e in range(edge - base, upto - base):
+            place = renumber(y_places, targets[np.uintp(e)])
+            y[place] = combine(operator, y[place], value)
+        edge = upto
+        row += 1
+
+
+@kernel(u32s, NUMBERING, u64s)
+def mark_targets(targets, places, words):
+    """Add the targets at hand to a bitmap by place; by one thread."""
+    for e in range(targets.shape[0]):
+        v = renumber(places, targets[e])
+        words[v >> np.uint32(6)] |= mask(v)

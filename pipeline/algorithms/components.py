@@ -1,0 +1,103 @@
+"""Connected components: each vertex gets the least vertex of its component.
+
+Edges are taken both ways: of a directed graph these are its weakly connected components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.pieces.forest import tree_sizes
+from ...partition.input.edges import EdgeList
+from ..engines.operations.edges import EdgeScanEngine
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from ..run.execute import Executor
+from ..run.records import ComponentsRecord
+from .run import Answer
+
+_WINDOW = 1 << 20
+
+
+@dataclass(frozen=True)
+class JoinAll:
+    """The program: one scan of the edges."""
+
+    columns = ("component",)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        trees = operations.join()
+        return Given({"component": trees}, operations.looked()._asdict())
+
+
+@dataclass(frozen=True)
+class Components:
+    """The question. A scan that was cut off begins again."""
+
+    name = "components"
+    step = "scan"
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {}
+
+    def program(self, names: Names, vertices: int) -> Program:
+        return JoinAll()
+
+    def held_bytes(self, counts: Counts) -> int:
+        return JoinAll().held_bytes(counts)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return [EdgeScanEngine(edges, directed, executor)]
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        component = given.values["component"]
+        assert isinstance(component, np.ndarray)
+        sizes = np.zeros(len(component), np.uint32)
+        tree_sizes(component, sizes)
+        largest = int(sizes.max(initial=0))
+        del sizes
+        record = ComponentsRecord(
+            components=name_components(component, names),
+            largest=largest,
+            method=method,
+            edges_examined=given.record["edges"],
+            bytes_read=given.record["read"],
+            bytes_sent=given.record["sent"],
+        )
+        column = Column("component", component, vertices=True, repeats=True)
+        return Answer((column,), {"components": record})
+
+
+def name_components(trees: NDArray[np.uint32], names: Names) -> int:
+    """Have each vertex's component called by its least vertex in the order of user ids; how many
+    components there are.
+
+    trees: any vertex of the component, the same for all of them; changes.
+    """
+    least = np.full(len(trees), UNREACHED, np.uint32)
+    count = 0
+    for number in range(len(names.pieces)):
+        _, places = names.piece(number)
+        roots = trees[places]
+        new = least[roots] == UNREACHED
+        least[roots[new][::-1]] = places[new][::-1]  # of several, the first one stays
+        count += int(np.count_nonzero(least[roots] == places))
+    for first in range(0, len(trees), _WINDOW):
+        some = slice(first, first + _WINDOW)
+        trees[some] = least[trees[some]]
+    return count

@@ -1,0 +1,254 @@
+"""PageRank: the share of time that a random walk spends at each vertex.
+
+    pagerank = (1 - damping) * teleport + damping * (sum over in-neighbours of pagerank / degree)
+
+In 64-bit floats; the degree is of kept neighbours, each once. What vertices without any would lose
+is spread as the walk teleports: evenly, or over the vertices it is personalised to, as NetworkX
+does it; or, as the GAP suite does it, dropped (Page, Brin, Motwani, Winograd: The PageRank Citation
+Ranking, 1999).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.pieces.operators import Sum
+from ...partition.errors import InputError
+from ...partition.input.edges import EdgeList
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.vectors import Vector
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from ..results.weights import VertexWeights, read_weights
+from ..run.execute import Executor
+from ..run.records import IterationRecord, PageRankRecord
+from .run import Answer
+
+Dangling = Literal["even", "none"]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The program. vertices: of the graph. tolerance: of the L1 change of an iteration; None: as
+    many iterations as ``most``. teleport: where to, by global id, and how likely; None: anywhere.
+    """
+
+    vertices: int
+    damping: float
+    tolerance: float | None
+    most: int
+    dangling: Dangling
+    teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
+    columns = ("pagerank",)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return pagerank_bytes(counts, self.teleport is not None)
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        walk = _Walk(self, operations)
+        iterations = walk.resume(checkpoint)
+        while len(iterations) < self.most:
+            began = time.perf_counter()
+            change = walk.step()
+            looked = operations.looked()
+            iterations.append(
+                IterationRecord(
+                    iteration=len(iterations) + 1,
+                    change=change,
+                    edges_examined=looked.edges,
+                    bytes_read=looked.read,
+                    bytes_sent=looked.sent,
+                    seconds=time.perf_counter() - began,
+                )
+            )
+            if self.tolerance is not None and change < self.tolerance:
+                break
+            tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(len(iterations), {"pagerank": walk.rank.own}, iterations)
+        return Given({"pagerank": walk.rank}, {"iterations": iterations})
+
+    def _expected(self, iterations: Sequence[IterationRecord]) -> int:
+        """Iterations in all, as the change falls by the same factor each time."""
+        last = [some["change"] for some in iterations[-2:]]
+        if self.tolerance is None or len(last) < 2 or not 0 < last[1] < last[0]:
+            return self.most
+        left = math.log(last[1] / self.tolerance) / math.log(last[0] / last[1])
+        return min(self.most, len(iterations) + max(1, math.ceil(left)))
+
+
+class _Walk:
+    """What one rank holds.
+
+    inverse: of degrees, 0 where there are none. share: what each edge carries. came: sums of it.
+    """
+
+    def __init__(self, of: Walk, operations: Operations) -> None:
+        self.of = of
+        self.operations = operations
+        even = 1 / of.vertices
+        self.inverse = operations.degrees()
+        self.rank = operations.vector(np.float64, even)
+        self.share = operations.vector(np.float64, ghosts=True)
+        self.came = operations.vector(np.float64, ghosts=True)
+        self.teleport: Vector | None = None
+        if of.teleport is not None:
+            self.teleport = operations.vector(np.float64)
+            operations.put(self.teleport, *of.teleport)
+        ends = operations.each(_invert, self.inverse)
+        self.keeps = of.dangling == "even" and float(ends[0]) > 0
+        self.lost = 0.0
+
+    def resume(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
+        """Go on from what was saved; what its iterations did."""
+        done: list[IterationRecord] = []
+        if checkpoint is not None:
+            kinds = {"pagerank": np.float64}
+            state = checkpoint.load_state(kinds, len(self.rank.own))
+            if state and isinstance(state.facts, list) and len(state.facts) == state.done:
+                checkpoint.go_on_from(state.done)
+                self.rank.own[:] = state.arrays["pagerank"]
+                done = state.facts
+        totals = self.operations.each(self._spread, self.rank, self.inverse, self.share)
+        self.lost = float(totals[0])
+        return done
+
+    def step(self) -> float:
+        """One iteration; its change."""
+        operations = self.operations
+        operations.gather(Sum(), self.share, self.came)
+        vectors = [self.rank, self.inverse, self.share, self.came]
+        if self.teleport is not None:
+            vectors.append(self.teleport)
+        change, self.lost = operations.each(self._advance, *vectors).tolist()
+        return change
+
+    def _advance(
+        self,
+        counted: Any,
+        rank: NDArray,
+        inverse: NDArray,
+        share: NDArray,
+        came: NDArray,
+        teleport: NDArray | None = None,
+    ) -> tuple[float, float]:
+        of = self.of
+        anywhere = 1 - of.damping + of.damping * self.lost
+        came *= of.damping
+        came += anywhere / of.vertices if teleport is None else anywhere * teleport
+        np.subtract(came, rank, out=rank)
+        change = np.abs(rank, out=rank).sum(where=counted)
+        rank[:] = came
+        came[:] = 0
+        return change, *self._spread(counted, rank, inverse, share)
+
+    def _spread(
+        self, counted: Any, rank: NDArray, inverse: NDArray, share: NDArray
+    ) -> tuple[float]:
+        np.multiply(rank, inverse, out=share)
+        return (rank.sum(where=counted & (inverse == 0)) if self.keeps else 0.0,)
+
+
+def _invert(counted: Any, degree: NDArray) -> int:
+    """In place; how many have none."""
+    none = degree == 0
+    np.divide(1.0, degree, out=degree, where=~none)
+    return np.count_nonzero(none & counted)
+
+
+def pagerank_bytes(counts: Counts, personalized: bool) -> int:
+    vectors = 4 + personalized
+    lists = 2 * 4 * counts.ghosts  # of vertices that are told of; and as many of others' ghosts
+    return 8 * (vectors * (counts.own + counts.shared) + 3 * counts.ghosts) + 2 * lists + counts.own
+
+
+@dataclass(frozen=True)
+class PageRank:
+    """The question. tolerance: stops once an iteration changes less, in L1. iterations: instead, so
+    many. personalize: a Parquet file of vertices and weights.
+    """
+
+    damping: float = 0.85
+    tolerance: float = 1e-6
+    max_iterations: int = 100
+    iterations: int | None = None
+    personalize: Path | None = None
+    dangling: Dangling = "even"
+    name = "pagerank"
+    step = "iteration"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.damping < 1:
+            raise InputError(f"damping must be at least 0 and less than 1, not {self.damping}")
+        if not 0 < self.tolerance < math.inf:
+            raise InputError(f"the tolerance must be positive, not {self.tolerance}")
+        for number in (self.max_iterations, self.iterations):
+            if number is not None and number < 1:
+                raise InputError(f"iterations must be positive, not {number}")
+        if self.dangling not in ("even", "none"):
+            raise InputError(f"dangling is 'even' or 'none', not {self.dangling!r}")
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        weights = self._weights(id_type)
+        stop: dict[str, Option] = {"iterations": self.iterations}
+        if self.iterations is None:
+            stop = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        return {
+            "damping": self.damping,
+            **stop,
+            "personalize": None if weights is None else weights.digest,
+            "dangling": self.dangling,
+        }
+
+    def _weights(self, id_type: pa.DataType) -> VertexWeights | None:
+        return None if self.personalize is None else read_weights(self.personalize, id_type)
+
+    def program(self, names: Names, vertices: int) -> Program:
+        weights = self._weights(names.id_type)
+        teleport = None
+        if weights is not None:
+            places = weights.places(names)
+            teleport = places, weights.weight / weights.weight.sum()
+        exact = self.iterations is not None
+        return Walk(
+            vertices,
+            self.damping,
+            None if exact else self.tolerance,
+            self.iterations or self.max_iterations,
+            self.dangling,
+            teleport,
+        )
+
+    def held_bytes(self, counts: Counts) -> int:
+        return pagerank_bytes(counts, self.personalize is not None)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # a neighbour counts once: rows have to be sorted for that
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        rank = given.values["pagerank"]
+        assert isinstance(rank, np.ndarray)
+        iterations: list[IterationRecord] = given.record["iterations"]
+        change = iterations[-1]["change"]
+        record = PageRankRecord(
+            iterations=len(iterations),
+            change=change,
+            converged=None if self.iterations is not None else change < self.tolerance,
+            method=method,
+        )
+        whole = {"pagerank": record, "iterations": iterations}
+        return Answer((Column("pagerank", rank),), whole)

@@ -1,0 +1,103 @@
+"""Algorithms that are written as programs over operations: how a command runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from ...kernels.gpu.device import Device
+from ...partition.input.edges import EdgeList
+from ...partition.store.store import Store
+from ..engines.engine import Subject
+from ..engines.operations.engine import engines_of_program
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine
+from ..results.checkpoint import Checkpoint
+from ..results.names import Names
+from ..results.result import Option
+from ..run.execute import Executor
+from .run import Answer, Run
+
+
+class Question(Protocol):
+    """name: the command's. step: of what its run goes on from, if it is cut off."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def step(self) -> str: ...
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        """What decides the result beside the graph."""
+        ...
+
+    def program(self, names: Names, vertices: int) -> Program:
+        """InputError for what does not suit this graph."""
+        ...
+
+    def held_bytes(self, counts: Counts) -> int:
+        """That its program holds."""
+        ...
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        """None where an edge list has to become a store."""
+        ...
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class ByProgram:
+    """Algorithm (run.py) that asks a question."""
+
+    question: Question
+
+    @property
+    def name(self) -> str:
+        return self.question.name
+
+    @property
+    def step(self) -> str:
+        return self.question.step
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return self.question.options(id_type)
+
+    def check(self, names: Names) -> None:
+        """What a graph must have is told with the program."""
+
+    def held_bytes(self, vertices: int, directed: bool) -> int:
+        return self.question.held_bytes(Counts(vertices, vertices, 0, 0))
+
+    def engines(
+        self, store: Store, subject: Subject, device: Device | None, threads: int
+    ) -> Sequence[ProgramEngine]:
+        program = self.question.program(subject.names, store.info.vertices)
+        return engines_of_program(store, subject, program, threads)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return self.question.engines_of_edges(edges, directed, executor)
+
+    def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
+        from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
+
+        program = self.question.program(subject.names, store.info.vertices)
+        place = store, subject, run.resources, run.options.threads, run.work.scratch, run.notes
+        return WorkersEngine(*place, program)
+
+    def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
+        progress = run.executor.progress
+
+        def tell(done: int, total: int, last: str) -> None:
+            if progress:
+                progress(f"search: {last}", done, total)
+
+        given = engine.run(checkpoint, tell)
+        assert engine.subject is not None
+        return self.question.answer(given, engine.subject.names, engine.method)

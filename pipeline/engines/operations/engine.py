@@ -1,0 +1,67 @@
+"""Engines of a store in one process for what is written in operations: in memory, and on disk."""
+
+from __future__ import annotations
+
+from ....kernels.base.team import Team
+from ....partition.store.store import Store
+from ...ranks.communicator import SingleCommunicator
+from ...results.checkpoint import Checkpoint
+from ..engine import Need, Subject
+from ..ranks.edges import stream_team
+from ..ranks.graph import RankGraph
+from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes
+from .operations import Operations, warm_up
+from .program import Given, Program, Tell, counts_of
+from .vectors import Vector
+
+
+class AloneEngine:
+    """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan."""
+
+    device = None
+    ranks = 1
+    once = False
+
+    def __init__(
+        self, store: Store, subject: Subject | None, program: Program, threads: int, on_disk: bool
+    ) -> None:
+        self.subject = subject
+        self.method = "streamed" if on_disk else "in memory"
+        self.in_memory = not on_disk
+        self._store = store
+        self._program = program
+        self._threads = threads
+        self._graph: RankGraph | None = None
+
+    def need(self) -> Need:
+        if self.in_memory:
+            edges = rank_bytes(self._store, 0, 1)
+        else:
+            edges = rank_stream_bytes(self._store, 0, 1, self._threads)
+        return Need(edges + self._program.held_bytes(counts_of(self._store)))
+
+    def compile(self) -> None:
+        warm_up(self._store.offsets_types())
+
+    def load(self) -> None:
+        team = Team(self._threads)
+        self._graph = load_rank(self._store, 0, 1, team, on_disk=not self.in_memory)
+
+    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        assert self._graph is not None
+        team = Team(self._threads) if self.in_memory else stream_team(self._threads)
+        alone, directed = SingleCommunicator(), self._store.info.directed
+        operations = Operations(self._graph, alone, team, directed)
+        given = self._program.run(operations, checkpoint, tell)
+        values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
+        return Given(values, given.record)
+
+    def close(self) -> None:
+        self._graph = None
+
+
+def engines_of_program(
+    store: Store, subject: Subject | None, program: Program, threads: int
+) -> list[AloneEngine]:
+    """In one process, the best first."""
+    return [AloneEngine(store, subject, program, threads, on_disk) for on_disk in (False, True)]

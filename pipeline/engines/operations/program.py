@@ -1,0 +1,72 @@
+"""A program: what the ranks of a graph do together to answer one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from ....partition.store.store import Store
+from ...results.checkpoint import Checkpoint
+from ..engine import Engine
+from ..ranks.graph import count_of, owned, segments_of
+from .operations import Operations
+from .vectors import Vector
+
+Tell = Callable[[int, int, str], None]
+"""Called with steps done, in all as far as that is known, and what the last one gave."""
+
+
+class Counts(NamedTuple):
+    """Vertices: of the graph, and of a rank's segments."""
+
+    vertices: int
+    own: int
+    shared: int
+    ghosts: int
+
+
+class Given(NamedTuple):
+    """What a rank found. values: by column; an array is of the whole graph, and rank 0's alone.
+
+    record: what the run's record says of it, on rank 0.
+    """
+
+    values: Mapping[str, Vector | NDArray]
+    record: dict[str, Any]
+
+
+class Program(Protocol):
+    """Frozen data: it goes to workers as it is. columns: that it gives."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    def held_bytes(self, counts: Counts) -> int:
+        """What it holds on a rank beside the graph, at most."""
+        ...
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        """On all ranks at once. checkpoint: of a rank that is alone."""
+        ...
+
+
+class ProgramEngine(Engine, Protocol):
+    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        """Values by place in the arrays of ``subject.names``."""
+        ...
+
+
+def counts_of(store: Store, rank: int = 0, ranks: int = 1) -> Counts:
+    info = store.info
+    own = count_of(owned(rank, ranks, info.partitions), info.vertices, info.partitions)
+    if ranks == 1:
+        return Counts(info.vertices, own, 0, 0)
+    segments = segments_of(info, rank, ranks)
+    ghosts = sum(
+        count_of(segment, info.vertices, info.partitions)
+        for some in segments.values()
+        for segment in some
+    )
+    return Counts(info.vertices, own, info.delegates if info.grid is None else 0, ghosts)

@@ -1,0 +1,162 @@
+"""Vectors: a value for each vertex, split over ranks, and what ranks tell each other of them.
+
+A rank has values of its *own* vertices, of *shared* ones (the delegates, on all ranks alike), and
+of *ghosts*, which others own and its edges lead to. Owners *expand* values to those that hold
+ghosts; holders *fold* theirs into the owners'. Both go by lists that ranks agree on once: of each
+segment the vertices that edges here touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ....kernels.base import bitmap
+from ....kernels.base.team import Team
+from ....kernels.pieces.gather import mark_targets
+from ...ranks.communicator import Communicator, Message
+from ..ranks.edges import Rows, RowsOnDisk
+from ..ranks.graph import Adjacency, RankGraph, Side
+from ..ranks.state import Ghosts, Vertices
+
+Fold = Callable[[NDArray, NDArray], NDArray]
+"""Values that were held, values that came: values."""
+
+
+@dataclass
+class Vector:
+    """own, shared: by place; shared: (0,) of a rank that is alone. ghosts: by segment."""
+
+    own: NDArray
+    shared: NDArray
+    ghosts: dict[int, NDArray] = field(default_factory=dict)
+
+    def at(self, segment: Vertices | Ghosts, graph: RankGraph) -> NDArray:
+        if segment is graph.own:
+            return self.own
+        return self.shared if segment is graph.shared else self.ghosts[id(segment)]
+
+    def fill(self, value: Any) -> None:
+        for values in (self.own, self.shared, *self.ghosts.values()):
+            values[:] = value
+
+
+def vector(graph: RankGraph, dtype: DTypeLike, value: Any, ghosts: bool) -> Vector:
+    """ghosts: whether others' vertices have values, too."""
+    shared = 0 if graph.shared is None else graph.shared.count
+    some = graph.every_ghost if ghosts else []
+    return Vector(
+        np.full(graph.own.count, value, dtype),
+        np.full(shared, value, dtype),
+        {id(segment): np.full(segment.count, value, dtype) for segment in some},
+    )
+
+
+@dataclass(frozen=True)
+class _Link:
+    """Vertices of a partition that another rank owns. ghost, places: of them here, in a segment of
+    ghosts; of the rank that owns them, in its own one, and ``ghost`` is 0.
+    """
+
+    ghost: int
+    places: NDArray[np.uint32]
+
+
+class Links:
+    """Which values go from rank to rank. Of a rank that is alone there are none."""
+
+    def __init__(self, graph: RankGraph, communicator: Communicator, team: Team) -> None:
+        self._communicator = communicator
+        size = communicator.size
+        self._held: list[list[_Link]] = [[] for _ in range(size)]  # here, by their owner
+        self._asked: list[list[_Link]] = [[] for _ in range(size)]  # own ones, by who holds them
+        self.sent = 0
+        if size > 1:
+            self._agree(graph, team)
+
+    def _agree(self, graph: RankGraph, team: Team) -> None:
+        """Tell owners which of their vertices are touched here."""
+        size = self._communicator.size
+        messages: list[Message] = [[] for _ in range(size)]
+        for ghosts in graph.every_ghost:
+            numbers = bitmap.members(_touched(graph, ghosts, team)).astype(np.int64)
+            width = len(ghosts.segment)
+            for i, partition in enumerate(ghosts.segment):
+                places = numbers[numbers % width == i]
+                owner = partition % size
+                self._held[owner].append(_Link(id(ghosts), places.astype(np.uint32)))
+                local = (places // width).astype(np.uint32)
+                messages[owner] += [np.array([partition], np.int64), local]
+        for rank, message in enumerate(self._communicator.exchange(messages)):
+            for head, local in zip(message[::2], message[1::2], strict=True):
+                held = graph.held
+                places = local * np.uint32(len(held)) + np.uint32(held.index(int(head[0])))
+                self._asked[rank].append(_Link(0, places))
+
+    def expand(self, values: Vector) -> None:
+        """Give ghosts the values of their owners."""
+        if self._communicator.size == 1:
+            return
+        messages = [[values.own[link.places] for link in some] for some in self._asked]
+        for some, message in zip(self._held, self._send(messages), strict=True):
+            for link, came in zip(some, message, strict=True):
+                values.ghosts[link.ghost][link.places] = came
+
+    def fold(self, values: Vector, fold: Fold) -> None:
+        """Fold ghosts into their owners' values, rank after rank; and shared ones into each
+        other's, which are the same on all ranks then.
+        """
+        if self._communicator.size == 1:
+            return
+        ghosts = values.ghosts
+        messages = [[ghosts[link.ghost][link.places] for link in some] for some in self._held]
+        for some, message in zip(self._asked, self._send(messages), strict=True):
+            for link, came in zip(some, message, strict=True):
+                values.own[link.places] = fold(values.own[link.places], came)
+        if len(values.shared):
+            values.shared[:] = self._fold_shared(values.shared, fold)
+
+    def _fold_shared(self, values: NDArray, fold: Fold) -> NDArray:
+        """Each rank folds a part of all ranks' values, and tells all."""
+        parts = np.array_split(values, self._communicator.size)
+        came = [message[0] for message in self._send([[part] for part in parts])]
+        whole = came[0]
+        for part in came[1:]:
+            whole = fold(whole, part)
+        told = self._send([[whole]] * self._communicator.size)
+        return np.concatenate([message[0] for message in told])
+
+    def _send(self, messages: list[Message]) -> list[Message]:
+        for rank, message in enumerate(messages):
+            if rank != self._communicator.rank:
+                self.sent += sum(array.nbytes for array in message)
+        return self._communicator.exchange(messages)
+
+
+def _touched(graph: RankGraph, ghosts: Ghosts, team: Team) -> NDArray[np.uint64]:
+    """Bitmap of the places in a segment that edges here lead from or to."""
+    words = np.zeros(-(-ghosts.count // bitmap.WORD), np.uint64)
+    for adjacency in graph.adjacencies:
+        if adjacency.source.segment is ghosts:
+            rows = np.flatnonzero(np.diff(adjacency.rows.offsets)).astype(np.uint32)
+            mark_targets(rows, adjacency.source.places, words)
+        if adjacency.target.segment is ghosts:
+            _mark(adjacency, adjacency.target, words, team)
+    return words
+
+
+def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64], team: Team) -> None:
+    rows = adjacency.rows
+    if isinstance(rows, Rows):
+        mark_targets(rows.targets, side.places, words)
+        return
+    assert isinstance(rows, RowsOnDisk)
+
+    def visit(piece, queue, first, last, most) -> None:
+        mark_targets(piece.targets, side.places, words)
+
+    rows.every(Team(1), visit)

@@ -1,0 +1,234 @@
+"""Validation of components and PageRank (kernels/pieces/check.py has the rules).
+
+Streams the result's rows and, once or twice, the graph's edges; holds a value or three a vertex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.base.team import Team
+from ...kernels.pieces.check import (
+    COMPONENT_RULES,
+    PAGERANK_RULES,
+    add_shares,
+    check_components,
+    count_sources,
+)
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
+from ...partition.store.store import Store
+from .names import VertexNames, names_of_store
+from .result import Option, Result
+from .validate import (
+    Places,
+    RuleVerdict,
+    Verdict,
+    check_kind,
+    named,
+    rows_at_once,
+    rows_verdict,
+)
+from .weights import read_weights
+
+_ROUNDING = 1e-9
+"""Of sums of values that add up to 1, in any order."""
+
+
+class ComponentsVerdict(Verdict):
+    components: int
+
+
+class PageRankVerdict(Verdict):
+    """sum: of all values. change: of one more iteration, in L1."""
+
+    sum: float
+    change: float
+
+
+@dataclass(frozen=True)
+class JudgedEdges:
+    """A graph that results are judged against.
+
+    places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
+    called, in any order; undirected ones in one direction or both.
+    """
+
+    names: VertexNames
+    places: int
+    fingerprint: str
+    directed: bool
+    batches: Callable[[], Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]]
+
+
+def judged_edges(store: Store, team: Team) -> JudgedEdges:
+    """Of a store: every edge once, undirected ones in both directions."""
+    info, names = store.info, names_of_store(store, team)
+    return JudgedEdges(
+        names, info.vertices, info.fingerprint, info.directed, lambda: store.edge_batches(team)
+    )
+
+
+def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
+    """InputError where the result is of another kind of edges, or of other ids."""
+    check_kind(result, graph.directed)
+    names = graph.names
+    component = np.full(graph.places, UNREACHED, np.uint32)
+    places_of = Places(names)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        place, there = places_of(column)
+        component[at] = np.where(there, place, UNREACHED)[known]
+
+    rules = _read(graph, result, places_of, "component", put)
+    index = names.index
+    unnamed = component[index] == UNREACHED
+    component[index[unnamed]] = index[unnamed]  # each its own, for what follows
+    stray = unnamed | (component[component[index]] != component[index])
+    _add(rules, names, COMPONENT_RULES, 1, stray)
+    rank = np.empty(graph.places, np.uint32)
+    rank[index] = np.arange(len(index), dtype=np.uint32)
+    _add(rules, names, COMPONENT_RULES, 3, rank[component[index]] > rank[index])
+    parent = np.arange(graph.places, dtype=np.uint32)
+    found = np.zeros(4, np.int64)
+    for sources, targets in graph.batches():
+        check_components(sources, targets, component, parent, found)
+    apart, joined, *ends = found.tolist()
+    if apart:
+        rules.append(_rule(COMPONENT_RULES, 2, apart, named(names, tuple(ends))))
+    claimed = int(np.count_nonzero(component[index] == index))
+    if claimed != len(index) - joined:
+        rules.append(_rule(COMPONENT_RULES, 4, abs(len(index) - joined - claimed), []))
+    return ComponentsVerdict(
+        **_verdict(graph, result, rules),
+        components=claimed,
+    )
+
+
+def validate_pagerank(
+    graph: JudgedEdges, result: Result, personalize: Path | None
+) -> PageRankVerdict:
+    """personalize: the file, of a result that is personalised. The graph has every edge once.
+
+    InputError as above, and where that file is not the result's.
+    """
+    check_kind(result, graph.directed)
+    names, places = graph.names, graph.places
+    options = result.info.options if result.info else {}
+    damping = float(options.get("damping") or 0.85)
+    rank = np.zeros(places)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        rank[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
+
+    rules = _read(graph, result, Places(names), "pagerank", put)
+    index = names.index
+    n = len(index)
+    wrong = ~((rank[index] >= 0) & (rank[index] <= 1 + _ROUNDING))
+    _add(rules, names, PAGERANK_RULES, 1, wrong)
+    rank[index[wrong]] = 0
+    teleport = _teleport(graph, options.get("personalize"), personalize)
+    degree = np.zeros(places)
+    for sources, _ in graph.batches():
+        count_sources(sources, degree)
+    keeps = options.get("dangling") != "none"
+    lost = float(rank[index[degree[index] == 0]].sum()) if keeps else 0.0
+    share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 where there are none
+    came = np.zeros(places)
+    for sources, targets in graph.batches():
+        add_shares(sources, targets, share, came)
+    came *= damping
+    came[index] += (1 - damping + damping * lost) * (1 / n if teleport is None else teleport[index])
+    change = float(np.abs(came[index] - rank[index]).sum())
+    total = float(rank[index].sum())
+    if keeps and abs(total - 1) > _ROUNDING:
+        rules.append(_rule(PAGERANK_RULES, 2, 1, []))
+    if change > _allowed(options, damping) + _ROUNDING:
+        rules.append(_rule(PAGERANK_RULES, 3, 1, []))
+    return PageRankVerdict(**_verdict(graph, result, rules), sum=total, change=change)
+
+
+def _allowed(options: dict[str, Option], damping: float) -> float:
+    """What one more iteration changes at most: a change shrinks by the damping at least, and the
+    first one is 2 at most.
+    """
+    tolerance, most = options.get("tolerance") or 0.0, options.get("max_iterations")
+    most = options.get("iterations") or most or 0
+    return max(damping * float(tolerance), 2 * damping ** int(most))
+
+
+def _teleport(
+    graph: JudgedEdges, said: Option, personalize: Path | None
+) -> NDArray[np.float64] | None:
+    if said is None and personalize is None:
+        return None
+    if personalize is None:
+        raise InputError("the result is personalised: give the file, as --personalize FILE")
+    weights = read_weights(personalize, graph.names.id_type)
+    if str(said).split()[-1] != weights.digest.split()[-1]:
+        raise InputError(f"{personalize}: not what the result was personalised to")
+    teleport = np.zeros(graph.places)
+    teleport[weights.places(graph.names)] = weights.weight / weights.weight.sum()
+    return teleport
+
+
+def _read(
+    graph: JudgedEdges,
+    result: Result,
+    places_of: Places,
+    column: str,
+    put: Callable[[NDArray[np.uint32], NDArray[np.bool_], pa.Array], None],
+) -> list[RuleVerdict]:
+    """Give a column to ``put``, some rows at a time: places of those that are of the graph, which
+    these are, and all values. What is wrong with the rows.
+    """
+    seen = np.zeros(graph.places, np.uint8)
+    strangers, example = 0, None
+    for batch in result.batches(rows_at_once(graph.names.id_type)):
+        at, known = places_of(batch.column("vertex"))
+        put(at[known], known, batch.column(column))
+        places, rows = np.unique(at[known], return_counts=True)
+        seen[places] = np.minimum(seen[places] + rows, 2)
+        if not known.all():
+            strangers += int(np.count_nonzero(~known))
+            example = example or batch.column("vertex").filter(pa.array(~known))[0].as_py()
+    verdict = rows_verdict(graph.names, seen, strangers, example)
+    return [verdict] if verdict["violations"] else []
+
+
+def _add(
+    rules: list[RuleVerdict],
+    names: VertexNames,
+    meanings: dict[int, str],
+    rule: int,
+    wrong: NDArray[np.bool_],
+) -> None:
+    """wrong: of the vertices by rising user id."""
+    count = int(np.count_nonzero(wrong))
+    if count:
+        example = named(names, (int(names.index[np.argmax(wrong)]),))
+        rules.append(_rule(meanings, rule, count, example))
+
+
+def _rule(
+    meanings: dict[int, str], rule: int, violations: int, example: list[int | str | None]
+) -> RuleVerdict:
+    return RuleVerdict(rule=rule, meaning=meanings[rule], violations=violations, example=example)
+
+
+def _verdict(graph: JudgedEdges, result: Result, rules: list[RuleVerdict]) -> Verdict:
+    return Verdict(
+        algorithm=result.algorithm,
+        valid=not rules,
+        directed=graph.directed,
+        vertices=len(graph.names.index),
+        same_graph=result.info and result.info.graph == graph.fingerprint,
+        rules=sorted(rules, key=lambda rule: rule["rule"]),
+    )

@@ -1,0 +1,90 @@
+"""Weights of some vertices, from a Parquet file of a user's: ``vertex``, and ``weight`` if any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import xxhash
+from numpy.typing import NDArray
+
+from ...partition.errors import InputError, one_line
+from ...partition.input.arrow import as_numpy, valid
+from ...partition.input.edges import is_string
+from .names import Names
+
+
+class VertexWeights(NamedTuple):
+    """vertex: user ids, each once. weight: float64, none negative, some positive."""
+
+    path: Path
+    vertex: pa.Array
+    weight: NDArray[np.float64]
+
+    @property
+    def digest(self) -> str:
+        """Of what it says, in whatever order its rows stand."""
+        order = pc.sort_indices(self.vertex)
+        named = xxhash.xxh3_128()
+        for value, weight in zip(
+            self.vertex.take(order).to_pylist(), self.weight[as_numpy(order)].tolist(), strict=True
+        ):
+            named.update(f"{value!r} {weight!r}\n".encode())
+        return f"{self.path.name} {named.hexdigest()}"
+
+    def places(self, names: Names) -> NDArray[np.uint32]:
+        """Of its vertices in the arrays of a graph. InputError for one that is not there."""
+        places = np.zeros(len(self.vertex), np.uint32)
+        found = np.zeros(len(self.vertex), np.bool_)
+        wanted = pc.SetLookupOptions(value_set=self.vertex)
+        for number in range(len(names.pieces)):
+            vertex, at = names.piece(number)
+            which = pc.call_function("index_in", [vertex.cast(self.vertex.type)], wanted)
+            here = valid(which)
+            rows = as_numpy(which.fill_null(0))[here]
+            places[rows] = at[here]
+            found[rows] = True
+        if not found.all():
+            missing = self.vertex[int(np.argmin(found))].as_py()
+            raise InputError(f"{self.path}: {missing!r} is not a vertex of the graph")
+        return places
+
+
+def read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
+    """All of a file. id_type: of the graph. InputError for what is no weight or no vertex."""
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
+    if "vertex" not in table.column_names:
+        raise InputError(f"{path}: column 'vertex' is missing")
+    if not table.num_rows:
+        raise InputError(f"{path}: holds no vertices")
+    kind = pa.large_string() if is_string(id_type) else id_type
+    given = table["vertex"].type
+    try:
+        if is_string(id_type) != is_string(given) or pa.types.is_floating(given):
+            raise pa.ArrowInvalid(f"ids are {given}, the graph's {id_type}")
+        vertex = table["vertex"].cast(kind).combine_chunks()
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: column 'vertex': {one_line(error)}") from error
+    if vertex.null_count:
+        raise InputError(f"{path}: column 'vertex': holds nulls")
+    if len(vertex.unique()) < len(vertex):
+        raise InputError(f"{path}: column 'vertex': one stands there twice")
+    weight = np.ones(len(vertex))
+    if "weight" in table.column_names:
+        try:
+            column = table["weight"].cast(pa.float64()).combine_chunks()
+        except pa.ArrowException as error:
+            raise InputError(f"{path}: column 'weight': {one_line(error)}") from error
+        weight = as_numpy(column.fill_null(np.nan)).astype(np.float64)
+    if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+        raise InputError(
+            f"{path}: column 'weight': weights are finite numbers, none negative, some positive"
+        )
+    return VertexWeights(path, vertex, weight)

@@ -1,0 +1,314 @@
+"""Components and PageRank as commands: real graphs, others' answers, ids of every kind, limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.pipeline.run.records import ComponentsRunRecord, PageRankRunRecord
+from support.graphs import SHAPES, random_edges
+from support.schema import conforms
+
+LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
+
+
+def column(folder: Path, name: str) -> dict[Any, Any]:
+    table = pq.read_table(folder)
+    return dict(zip(table["vertex"].to_pylist(), table[name].to_pylist(), strict=True))
+
+
+WAYS = {
+    "edges": [],
+    "store": [],
+    "streamed": ["--memory-limit", "least"],
+    "workers": ["--workers", 2],
+}
+
+
+def least_limit(delegraph, *args) -> str:
+    """The smallest limit that a refusal names."""
+    refused = delegraph(*args, "--memory-limit", "1MB")
+    assert refused.code == 2
+    return refused.err.split("--memory-limit ")[1].split()[0]
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint64", "string"])
+def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
+    """A component is called by its least vertex: of strings, the first in order."""
+
+    def named(vertex: int) -> int | str:
+        return f"v{vertex}" if kind == "string" else vertex + (2**63 if kind == "uint64" else 0)
+
+    id_type = pa.type_for_alias(kind)
+    ends = [30, 9, 100, 7, 8], [9, 200, 9, 7, 1]
+    edges = edge_list(*(list(map(named, some)) for some in ends), id_type=id_type)
+    ok("components", edges, "-o", tmp_path / "of edges")
+    ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 3)
+    ok("components", tmp_path / "graph.dg", "-o", tmp_path / "of store")
+    found = column(tmp_path / "of edges", "component")
+    assert found == column(tmp_path / "of store", "component")
+    assert found[named(200)] == named(100 if kind == "string" else 9)
+    assert len(set(found.values())) == 3  # a self-loop makes a vertex
+    schema = pq.read_schema(next((tmp_path / "of edges").glob("*.parquet")))
+    assert schema.field("component").type == id_type
+    for result in ("of edges", "of store"):
+        for graph in (edges, tmp_path / "graph.dg"):
+            ok("validate", graph, tmp_path / result)
+
+
+@pytest.mark.parametrize(
+    ("way", "directed"),
+    [
+        *product(["edges", "store", "streamed"], [False, True]),
+        ("workers", False),
+        pytest.param("workers", True, marks=pytest.mark.slow),
+    ],
+)
+def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
+    edges = edge_list(*random_edges(5, 3000, 20_000))
+    given = ["--directed"] if directed else []
+    graph = edges
+    if way != "edges":
+        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
+        graph, given = tmp_path / "graph.dg", []
+    for name, schema in (("components", ComponentsRunRecord), ("pagerank", PageRankRunRecord)):
+        out = tmp_path / name
+        args = (name, graph, "-o", out, *given)
+        extra = WAYS[way]
+        if way == "streamed":
+            extra = ["--memory-limit", least_limit(delegraph, *args)]
+        told = ok(*args, *extra, "--json").json
+        record = json.loads((tmp_path / f"{name}.run.json").read_text())
+        assert {**record, "already": False} == told
+        assert conforms(record, schema)
+        method = {"edges": "scan", "streamed": "streamed"}.get(way, "in memory")
+        if (name, way) != ("pagerank", "edges"):
+            assert record[name]["method"] == method
+        assert record["ranks"] == (2 if way == "workers" else 1)
+        ok("validate", graph, out, *given)
+        again = ok(*args, *extra)
+        assert "already" in again.err
+    assert told["pagerank"]["converged"] is True
+    assert sum(column(tmp_path / "pagerank", "pagerank").values()) == pytest.approx(1, abs=1e-12)
+
+
+def damaged(folder: Path, change: Callable[[dict[str, list]], None]) -> None:
+    """Let ``change`` change the columns of a result."""
+    (path,) = folder.glob("*.parquet")
+    table = pq.read_table(path)
+    columns = table.to_pydict()
+    change(columns)
+    pq.write_table(pa.table(columns, schema=table.schema), path)
+
+
+def no_name(columns):
+    columns["component"][3] = columns["vertex"][-1]
+
+
+def one_component(columns):
+    columns["component"] = [columns["component"][0]] * len(columns["vertex"])
+
+
+def another_name(columns):
+    greatest: dict[int, int] = {}
+    for vertex, component in zip(columns["vertex"], columns["component"], strict=True):
+        greatest[component] = vertex
+    columns["component"] = [greatest[component] for component in columns["component"]]
+
+
+def a_row_twice(columns):
+    columns["vertex"][1] = columns["vertex"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"),
+    [(no_name, {2}), (one_component, {4}), (another_name, {3}), (a_row_twice, {0})],
+)
+def test_wrong_components_are_found(ok, delegraph, edge_list, tmp_path, change, rules):
+    edges = edge_list(*SHAPES["two components"])
+    ok("components", edges, "-o", tmp_path / "out")
+    damaged(tmp_path / "out", change)
+    ran = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert ran.code == 1
+    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    assert delegraph("validate", edges, tmp_path / "out").code == 1
+
+
+def negative(columns):
+    columns["pagerank"][5] = -0.1
+
+
+def too_much(columns):
+    columns["pagerank"] = [2 * value for value in columns["pagerank"]]
+
+
+def another_order(columns):
+    columns["pagerank"] = columns["pagerank"][::-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"), [(negative, {1}), (too_much, {2}), (another_order, {3})]
+)
+def test_wrong_pagerank_is_found(ok, delegraph, edge_list, tmp_path, change, rules):
+    edges = edge_list(*random_edges(5, 300, 2000))
+    ok("pagerank", edges, "-o", tmp_path / "out")
+    damaged(tmp_path / "out", change)
+    ran = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert ran.code == 1
+    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+
+
+def test_not_converged_is_said(ok, delegraph, edge_list, tmp_path):
+    args = ("pagerank", edge_list(*random_edges(5, 300, 2000)), "-o", tmp_path / "out")
+    ran = ok(*args, "--max-iterations", 3)
+    assert "not converged" in ran.out
+    assert delegraph(*args, "--max-iterations", 3, "--strict").code == 1
+    assert ok(*args, "--iterations", 3, "--strict", "--overwrite").out.startswith("3 iterations")
+
+
+def test_as_networkx_does_it(ok, edge_list, tmp_path):
+    src, dst = random_edges(8, 200, 900)
+    dst = dst + 7  # some have no edges out of them
+    edges = edge_list(src, dst)
+    graph = networkx.DiGraph(zip(src.tolist(), dst.tolist(), strict=True))
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    weights = {3: 2.0, 11: 1.0}
+    file = edge_list([0], [0], name="p.parquet").with_name("to.parquet")
+    pq.write_table(pa.table({"vertex": [*weights], "weight": [*weights.values()]}), file)
+    for given, personal in (([], None), (["--personalize", file], weights)):
+        args = ("pagerank", edges, "--directed", "-o", tmp_path / "out", "--overwrite", *given)
+        ok(*args, "--tolerance", 1e-12, "--max-iterations", 500)
+        found = column(tmp_path / "out", "pagerank")
+        matrix = networkx.google_matrix(graph, personalization=personal)
+        system = np.vstack([matrix.T - np.eye(len(graph)), np.ones(len(graph))])
+        ranks = np.linalg.lstsq(system, np.r_[np.zeros(len(graph)), 1.0], rcond=None)[0]
+        wanted = dict(zip(graph, ranks.tolist(), strict=True))
+        assert found == pytest.approx(wanted, abs=1e-11)
+        ok("validate", edges, tmp_path / "out", *given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--damping", 1], "damping"),
+        (["--damping", -0.1], "damping"),
+        (["--tolerance", 0], "tolerance"),
+        (["--iterations", 3, "--tolerance", 0.1], "--iterations"),
+        (["--iterations", 0], "--iterations"),
+        (["--personalize", "none.parquet"], "none.parquet"),
+        (["--personalize", {"vertex": [1, 99]}], "99 is not a vertex"),
+        (["--personalize", {"vertex": [1, 1]}], "twice"),
+        (["--personalize", {"vertex": [1], "weight": [-1.0]}], "none negative"),
+        (["--personalize", {"vertex": [1], "weight": [float("nan")]}], "finite"),
+        (["--personalize", {"vertex": ["1"]}], "ids are string"),
+        (["--personalize", {"node": [1]}], "'vertex' is missing"),
+    ],
+)
+def test_bad_options_are_told(delegraph, edge_list, tmp_path, given, says):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    if isinstance(given[1], dict):
+        pq.write_table(pa.table(given[1]), tmp_path / "to.parquet")
+        given = [given[0], tmp_path / "to.parquet"]
+    ran = delegraph("pagerank", edges, "-o", tmp_path / "out", *given)
+    assert ran.code == 2
+    assert says in ran.err
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_personalised_result_needs_its_file(ok, delegraph, edge_list, tmp_path):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    for name, vertices in (("to", [1, 2]), ("other", [1])):
+        pq.write_table(pa.table({"vertex": vertices}), tmp_path / f"{name}.parquet")
+    ok("pagerank", edges, "-o", tmp_path / "out", "--personalize", tmp_path / "to.parquet")
+    validate = ("validate", edges, tmp_path / "out")
+    assert "--personalize FILE" in delegraph(*validate).err
+    wrong = delegraph(*validate, "--personalize", tmp_path / "other.parquet")
+    assert (wrong.code, "not what the result" in wrong.err) == (2, True)
+    ok(*validate, "--personalize", tmp_path / "to.parquet")
+
+
+def ldbc(folder: Path, name: str) -> tuple[Path, dict[str, str]]:
+    """One of its examples as an edge list, isolated vertices by loops; and its properties."""
+    if not LDBC.is_dir():
+        pytest.skip(f"{LDBC} is not here")
+    vertices = np.loadtxt(LDBC / f"{name}.v", np.int64, ndmin=1)
+    edges = np.loadtxt(LDBC / f"{name}.e", np.float64, ndmin=2)[:, :2].astype(np.int64)
+    alone = np.setdiff1d(vertices, edges)
+    src, dst = (np.concatenate([end, alone]) for end in edges.T)
+    pq.write_table(pa.table({"src": src, "dst": dst}), folder / "e.parquet")
+    lines = (LDBC / f"{name}.properties").read_text().splitlines()
+    properties = dict(line.split(" = ") for line in lines if " = " in line)
+    return folder / "e.parquet", {key.split(f"{name}.")[1]: v for key, v in properties.items()}
+
+
+def answers(name: str, of: type) -> dict[int, Any]:
+    lines = (line.split() for line in (LDBC / name).read_text().splitlines())
+    return {int(vertex): of(value) for vertex, value in lines}
+
+
+@pytest.mark.parametrize("kind", ["directed", "undirected"])
+@pytest.mark.parametrize("example", ["example", "test-wcc"])
+def test_ldbc_components(ok, tmp_path, example, kind):
+    """Equal up to a renaming of labels, both ways."""
+    name = f"{example}-{kind}"
+    edges, properties = ldbc(tmp_path, name)
+    given = ["--directed"] if properties["directed"] == "true" else []
+    ok("components", edges, "-o", tmp_path / "out", *given)
+    found, wanted = column(tmp_path / "out", "component"), answers(f"{name}-WCC", int)
+    assert found.keys() == wanted.keys()
+    assert len({(found[v], wanted[v]) for v in found}) == len(set(found.values()))
+    assert len(set(found.values())) == len(set(wanted.values()))
+
+
+@pytest.mark.parametrize("kind", ["directed", "undirected"])
+@pytest.mark.parametrize("example", ["example", "test-pr"])
+def test_ldbc_pagerank(ok, tmp_path, example, kind):
+    """Within 1e-4 of the reference, relatively."""
+    name = f"{example}-{kind}"
+    edges, properties = ldbc(tmp_path, name)
+    given = ["--directed"] if properties["directed"] == "true" else []
+    given += ["--damping", properties["pr.damping-factor"]]
+    given += ["--iterations", properties["pr.num-iterations"]]
+    ok("pagerank", edges, "-o", tmp_path / "out", *given)
+    found, wanted = column(tmp_path / "out", "pagerank"), answers(f"{name}-PR", float)
+    assert found.keys() == wanted.keys()
+    assert found == pytest.approx(wanted, rel=1e-4)
+
+
+def test_answers_of_others(ok, real_graph, tmp_path):
+    edges = real_graph("real/p2p_gnutella31_w")
+    wanted = pq.read_table(edges.parents[1] / "validation" / "p2p-31-answers.parquet")
+    ok("components", edges, "-o", tmp_path / "c")
+    ok("pagerank", edges, "-o", tmp_path / "p", "--iterations", 10)
+    found, labels = column(tmp_path / "c", "component"), wanted["component"].to_pylist()
+    pairs = {
+        (found[v], label) for v, label in zip(wanted["vertex"].to_pylist(), labels, strict=True)
+    }
+    assert len(pairs) == len(set(found.values())) == len(set(labels)) == 12
+    ranks = column(tmp_path / "p", "pagerank")
+    theirs = dict(zip(wanted["vertex"].to_pylist(), wanted["pagerank_10"].to_pylist(), strict=True))
+    assert ranks == pytest.approx(theirs, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "components", "largest"),
+    [
+        ("real/fb_schools", 30, 18_621),
+        ("real/reddit_related", 3357, 467_219),
+        ("real/world_highways", 1198, 328_167),
+        ("real/debian_file_package", 1494, 3_786_951),
+    ],
+)
+def test_components_of_real_graphs(ok, real_graph, tmp_path, name, components, largest):
+    found = ok("components", real_graph(name), "-o", tmp_path / "out", "--json").json["components"]
+    assert (found["components"], found["largest"]) == (components, largest)

@@ -1,0 +1,131 @@
+"""Programs against their definitions: every engine on CPUs, every layout, any number of ranks."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import SHAPES, edges_of, graphs, store_options
+from support.programs import run_program
+
+
+def stored(folder: Path, src: Any, dst: Any, options: BuildOptions) -> Store:
+    pq.write_table(pa.table({"src": np.asarray(src), "dst": np.asarray(dst)}), folder / "e.parquet")
+    delegraph.build(
+        folder / "e.parquet",
+        folder / "graph.dg",
+        threads=2,
+        device="cpu",
+        directed=options.directed,
+        partitions=options.partitions,
+        layout=options.layout,
+        grid=None if options.grid is None else str(options.grid),
+        threshold=options.threshold,
+        order=options.order,
+    )
+    return open_store(folder / "graph.dg")
+
+
+def walk(
+    store: Store, iterations: int = 15, dangling: Any = "even", teleport: Any = None, tolerance=None
+) -> Walk:
+    return Walk(store.info.vertices, 0.85, tolerance, iterations, dangling, teleport)
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    dangling=st.sampled_from(["even", "none"]),
+    personal=st.booleans(),
+)
+def test_against_the_definitions(graph, options, ranks, on_disk, dangling, personal):
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = stored(folder, src, dst, options)
+        n, ranks = store.info.vertices, min(ranks, store.info.partitions)
+        u, v = edges_of(store)
+        columns, _ = run_program(store, JoinAll(), folder / "c", ranks, on_disk)
+        assert (columns["component"] == reference.components(u, v, n)).all()
+        teleport, to = None, None
+        if personal:
+            places = np.arange(0, n, 3, dtype=np.uint32)
+            teleport = places, np.full(len(places), 1 / len(places))
+            to = np.zeros(n)
+            to[places] = 1 / len(places)
+        program = walk(store, dangling=dangling, teleport=teleport)
+        columns, _ = run_program(store, program, folder / "p", ranks, on_disk)
+        wanted = reference.pagerank(u, v, n, 0.85, 15, to, dangling == "even")
+        np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])
+def test_the_same_for_any_number_of_threads(tmp_path, shape):
+    """To the last bit, where engines differ by where edges are cut."""
+    store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
+    found = [
+        run_program(store, walk(store), tmp_path / f"{threads}-{on_disk}", 1, on_disk, threads)[0]
+        for on_disk in (False, True)
+        for threads in (1, 2, 5)
+    ]
+    for some in (found[:3], found[3:]):
+        assert all((one["pagerank"] == some[0]["pagerank"]).all() for one in some)
+    np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_real_sizes_by_ranks(tmp_path, layout, directed):
+    """Rows that are cut, lists that ranks tell each other, delegates in all places."""
+    src, dst = SHAPES["hubs"]
+    options = BuildOptions(directed=directed, partitions=4, layout=layout)
+    store = stored(tmp_path, src, dst, options)
+    u, v = edges_of(store)
+    n = store.info.vertices
+    wanted = reference.pagerank(u, v, n, iterations=15)
+    for ranks in (1, 2, 3, 4):
+        columns, given = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
+        np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12)
+        looked = [sum(i["edges_examined"] for i in some.record["iterations"]) for some in given]
+        assert sum(looked) == 15 * len(u)
+        columns, _ = run_program(store, JoinAll(), tmp_path / f"c{ranks}", ranks)
+        assert (columns["component"] == reference.components(u, v, n)).all()
+
+
+def test_goes_on_from_a_checkpoint(tmp_path):
+    store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
+    whole, _ = run_program(store, walk(store, 20), tmp_path / "whole")
+    went_on = []
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
+    run_program(store, walk(store, 8), tmp_path / "some", checkpoint=saved)
+    columns, given = run_program(store, walk(store, 20), tmp_path / "rest", checkpoint=saved)
+    assert (columns["pagerank"] == whole["pagerank"]).all()
+    assert [some["iteration"] for some in given[0].record["iterations"]] == list(range(1, 21))
+    assert went_on == [8]
+
+
+def test_one_that_has_converged_stops(tmp_path):
+    store = stored(tmp_path, SHAPES["hubs"][0], SHAPES["hubs"][1], BuildOptions())
+    _, given = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
+    changes = [some["change"] for some in given[0].record["iterations"]]
+    assert changes[-1] < 1e-6 <= changes[-2]
+    assert len(changes) < 100

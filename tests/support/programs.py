@@ -1,0 +1,55 @@
+"""Programs over stores, by every engine on CPUs: in memory and on disk, alone and by ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.engines.operations.operations import Operations
+from delegraph.pipeline.engines.operations.program import Given, Program
+from delegraph.pipeline.engines.operations.vectors import Vector
+from delegraph.pipeline.engines.ranks import result as rank_result
+from delegraph.pipeline.engines.ranks.edges import stream_team
+from delegraph.pipeline.engines.ranks.search import load_rank
+from delegraph.pipeline.ranks.communicator import telling_others
+from delegraph.pipeline.results.checkpoint import Checkpoint
+
+from .ranks import communicators, run
+
+
+def run_program(
+    store: Store,
+    program: Program,
+    folder: Path,
+    ranks: int = 1,
+    on_disk: bool = False,
+    threads: int = 2,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[dict[str, np.ndarray], list[Given]]:
+    """Its columns by global id, and what each rank gave."""
+
+    def one(communicator) -> Given:
+        with telling_others(communicator.rank, communicator):
+            place = communicator.rank, ranks
+            team = stream_team(threads) if on_disk else Team(threads)
+            graph = load_rank(store, *place, team, on_disk=on_disk)
+            operations = Operations(graph, communicator, team, store.info.directed)
+            given = program.run(operations, checkpoint, lambda *_: None)
+            parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
+            if parts:
+                rank_result.save_vectors(folder, parts, graph.held, communicator.rank)
+            elif communicator.rank == 0:
+                rank_result.save_whole(folder, given.values)  # pyright: ignore - arrays
+            return given
+
+    folder.mkdir(exist_ok=True)
+    with communicators("single" if ranks == 1 else "threads", ranks) as group:
+        given = run(group, one)
+    for some in given:
+        if isinstance(some, Exception):
+            raise some
+    columns = rank_result.gather_columns(store, folder, program.columns)
+    return dict(zip(program.columns, columns, strict=True)), given
