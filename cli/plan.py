@@ -20,6 +20,13 @@ from .progress import ProgressLine
 @options.build_options
 @options.threads
 @options.scratch
+@click.option(
+    "--algorithm",
+    type=click.Choice(["bfs", "components", "pagerank"]),
+    default="bfs",
+    show_default=True,
+    help="What would run over a store.",
+)
 @options.as_json
 @options.quiet
 @options.debug

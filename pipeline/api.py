@@ -21,6 +21,7 @@ while running.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
+    from .engines.operations.program import Program
     from .graph import Graph
     from .results.validate import Verdict
     from .run.plan import Plan
@@ -95,11 +97,13 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
+    algorithm: Literal["bfs", "components", "pagerank"] = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
 ) -> Plan:
-    """What ``build`` would hold and write, step by step; of a store, what ``bfs`` would hold.
+    """What ``build`` would hold and write, step by step; of a store, what ``bfs``, or another
+    algorithm with its default options, would hold.
 
     exact: by passes that count, instead of upper bounds by the metadata.
     """
@@ -111,8 +115,22 @@ def plan(
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
             raise InputError(f"{edges} is a store: how to read and build it was decided with it")
-        return plan_search(str(edges), _threads(threads), resources)
+        program = None if algorithm == "bfs" else _program(algorithm)
+        return plan_search(str(edges), _threads(threads), resources, program)
+    if algorithm != "bfs":
+        raise InputError(
+            f"{edges} is no store: what is planned is its build; leave out --algorithm"
+        )
     return plan_graph(str(edges), chosen, _threads(threads), resources, exact, progress)
+
+
+def _program(algorithm: str) -> Callable[[int], Program]:
+    from .algorithms.components import JoinAll
+    from .algorithms.pagerank import PageRank
+
+    if algorithm == "components":
+        return lambda vertices: JoinAll()
+    return PageRank().walk
 
 
 def bfs(

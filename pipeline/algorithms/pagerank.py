@@ -217,19 +217,17 @@ class PageRank:
 
     def program(self, names: Names, vertices: int) -> Program:
         weights = self._weights(names.id_type)
-        teleport = None
-        if weights is not None:
-            places = weights.places(names)
-            teleport = places, weights.weight / weights.weight.sum()
-        exact = self.iterations is not None
-        return Walk(
-            vertices,
-            self.damping,
-            None if exact else self.tolerance,
-            self.iterations or self.max_iterations,
-            self.dangling,
-            teleport,
-        )
+        if weights is None:
+            return self.walk(vertices)
+        share = weights.weight / weights.weight.sum()
+        return self.walk(vertices, (weights.places(names), share))
+
+    def walk(
+        self, vertices: int, teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None
+    ) -> Walk:
+        tolerance = None if self.iterations is not None else self.tolerance
+        most = self.iterations or self.max_iterations
+        return Walk(vertices, self.damping, tolerance, most, self.dangling, teleport)
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None)

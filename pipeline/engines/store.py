@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,8 +23,10 @@ from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
 from .device import DeviceEngine
-from .engine import CODE_BYTES, Need, SearchEngine, Subject, choose
+from .engine import CODE_BYTES, Engine, Need, SearchEngine, Subject, choose
 from .memory import MemoryEngine
+from .operations.engine import engines_of_program
+from .operations.program import Program
 from .ranks.edges import stream_team
 from .ranks.graph import RankGraph, vertex_bytes
 from .ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
@@ -100,17 +102,29 @@ class DiskEngine:
         self._graph = None
 
 
-def plan_search(path: str | Path, threads: int, resources: Resources) -> Plan:
-    """What searching a store would hold, on workers on each. LimitError if it does not fit."""
+def plan_search(
+    path: str | Path,
+    threads: int,
+    resources: Resources,
+    program: Callable[[int], Program] | None = None,
+) -> Plan:
+    """What searching a store would hold, on workers on each. LimitError if it does not fit.
+
+    program: by the store's vertices, what is run over it instead.
+    """
     store = open_store(path)
-    names = StoreNames(store, Team(threads))
+    subject = subject_of(store, StoreNames(store, Team(threads)))
+    what = None if program is None else program(store.info.vertices)
     if resources.cluster.any:
         from .workers.plan import plan_on_ranks  # Dask is not needed otherwise
 
-        return plan_on_ranks(store, threads, resources)
-    device = resources.chosen_device()
+        return plan_on_ranks(store, threads, resources, what)
     notes: list[str] = []
-    engines = engines_of_store(store, subject_of(store, names), device, threads)
+    engines: Sequence[Engine]
+    if what is None:
+        engines = engines_of_store(store, subject, resources.chosen_device(), threads)
+    else:
+        engines = engines_of_program(store, subject, what, threads)
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)
 

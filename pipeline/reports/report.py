@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.outputs import is_store
@@ -82,6 +84,20 @@ def store_document(store: Store) -> Document:
 
 
 def result_document(result: Result) -> Document:
+    info = asdict(result.info) if result.info else {}
+    info |= info.pop("options", {})
+    return {
+        "kind": "result",
+        "files": len(result.files),
+        "bytes": result.bytes,
+        "vertices": result.rows,
+        **info,
+        "algorithm": result.algorithm,
+        **_FACTS[result.algorithm](result),
+    }
+
+
+def _search_facts(result: Result) -> Document:
     levels = np.zeros(0, np.int64)
     unreached = 0
     for batch in result.batches(1 << 20, ("distance",)):
@@ -93,18 +109,34 @@ def result_document(result: Result) -> Document:
         counted = np.bincount(hops, minlength=len(levels))
         counted[: len(levels)] += levels
         levels = counted
-    info = asdict(result.info) if result.info else {}
-    info |= info.pop("options", {})
     return {
-        "kind": "result",
-        "files": len(result.files),
-        "bytes": result.bytes,
-        "vertices": result.rows,
         "reached": result.rows - unreached,
         "depth": max(0, len(levels) - 1),
         "vertices_by_distance": levels.tolist(),
-        **info,
     }
+
+
+def _component_facts(result: Result) -> Document:
+    named = 0
+    for batch in result.batches(1 << 20):
+        same = pc.equal(batch.column("vertex"), batch.column("component"))
+        named += int(pc.sum(same).as_py() or 0)
+    return {"components": named}
+
+
+def _pagerank_facts(result: Result) -> Document:
+    total, top = 0.0, pa.table({"vertex": [], "pagerank": []})
+    for batch in result.batches(1 << 20):
+        total += float(pc.sum(batch.column("pagerank")).as_py() or 0.0)
+        some = pa.Table.from_batches([batch])
+        both = pa.concat_tables([top, some]) if top.num_rows else some
+        top = both.take(pc.select_k_unstable(both, _TOP, _BY_RANK))
+    return {"sum": total, "top": top.to_pylist()}
+
+
+_TOP = 10
+_BY_RANK = [("pagerank", "descending"), ("vertex", "ascending")]
+_FACTS = {"bfs": _search_facts, "components": _component_facts, "pagerank": _pagerank_facts}
 
 
 def plan_document(plan: Plan) -> Document:
@@ -255,6 +287,18 @@ def _projection_lines(projection: Document) -> str:
 
 
 def _result_lines(document: Document) -> str:
+    if document["algorithm"] == "bfs":
+        return _search_lines(document)
+    rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
+    rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
+    if document["algorithm"] == "components":
+        return _table([*rows, ("components", f"{document['components']:,}")])
+    rows += [("sum", f"{document['sum']:.12f}"), ("vertex", "pagerank")]
+    top = ((f"  {some['vertex']}", f"{some['pagerank']:.6e}") for some in document["top"])
+    return _table([*rows, *top])
+
+
+def _search_lines(document: Document) -> str:
     rows = [
         ("result", f"{document['reached']:,} of {document['vertices']:,} vertices reached"),
         ("depth", f"{document['depth']:,}"),

@@ -19,15 +19,18 @@ from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from .. import device as device_search
 from ..device_ranks.layouts import RankOnDevice
+from ..operations.program import Program
 from .client import check_room, open_workers
-from .job import ON_DISK, SearchJob
+from .job import ON_DISK, ProgramJob, SearchJob
 
 
 @dataclass(frozen=True)
 class PlanJob:
-    """A search up to where it would begin to load; ``run`` gives bytes on the rank's device."""
+    """A search, or a program, up to where it would begin to load; ``run`` gives bytes on the rank's
+    device.
+    """
 
-    search: SearchJob
+    search: SearchJob | ProgramJob
 
     @property
     def paths(self) -> list[str]:
@@ -66,18 +69,23 @@ class PlanJob:
         return RankOnDevice(store, rank, size).room_for(device).device_bytes
 
 
-def plan_on_ranks(store: Store, threads: int, resources: Resources) -> Plan:
-    """The search on workers, each of which counts as the one that holds most.
+def plan_on_ranks(
+    store: Store, threads: int, resources: Resources, program: Program | None = None
+) -> Plan:
+    """The search, or the program, on workers, each of which counts as the one that holds most.
 
     Raises as search_on_ranks: InputError for more workers than partitions, LimitError, with the
     least limit that would do, where a rank does not fit.
     """
     asked: list[tuple[int, int]] = []
     with open_workers(store, resources, threads) as (cluster, workers, device):
-        search = SearchJob(
-            *(store.path.resolve(), 0, None, Path(), resources.cluster.timeout),
-            *(device, resources.device_memory_limit),
-        )
+        place, timeout = store.path.resolve(), resources.cluster.timeout
+        limit = resources.device_memory_limit
+        search: SearchJob | ProgramJob
+        if program is None:
+            search = SearchJob(place, 0, None, Path(), timeout, device, limit)
+        else:
+            search = ProgramJob(place, program, Path(), timeout)
         room = partial(_check_room, asked, resources.limit, cluster)
         done = run_on_workers(cluster, workers, PlanJob(search), room)
         ranks, (baseline, need) = len(done.results), asked[-1]
