@@ -58,7 +58,7 @@ class Walk:
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         walk = _Walk(self, operations)
-        iterations = walk.resume(checkpoint)
+        iterations = walk.begin(checkpoint)
         while len(iterations) < self.most:
             began = time.perf_counter()
             change = walk.step()
@@ -77,8 +77,8 @@ class Walk:
                 break
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
-                checkpoint.save_state(len(iterations), {"pagerank": walk.rank.own}, iterations)
-        return Given({"pagerank": walk.rank}, {"iterations": iterations})
+                checkpoint.save_state(len(iterations), {"share": walk.share.own}, iterations)
+        return Given({"pagerank": walk.ranks()}, {"iterations": iterations})
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
         """Iterations in all, as the change falls by the same factor each time."""
@@ -90,57 +90,58 @@ class Walk:
 
 
 class _Walk:
-    """What one rank holds.
+    """What one rank holds, in as few vectors as do: the limit is met by these.
 
-    inverse: of degrees, 0 where there are none. share: what each edge carries. came: sums of it.
+    degree: uint32. share: what each edge out of a vertex carries; of those without any, all that
+    they have. So what a vertex has is its share times its degree, or once. came: sums of shares.
     """
 
     def __init__(self, of: Walk, operations: Operations) -> None:
         self.of = of
         self.operations = operations
-        even = 1 / of.vertices
-        self.inverse = operations.degrees()
-        self.rank = operations.vector(np.float64, even)
-        self.share = operations.vector(np.float64, ghosts=True)
+        self.degree = operations.degrees()
+        self.share = operations.vector(np.float64, 1 / of.vertices, ghosts=True)
         self.came = operations.vector(np.float64, ghosts=True)
         self.teleport: Vector | None = None
         if of.teleport is not None:
             self.teleport = operations.vector(np.float64)
             operations.put(self.teleport, *of.teleport)
-        ends = operations.each(_invert, self.inverse)
-        self.keeps = of.dangling == "even" and float(ends[0]) > 0
+        (ends,) = operations.each(_without, self.degree)
+        self.keeps = of.dangling == "even" and float(ends) > 0
         self.lost = 0.0
 
-    def resume(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
-        """Go on from what was saved; what its iterations did."""
+    def begin(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
+        """From what was saved, or from everywhere alike; what has been done."""
         done: list[IterationRecord] = []
-        if checkpoint is not None:
-            kinds = {"pagerank": np.float64}
-            state = checkpoint.load_state(kinds, len(self.rank.own))
-            if state and isinstance(state.facts, list) and len(state.facts) == state.done:
-                checkpoint.go_on_from(state.done)
-                self.rank.own[:] = state.arrays["pagerank"]
-                done = state.facts
-        totals = self.operations.each(self._spread, self.rank, self.inverse, self.share)
-        self.lost = float(totals[0])
+        saved = checkpoint and checkpoint.load_state({"share": np.float64}, len(self.share.own))
+        if checkpoint and saved and isinstance(saved.facts, list):
+            checkpoint.go_on_from(saved.done)
+            self.share.own[:] = saved.arrays["share"]
+            done = saved.facts
+        else:
+            self.operations.each(_divide, self.share, self.degree)
+        (self.lost,) = self.operations.each(self._lost, self.share, self.degree).tolist()
         return done
 
     def step(self) -> float:
         """One iteration; its change."""
-        operations = self.operations
-        operations.gather(Sum(), self.share, self.came)
-        vectors = [self.rank, self.inverse, self.share, self.came]
+        self.operations.gather(Sum(), self.share, self.came)
+        vectors = [self.share, self.degree, self.came]
         if self.teleport is not None:
             vectors.append(self.teleport)
-        change, self.lost = operations.each(self._advance, *vectors).tolist()
+        change, self.lost = self.operations.each(self._advance, *vectors).tolist()
         return change
+
+    def ranks(self) -> Vector:
+        """The end: ``came`` is used for it."""
+        self.operations.each(_multiply, self.share, self.degree, self.came)
+        return self.came
 
     def _advance(
         self,
         counted: Any,
-        rank: NDArray,
-        inverse: NDArray,
         share: NDArray,
+        degree: NDArray,
         came: NDArray,
         teleport: NDArray | None = None,
     ) -> tuple[float, float]:
@@ -148,30 +149,44 @@ class _Walk:
         anywhere = 1 - of.damping + of.damping * self.lost
         came *= of.damping
         came += anywhere / of.vertices if teleport is None else anywhere * teleport
-        np.subtract(came, rank, out=rank)
-        change = np.abs(rank, out=rank).sum(where=counted)
-        rank[:] = came
+        shares = _shares(degree)
+        share *= shares
+        np.subtract(came, share, out=share)
+        change = np.abs(share, out=share).sum(where=counted)
+        np.divide(came, shares, out=share)
         came[:] = 0
-        return change, *self._spread(counted, rank, inverse, share)
+        return change, *self._lost(counted, share, degree)
 
-    def _spread(
-        self, counted: Any, rank: NDArray, inverse: NDArray, share: NDArray
-    ) -> tuple[float]:
-        np.multiply(rank, inverse, out=share)
-        return (rank.sum(where=counted & (inverse == 0)) if self.keeps else 0.0,)
+    def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> tuple[float]:
+        return (share.sum(where=counted & (degree == 0)) if self.keeps else 0.0,)
 
 
-def _invert(counted: Any, degree: NDArray) -> int:
-    """In place; how many have none."""
-    none = degree == 0
-    np.divide(1.0, degree, out=degree, where=~none)
-    return np.count_nonzero(none & counted)
+def _shares(degree: NDArray) -> NDArray[np.float64]:
+    """That a vertex divides what it has into."""
+    shares = degree.astype(np.float64)
+    return np.maximum(shares, 1.0, out=shares)
+
+
+def _without(counted: Any, degree: NDArray) -> int:
+    return np.count_nonzero((degree == 0) & counted)
+
+
+def _divide(counted: Any, share: NDArray, degree: NDArray) -> int:
+    share /= _shares(degree)
+    return 0
+
+
+def _multiply(counted: Any, share: NDArray, degree: NDArray, rank: NDArray) -> int:
+    np.multiply(share, _shares(degree), out=rank)
+    return 0
 
 
 def pagerank_bytes(counts: Counts, personalized: bool) -> int:
-    vectors = 4 + personalized
-    lists = 2 * 4 * counts.ghosts  # of vertices that are told of; and as many of others' ghosts
-    return 8 * (vectors * (counts.own + counts.shared) + 3 * counts.ghosts) + 2 * lists + counts.own
+    here = counts.own + counts.shared
+    ghosts = counts.ghosts
+    lists = 2 * 2 * 4 * ghosts  # of those that are told of, and of own ones; while they are made
+    vectors = (4 + 8 + 8 + 8 * personalized) * here + (4 + 8 + 8) * ghosts
+    return vectors + lists + counts.own  # and which of them are delegates
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from ...results.checkpoint import Checkpoint
 from ..engine import Need, Subject
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
-from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes
+from ..ranks.search import load_rank
 from .operations import Operations, warm_up
-from .program import Given, Program, Tell, counts_of
+from .program import Given, Program, Tell, program_bytes
 from .vectors import Vector
 
 
@@ -34,11 +34,9 @@ class AloneEngine:
         self._graph: RankGraph | None = None
 
     def need(self) -> Need:
-        if self.in_memory:
-            edges = rank_bytes(self._store, 0, 1)
-        else:
-            edges = rank_stream_bytes(self._store, 0, 1, self._threads)
-        return Need(edges + self._program.held_bytes(counts_of(self._store)))
+        return Need(
+            program_bytes(self._program, self._store, 0, 1, self._threads, not self.in_memory)
+        )
 
     def compile(self) -> None:
         warm_up(self._store.offsets_types())

@@ -27,7 +27,7 @@ from ..ranks.edges import Rows, Visits
 from ..ranks.graph import Adjacency, RankGraph, Side
 from .vectors import Links, Vector, vector
 
-WINDOW = 1 << 15
+WINDOW = 1 << 16
 """Values that a function of ``each`` is given at once: they stay in a core's cache."""
 
 LABELS_AT_ONCE = 1 << 22
@@ -96,17 +96,15 @@ class Operations:
         return np.sum([message[0] for message in came], axis=0)
 
     def degrees(self) -> Vector:
-        """Neighbours that each vertex's edges lead to, float64."""
-        degree = self.vector(np.float64, 0.0, ghosts=True)
+        """Neighbours that each vertex's edges lead to: uint32, without ghosts."""
+        degree = self.vector(np.uint32, 0, ghosts=True)
         for adjacency in self._forward():
-            side = adjacency.source
+            side, offsets = adjacency.source, adjacency.rows.offsets
             values = degree.at(side.segment, self.graph)
-            lengths = np.diff(adjacency.rows.offsets)
-            if is_identity(side.places):
-                values[: len(lengths)] += lengths
-                continue
-            rows = np.arange(side.count, dtype=np.uint32)
-            values[renumber_all(side.places, rows)] += lengths
+            for first in range(0, side.count, WINDOW):
+                last = min(first + WINDOW, side.count)
+                rows = renumber_all(side.places, np.arange(first, last, dtype=np.uint32))
+                values[rows] += np.diff(offsets[first : last + 1]).astype(np.uint32)
         self.links.fold(degree, np.add)
         degree.ghosts.clear()
         return degree

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine
-from ..ranks.graph import count_of, owned, segments_of
+from ..ranks.graph import count_of, owned, rows_bytes, segments_of
+from ..ranks.search import on_disk_instead
 from .operations import Operations
 from .vectors import Vector
 
@@ -56,6 +57,15 @@ class ProgramEngine(Engine, Protocol):
     def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         """Values by place in the arrays of ``subject.names``."""
         ...
+
+
+def program_bytes(
+    program: Program, store: Store, rank: int, ranks: int, threads: int, on_disk: bool
+) -> int:
+    """What loading a rank's share and running a program over it hold at most."""
+    place = store, rank, ranks
+    edges = rows_bytes(*place) + (on_disk_instead(*place, threads) if on_disk else 0)
+    return edges + program.held_bytes(counts_of(*place))
 
 
 def counts_of(store: Store, rank: int = 0, ranks: int = 1) -> Counts:

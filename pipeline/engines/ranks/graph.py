@@ -280,13 +280,28 @@ class _Loading:
         return Pullable(*backward.rows.active(self._loader.team, chosen)[:2])
 
 
+def rows_bytes(store: Store, rank: int, ranks: int) -> int:
+    """Bytes that a rank's share of a graph holds, before any search of it."""
+    info = store.info
+    held = owned(rank, ranks, info.partitions)
+    counts = [count_of(held, info.vertices, info.partitions), info.delegates]
+    for some in segments_of(info, rank, ranks).values() if ranks > 1 else ():
+        counts += [count_of(segment, info.vertices, info.partitions) for segment in some]
+    bitmaps = sum(3 * 8 * -(-count // WORD) for count in counts)
+    return _files_bytes(store, held) + bitmaps + 4 * info.delegates
+
+
+def _files_bytes(store: Store, held: range) -> int:
+    prefixes = tuple(stem_of(p, "") for p in held)
+    return sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+
+
 def share_bytes(store: Store, rank: int, ranks: int) -> int:
     """Bytes that loading and searching a rank's share holds at most."""
     info = store.info
     held = owned(rank, ranks, info.partitions)
     n, own = info.vertices, count_of(held, info.vertices, info.partitions)
-    prefixes = tuple(stem_of(p, "") for p in held)
-    graph = sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+    graph = _files_bytes(store, held)
     state = vertex_bytes(own) + 4 * info.delegates
     if len(held) > 1:  # one flow may find what another one then knows
         state += own // 8

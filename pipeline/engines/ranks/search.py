@@ -54,11 +54,16 @@ def rank_bytes(store: Store, rank: int, ranks: int) -> int:
 
 def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
     """The same with edges on disk, on a team for ``threads`` cores (stream_team)."""
+    return rank_bytes(store, rank, ranks) + on_disk_instead(store, rank, ranks, threads)
+
+
+def on_disk_instead(store: Store, rank: int, ranks: int, threads: int) -> int:
+    """What a rank's share takes more, or less than nothing, where its edges are on disk."""
     parts = range(rank, store.info.partitions, ranks)
     names = kept_subgraphs(store.info.grid, store.info.directed)
     shards = [file for p in parts for name in names for file in store.shards(p, name)]
     targets = sum(store.files[file].bytes for file in shards)
-    return rank_bytes(store, rank, ranks) - targets + on_disk_bytes(store, parts, threads)
+    return on_disk_bytes(store, parts, threads) - targets
 
 
 @dataclass

@@ -20,7 +20,7 @@ from ..device_ranks.layouts import RankOnDevice
 from ..engine import SearchEngine
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
-from ..operations.program import Program, counts_of
+from ..operations.program import Program, program_bytes
 from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
 from ..ranks.result import Part, result_of, save, save_vectors, save_whole
@@ -160,10 +160,9 @@ class ProgramJob:
         store = open_store(self.store)
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types())
-        place = store, rank, size
-        state = self.program.held_bytes(counts_of(*place))
-        needs = rank_bytes(*place), rank_stream_bytes(*place, threads)
-        return [Way(need + state, replace(self, way=way)) for way, need in enumerate(needs)]
+        place = self.program, store, rank, size, threads
+        needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
+        return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
     def run(self, communicator: Communicator, team: Team) -> dict[str, Any]:
         store = open_store(self.store)

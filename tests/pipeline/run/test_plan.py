@@ -279,3 +279,26 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
     monkeypatch.setattr(memory, "_groups", lambda: ["0::/job"])
     assert memory.default_limit() == 600_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["components", "pagerank"])
+@pytest.mark.parametrize("options", ["plain", "grid"])
+def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
+    """At the least limit that a refusal names, at twice that, and in memory; judged so, too."""
+    store = tmp_path / "graph.dg"
+    assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
+    args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
+    limit = least_limit(*args) + 2 * MB
+    assert peak_of(command(*args))[0] == 0  # compiles, and holds more
+    methods = []
+    for some in (limit, 2 * limit, 10_000 * MB):
+        code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
+        assert (code, peak <= some) == (0, True), (told, peak, some)
+        record = json.loads((tmp_path / "out.run.json").read_text())
+        methods.append(record[algorithm]["method"])
+    assert (methods[0], methods[-1]) == ("streamed", "in memory")
+    judge = ("validate", store, tmp_path / "out")
+    limit = least_limit(*judge) + 2 * MB
+    code, peak, told = peak_of(command(*judge, "--memory-limit", limit))
+    assert (code, peak <= limit) == (0, True), (told, peak, limit)
