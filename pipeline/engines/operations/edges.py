@@ -19,6 +19,9 @@ from ..engine import Need, Subject
 from .operations import Looked
 from .program import Given, Tell
 
+_FIRST_EDGES = 1 << 18
+"""After so many, and then after as many as have been looked at, trees are made flat."""
+
 
 class EdgeScanEngine:
     """One scan answers which vertices are joined."""
@@ -56,9 +59,15 @@ class EdgeScanEngine:
         dense = self._dense
         assert dense is not None
         team, trees = Team(self._executor.threads), np.arange(dense.ids.domain, dtype=np.uint32)
+        size = _FIRST_EDGES
         for batch in dense.batches:
-            team.run(forest.join_pairs, *batch, trees, np.zeros(1, np.int64))
-        team.run(forest.flatten, trees, np.zeros(1, np.int64))
+            at = 0
+            while at < len(batch[0]):
+                some = (end[at : at + size] for end in batch)
+                team.run(forest.join_pairs, *some, trees, np.zeros(1, np.int64))
+                team.run(forest.flatten, trees, np.zeros(1, np.int64))  # or paths grow long
+                at += size
+                size = max(size, at)
         return Given({"component": trees}, Looked(edges=dense.rows)._asdict())
 
     def close(self) -> None:

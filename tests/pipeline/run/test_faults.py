@@ -120,6 +120,13 @@ STREAMED = (
     "from delegraph.cli.main import run; run()"
 )
 
+STREAMED_PROGRAM = (
+    "from delegraph.pipeline.engines.operations import engine; "
+    "choice = engine.AloneEngine; "
+    "engine.AloneEngine = lambda *args: choice(*args[:4], True); "
+    "from delegraph.cli.main import run; run()"
+)
+
 
 @pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize("way", ["in memory", slow("streamed")])
@@ -137,6 +144,34 @@ def test_a_search_killed_at_any_moment(tmp_path, ok, way, kills):
     def check():
         assert distances_of(out) == wanted
         ok("validate", tmp_path / "graph.dg", out)
+        assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
+        remove(out)
+        remove(tmp_path / "out.run.json")
+
+    saved = tmp_path / ".out.work" / "scratch" / "checkpoint" / "search.json"
+    assert kill_again_and_again(line, check, kills // 2, saved.exists) > 0
+
+
+@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("way", ["in memory", slow("streamed")])
+def test_pagerank_killed_at_any_moment(tmp_path, ok, edges, way, kills):
+    """It goes on from its checkpoint, to the same bits."""
+    ok("build", edges, "-o", tmp_path / "graph.dg")
+    args = "pagerank", tmp_path / "graph.dg", "--tolerance", 1e-14
+    ok(*args, "-o", tmp_path / "wanted")
+    out = tmp_path / "out"
+    line = command(*args, "-o", out, "--checkpoint", 0)
+    if way == "streamed":
+        line[1:3] = ["-c", STREAMED_PROGRAM]
+    ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
+    assert b"iterations" in ran.stdout
+    wanted = pq.read_table(out)
+    remove(out)
+    remove(tmp_path / "out.run.json")
+    before = {path.name for path in tmp_path.iterdir()}
+
+    def check():
+        assert pq.read_table(out).equals(wanted)
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
         remove(out)
         remove(tmp_path / "out.run.json")
