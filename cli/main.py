@@ -23,14 +23,20 @@ _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
     "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
     "build": "Prepare a Parquet edge list as a store, to be searched many times.",
+    "closeness": "Closeness of vertices, by hops, as Parquet.",
     "components": "Find connected components: the least vertex of each one's, as Parquet.",
     "demo": "Run the whole job on a generated graph, showing each command.",
+    "eccentricity": "Distance to the farthest vertex, and bounds of the diameter.",
     "generate": "Write a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
     "pagerank": "PageRank of every vertex, as Parquet.",
     "plan": "Say what a build would hold in memory and write to disk, step by step.",
     "validate": "Check a result against its graph, by rules that make it right.",
 }
+
+
+_ALGORITHMS = {"bfs", "closeness", "components", "eccentricity", "pagerank"}
+"""In a folder of their own."""
 
 
 class _Commands(click.Group):
@@ -42,7 +48,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        return getattr(import_module(f".{cmd_name}", __package__), cmd_name)
+        place = f".algorithms.{cmd_name}" if cmd_name in _ALGORITHMS else f".{cmd_name}"
+        return getattr(import_module(place, __package__), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -257,6 +257,18 @@ running = _together(
 """Of every command that asks a question of a graph."""
 
 
+sources = _together(
+    click.option(
+        "--sources",
+        metavar="K|FILE",
+        help="Tell of K vertices at random, or of those in a Parquet file (column vertex).  "
+        "[default: all]",
+    ),
+    click.option("--seed", default=1, show_default=True, help="Of the K vertices."),
+)
+"""Of commands that search from many vertices."""
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """Those of a command's parameters that were typed, not left at their defaults."""
     context = click.get_current_context()

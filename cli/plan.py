@@ -22,7 +22,7 @@ from .progress import ProgressLine
 @options.scratch
 @click.option(
     "--algorithm",
-    type=click.Choice(["bfs", "components", "pagerank"]),
+    type=click.Choice(["bfs", "components", "pagerank", "closeness", "eccentricity"]),
     default="bfs",
     show_default=True,
     help="What would run over a store.",

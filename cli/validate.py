@@ -37,8 +37,9 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
 
     The result says what it is of. Distances are judged by Graph500's rules, components by the edges
-    between and inside them, PageRank by one more iteration. Exits with 0 if the result is right and
-    1 if it is not, naming each rule that fails, how often, and an example.
+    between and inside them, PageRank by one more iteration, closeness and eccentricity by a few
+    vertices found anew. Exits with 0 if the result is right and 1 if it is not, naming each rule
+    that fails, how often, and an example.
 
     \b
     delegraph validate graph.dg distances/
@@ -80,6 +81,8 @@ def _found(verdict: Any) -> str:
     vertices = f"{verdict['vertices']:,} vertices"
     if verdict["algorithm"] == "components":
         return f"{verdict['components']:,} components of {vertices}"
+    if "found_anew" in verdict:
+        return f"{verdict['rows']:,} of {vertices}, {verdict['found_anew']} of them found anew"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
     source, depth = verdict["source"], verdict["depth"]

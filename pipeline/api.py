@@ -33,6 +33,7 @@ from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
+    from .algorithms.many_sources import Sources
     from .algorithms.run import Algorithm, Outcome
     from .bench.across import ScalingRow
     from .bench.protocol import BenchReport
@@ -97,7 +98,7 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
-    algorithm: Literal["bfs", "components", "pagerank"] = "bfs",
+    algorithm: Literal["bfs", "components", "pagerank", "closeness", "eccentricity"] = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -125,12 +126,19 @@ def plan(
 
 
 def _program(algorithm: str) -> Callable[[int], Program]:
+    """By a graph's vertices, with default options."""
+    import numpy as np
+
     from .algorithms.components import JoinAll
+    from .algorithms.many_sources import Sums
     from .algorithms.pagerank import PageRank
 
     if algorithm == "components":
         return lambda vertices: JoinAll()
-    return PageRank().walk
+    if algorithm == "pagerank":
+        return PageRank().walk
+    # All vertices: their number is enough for a plan.
+    return lambda vertices: Sums(np.broadcast_to(np.uint32(0), vertices), along=True)
 
 
 def bfs(
@@ -184,6 +192,45 @@ def pagerank(
     where = None if personalize is None else Path(personalize)
     asked = PageRank(damping, tolerance, max_iterations, iterations, where, dangling)
     return _run(ByProgram(asked), graph, output, _on_cpus(options))
+
+
+def closeness(
+    graph: AnyPath,
+    output: AnyPath,
+    *,
+    sources: int | AnyPath | None = None,
+    seed: int = 1,
+    **options: Unpack[RunningOptions],
+) -> Outcome:
+    """Closeness of every vertex of a store or an edge list, by distances to it (Wasserman-Faust).
+
+    sources: of so many vertices at random instead, or of those in a Parquet file.
+    """
+    from .algorithms.closeness import Closeness
+    from .algorithms.programs import ByProgram
+
+    return _run(ByProgram(Closeness(_sources(sources, seed))), graph, output, _on_cpus(options))
+
+
+def eccentricity(
+    graph: AnyPath,
+    output: AnyPath,
+    *,
+    sources: int | AnyPath | None = None,
+    seed: int = 1,
+    **options: Unpack[RunningOptions],
+) -> Outcome:
+    """Eccentricity of every vertex, and bounds of the diameter; sources as for ``closeness``."""
+    from .algorithms.eccentricity import Eccentricity
+    from .algorithms.programs import ByProgram
+
+    return _run(ByProgram(Eccentricity(_sources(sources, seed))), graph, output, _on_cpus(options))
+
+
+def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
+    from .algorithms.many_sources import Sources
+
+    return Sources(None if asked is None else str(asked), seed)
 
 
 def _on_cpus(options: RunningOptions) -> RunningOptions:

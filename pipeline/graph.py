@@ -212,7 +212,7 @@ class BfsResult:
             of = run.RunOptions(self._executor.threads)
             this = run.Run(of, self._executor, self._resources, work)
             this.clock.seconds["search"] = self.seconds
-            run.write(subject, answer.columns, info, this)
+            run.write(subject, answer, info, this)
             record = run.record_of(self._ran, answer, this)
             work.publish("result", overwrite, encode_record(record))
 

@@ -90,10 +90,13 @@ def compiled(function: Callable) -> Any:
 
 
 def kernel(*arguments: Any) -> Callable[[Callable], Any]:
-    """A function to be compiled for arguments of these types: Numba's, Several or Struct."""
+    """A function to be compiled for arguments of these types: Numba's, Several or Struct.
+
+    Of several such decorators each adds types to compile it for.
+    """
 
     def declare(function: Callable) -> Any:
-        dispatcher = compiled(function)
+        dispatcher = function if hasattr(function, "signatures") else compiled(function)
         _declared.setdefault(function.__module__, []).append((dispatcher, arguments))
         return dispatcher
 
@@ -140,7 +143,7 @@ def _names_in(argument: Any) -> Iterator[str]:
 def _type_of(argument: Any, known: dict[str, np.dtype]) -> Any:
     if isinstance(argument, Struct):
         members = [_type_of(member, known) for member in argument.members]
-        return types.NamedTuple(members, argument.kind)
+        return types.BaseTuple.from_types(members, argument.kind)  # as Numba types a value
     if not isinstance(argument, Several):
         return argument
     item = getattr(types, str(known[argument.name]))

@@ -6,6 +6,9 @@ Components: (1) each is called by a vertex of its own; (2) an edge joins vertice
 (3) no vertex of it comes before the one it is called by; (4) there are as many as the edges leave.
 By (2) a component is made of whole ones, and by (4) of a single one.
 
+Closeness and eccentricity: (1) every value is a number that it may be; (2) those of some vertices
+are what distances give that are found anew, by letting edges shorten them until none does.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one.
 """
@@ -13,6 +16,7 @@ than the walk's damping allows after the last one.
 import numpy as np
 
 from ..base.compiled import compiled, i64s, kernel, u32s
+from ..base.graph import UNREACHED
 from .gather import f64s
 
 COMPONENT_RULES = {
@@ -20,6 +24,11 @@ COMPONENT_RULES = {
     2: "an edge joins vertices of one component",
     3: "a component is called by its least vertex",
     4: "there are as many components as the edges leave",
+}
+
+DISTANCE_RULES = {
+    1: "every value is a number in its range",
+    2: "values of some vertices are what distances found anew give",
 }
 
 PAGERANK_RULES = {
@@ -70,3 +79,15 @@ def add_shares(sources, targets, share, came):
     """``came[target]`` += ``share[source]`` of some edges."""
     for e in range(sources.shape[0]):
         came[targets[e]] += share[np.uintp(sources[e])]
+
+
+@kernel(u32s, u32s, u32s)
+def shorten(sources, targets, distance):
+    """Let some edges shorten distances; whether any did. distance: uint32, UNREACHED where none."""
+    shorter = False
+    for e in range(sources.shape[0]):
+        here = distance[sources[e]]
+        if here != UNREACHED and here + np.uint32(1) < distance[targets[e]]:
+            distance[targets[e]] = here + np.uint32(1)
+            shorter = True
+    return shorter

@@ -11,10 +11,10 @@ from numba import types
 
 from ..base.bitmap import mask
 from ..base.compiled import OFFSETS, compiled, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add
+from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
-from .operators import SUM, combine
-from .piece import row_of
+from .operators import OR, SUM, combine, finished
+from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
 CUTS = 2
@@ -24,27 +24,32 @@ f64s = types.float64[::1]
 
 
 @compiled
-def _combined(operator, targets, first, stop, x):
-    """Of ``targets[first:stop]``; in four chains, as one would wait for each addition."""
-    one = two = three = four = operator.unit
+def _combined(operator, value, targets, first, stop, x):
+    """A value with those of ``targets[first:stop]``; in four chains, as one would wait for each
+    addition.
+    """
+    one = value
+    two = three = four = operator.unit
     e = first
-    while e + 4 <= stop:
+    while e + 4 <= stop and not finished(operator, one):
         one = combine(operator, one, x[targets[np.uintp(e)]])
         two = combine(operator, two, x[targets[np.uintp(e + 1)]])
         three = combine(operator, three, x[targets[np.uintp(e + 2)]])
         four = combine(operator, four, x[targets[np.uintp(e + 3)]])
         e += 4
-    while e < stop:
-        one = combine(operator, one, x[targets[np.uintp(e)]])
+    value = combine(operator, combine(operator, one, two), combine(operator, three, four))
+    while e < stop and not finished(operator, value):
+        value = combine(operator, value, x[targets[np.uintp(e)]])
         e += 1
-    return combine(operator, combine(operator, one, two), combine(operator, three, four))
+    return value
 
 
 @compiled
-def _renumbered(operator, targets, first, stop, places, x):
+def _renumbered(operator, value, targets, first, stop, places, x):
     """The same, where targets have other places."""
-    value = operator.unit
     for e in range(first, stop):
+        if finished(operator, value):
+            break
         value = combine(operator, value, x[renumber(places, targets[np.uintp(e)])])
     return value
 
@@ -60,36 +65,41 @@ def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places,
         start = np.int64(offsets[row])
         stop = np.int64(offsets[row + 1])
         upto = min(stop, end)
-        if plain:
-            value = _combined(operator, targets, edge - base, upto - base, x)
-        else:
-            value = _renumbered(operator, targets, edge - base, upto - base, x_places, x)
         place = renumber(y_places, row)
-        if edge > start or stop > end:
+        cut = edge > start or stop > end
+        value = operator.unit if cut else y[place]
+        if plain:
+            value = _combined(operator, value, targets, edge - base, upto - base, x)
+        else:
+            value = _renumbered(operator, value, targets, edge - base, upto - base, x_places, x)
+        if cut:
             rows[slot] = place
             values[slot] = value
             slot += 1
         else:
-            y[place] = combine(operator, y[place], value)
+            y[place] = value
         edge = upto
         row += 1
 
 
 @kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
+@kernel(OR, OFFSETS, u32s, i64, i64, i64, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(
     operator, offsets, targets, base, begin, end, x_places, x, y_places, y, rows, values
 ):
     """``y[row]`` = it combined with ``x[target]`` of each edge ``begin <= e < end`` of the row.
 
-    operator: of operators.py. targets: uint32, of edge ``base`` and those after it. x, y: values by
-    place; x_places, y_places: of the subgraph's targets and rows. rows, values: (CUTS,), receive
-    places and values of rows that are cut; others stay as they are.
+    operator: of operators.py; where nothing changes a row any more, its edges are passed over.
+    targets: uint32, of edge ``base`` and those after it. x, y: values by place; x_places, y_places:
+    of the subgraph's targets and rows. rows, values: (CUTS,), receive places and values of rows
+    that are cut; others stay as they are.
     """
     cuts = (rows, values)
     _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places, y, cuts, 0)
 
 
 @kernel(SUM, OFFSETS, u32s, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
+@kernel(OR, OFFSETS, u32s, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, values, cursor):
     """The same of all edges, run by several threads at once, each taking the next turn.
 
@@ -109,6 +119,7 @@ def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, val
 
 
 @kernel(SUM, f64s, i64s, f64s)
+@kernel(OR, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
     """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
     for i in range(rows.shape[0]):
@@ -117,6 +128,7 @@ def join_cuts(operator, y, rows, values):
 
 
 @kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
+@kernel(OR, OFFSETS, u32s, i64, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, offsets, targets, base, begin, end, x_places, x, y_places, y):
     """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
     target may stand in any row.
@@ -133,6 +145,38 @@ def scatter_piece(operator, offsets, targets, base, begin, end, x_places, x, y_p
             y[place] = combine(operator, y[place], value)
         edge = upto
         row += 1
+
+
+@kernel(PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
+def push_bits(piece, queue, first, last, x_places, x, y_places, y):
+    """``y[target]`` |= ``x[row]`` along the edges at hand of some rows; on several pieces at once.
+
+    queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
+    ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets.
+    """
+    offsets, targets, begin, end = piece
+    listed = queue.shape[0] > 0
+    for i in range(first, last):
+        row = np.int64(queue[i]) if listed else i
+        bits = x[renumber(x_places, row)]
+        if bits == 0:
+            continue
+        start = max(np.int64(offsets[row]), begin) - begin
+        stop = min(np.int64(offsets[row + 1]), end) - begin
+        for e in range(start, stop):
+            place = np.intp(renumber(y_places, targets[np.uintp(e)]))
+            if bits & ~y[place]:
+                fetch_or(y, place, bits)
+
+
+@kernel(u64s, i64s)
+def count_bits(words, counts):
+    """Add how many words have each bit. counts: int64 (64,)."""
+    for i in range(words.shape[0]):
+        word = words[i]
+        while word:
+            counts[np.int64(trailing_zeros(word))] += 1
+            word &= word - np.uint64(1)
 
 
 @kernel(u32s, NUMBERING, u64s)

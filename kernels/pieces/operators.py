@@ -23,11 +23,19 @@ class Sum(NamedTuple):
     unit: float = 0.0
 
 
+class Or(NamedTuple):
+    """Of words of bits. full: all bits that may be set: a row that has them needs no more."""
+
+    unit: np.uint64
+    full: np.uint64
+
+
 SUM = Struct(Sum, (types.float64,))
+OR = Struct(Or, (types.uint64, types.uint64))
 
-Operator = Sum
+Operator = Sum | Or
 
-FOLDS = {Sum: np.add}
+FOLDS = {Sum: np.add, Or: np.bitwise_or}
 """How arrays of values are combined."""
 
 
@@ -36,8 +44,20 @@ def combine(operator: Any, one: Any, other: Any) -> Any:
     raise NotImplementedError
 
 
+def finished(operator: Any, value: Any) -> Any:
+    """Whether nothing that is still to come changes a value. In kernels alone."""
+    raise NotImplementedError
+
+
 @overload(combine)
 def _combine(operator, one, other):
     if operator.instance_class is Sum:
         return lambda operator, one, other: one + other
-    return None
+    return lambda operator, one, other: one | other
+
+
+@overload(finished)
+def _finished(operator, value):
+    if operator.instance_class is Sum:
+        return lambda operator, value: False
+    return lambda operator, value: value == operator.full

@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...kernels.base.team import Team
@@ -66,12 +68,14 @@ class RunOptions:
 class Answer(NamedTuple):
     """What a run found. record: what its record says of it beside all else (records.py).
 
-    supersteps: of a search; None of what has none.
+    supersteps: of a search; None of what has none. only: places of the vertices that are told of;
+    None for all.
     """
 
     columns: Columns
     record: Mapping[str, Any]
     supersteps: SuperstepLog | None = None
+    only: NDArray[np.uint32] | None = None
 
 
 class Algorithm(Protocol[E]):
@@ -196,7 +200,7 @@ def run_to_result(
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend(graph.notes)
         ran, answer = _run(algorithm, graph, info, choices, run)
-        write(ran.subject, answer.columns, info, run)
+        write(ran.subject, answer, info, run)
         record = record_of(ran, answer, run)
         if told is not None:
             assert answer.supersteps is not None
@@ -316,9 +320,9 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run
         return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
 
 
-def write(subject: Subject, columns: Columns, info: ResultInfo, run: Run) -> None:
+def write(subject: Subject, answer: Answer, info: ResultInfo, run: Run) -> None:
     """Write the result into the folder of the run's work."""
-    names, limit = subject.names, run.resources.limit
+    names, limit, columns = subject.names, run.resources.limit, answer.columns
     width = id_width(names.id_type)
     for column in columns:
         width += id_width(names.id_type) if column.vertices else column.values.itemsize
@@ -329,7 +333,12 @@ def write(subject: Subject, columns: Columns, info: ResultInfo, run: Run) -> Non
         while at_once > 1 and not fits(subject.writing_bytes(at_once), limit):
             at_once -= 1
         need = held_now() + subject.writing_bytes(at_once)
-        write_result(run.work.output, names, columns, info, run.executor, at_once, need)
+        chosen = None
+        if answer.only is not None:
+            chosen = np.zeros(sum(names.pieces), np.bool_)
+            chosen[answer.only] = True
+        to = run.work.output, names, columns, info, run.executor
+        write_result(*to, at_once, need, chosen)
         run.work.sync()
 
 

@@ -37,7 +37,9 @@ from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.judge_programs import (
     JudgedEdges,
     judged_edges,
+    validate_closeness,
     validate_components,
+    validate_eccentricity,
     validate_pagerank,
 )
 from ..results.names import names_of_ids
@@ -212,8 +214,18 @@ def _pagerank_by_store(
     return validate_pagerank(judged_edges(store, team), result, personalize)
 
 
+def _closeness_by_store(store: Store, result: Result, team: Team) -> Verdict:
+    return validate_closeness(judged_edges(store, team), result)
+
+
+def _eccentricity_by_store(store: Store, result: Result, team: Team) -> Verdict:
+    return validate_eccentricity(judged_edges(store, team), result)
+
+
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
     "components": _Judge(_components_by_store, _components_by_edges),
     "pagerank": _Judge(_pagerank_by_store),
+    "closeness": _Judge(_closeness_by_store),
+    "eccentricity": _Judge(_eccentricity_by_store),
 }

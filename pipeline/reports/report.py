@@ -19,7 +19,7 @@ from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ...partition.store.store import Store, open_store
-from ..results.result import Result, open_result
+from ..results.result import COLUMNS, Result, open_result
 from ..run.plan import Plan
 from ..run.records import BetweenRecord, SuperstepRecord
 from .projection import project
@@ -93,7 +93,7 @@ def result_document(result: Result) -> Document:
         "vertices": result.rows,
         **info,
         "algorithm": result.algorithm,
-        **_FACTS[result.algorithm](result),
+        **_FACTS.get(result.algorithm, _value_facts)(result),
     }
 
 
@@ -124,19 +124,21 @@ def _component_facts(result: Result) -> Document:
     return {"components": named}
 
 
-def _pagerank_facts(result: Result) -> Document:
-    total, top = 0.0, pa.table({"vertex": [], "pagerank": []})
+def _value_facts(result: Result) -> Document:
+    """The vertices of the greatest values, of a column of numbers."""
+    (name,) = COLUMNS[result.algorithm]
+    order = [(name, "descending"), ("vertex", "ascending")]
+    top: pa.Table | None = None
     for batch in result.batches(1 << 20):
-        total += float(pc.sum(batch.column("pagerank")).as_py() or 0.0)
         some = pa.Table.from_batches([batch])
-        both = pa.concat_tables([top, some]) if top.num_rows else some
-        top = both.take(pc.select_k_unstable(both, _TOP, _BY_RANK))
-    return {"sum": total, "top": top.to_pylist()}
+        both = some if top is None else pa.concat_tables([top, some])
+        top = both.take(pc.select_k_unstable(both, _TOP, order))
+    rows = [] if top is None else top.to_pylist()
+    return {"top": [[row["vertex"], row[name]] for row in rows]}
 
 
 _TOP = 10
-_BY_RANK = [("pagerank", "descending"), ("vertex", "ascending")]
-_FACTS = {"bfs": _search_facts, "components": _component_facts, "pagerank": _pagerank_facts}
+_FACTS = {"bfs": _search_facts, "components": _component_facts}
 
 
 def plan_document(plan: Plan) -> Document:
@@ -293,8 +295,8 @@ def _result_lines(document: Document) -> str:
     rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
     if document["algorithm"] == "components":
         return _table([*rows, ("components", f"{document['components']:,}")])
-    rows += [("sum", f"{document['sum']:.12f}"), ("vertex", "pagerank")]
-    top = ((f"  {some['vertex']}", f"{some['pagerank']:.6e}") for some in document["top"])
+    rows.append(("vertex", f"{document['algorithm']}, the greatest"))
+    top = ((f"  {vertex}", f"{value:.6g}") for vertex, value in document["top"])
     return _table([*rows, *top])
 
 

@@ -17,10 +17,12 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.pieces.check import (
     COMPONENT_RULES,
+    DISTANCE_RULES,
     PAGERANK_RULES,
     add_shares,
     check_components,
     count_sources,
+    shorten,
 )
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
@@ -38,12 +40,22 @@ from .validate import (
 )
 from .weights import read_weights
 
+_FOUND_ANEW = 4
+"""Vertices, at most: each takes some scans of all edges, a few on most graphs."""
+
 _ROUNDING = 1e-9
 """Of sums of values that add up to 1, in any order."""
 
 
 class ComponentsVerdict(Verdict):
     components: int
+
+
+class DistancesVerdict(Verdict):
+    """rows: of the result. found_anew: vertices whose values were."""
+
+    rows: int
+    found_anew: int
 
 
 class PageRankVerdict(Verdict):
@@ -155,6 +167,72 @@ def validate_pagerank(
     return PageRankVerdict(**_verdict(graph, result, rules), sum=total, change=change)
 
 
+def validate_closeness(graph: JudgedEdges, result: Result) -> DistancesVerdict:
+    """InputError as above."""
+    n = len(graph.names.index)
+
+    def closeness(distance: NDArray[np.int64]) -> float:
+        total = int(distance.sum())
+        return (len(distance) - 1) ** 2 / (total * (n - 1)) if total else 0.0
+
+    return _validate_distances(graph, result, "closeness", closeness, most=1 + _ROUNDING)
+
+
+def validate_eccentricity(graph: JudgedEdges, result: Result) -> DistancesVerdict:
+    """InputError as above."""
+    return _validate_distances(graph, result, "eccentricity", np.max, most=len(graph.names.index))
+
+
+def _validate_distances(
+    graph: JudgedEdges,
+    result: Result,
+    column: str,
+    wanted: Callable[[NDArray[np.int64]], float],
+    most: float,
+) -> DistancesVerdict:
+    """wanted: the value, of the distances between a vertex and those it reaches (eccentricity) or
+    is reached from, 0 of itself among them.
+    """
+    check_kind(result, graph.directed)
+    names, index = graph.names, graph.names.index
+    values = np.full(graph.places, np.nan)
+    told = np.zeros(graph.places, np.bool_)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
+        values[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
+        told[at] = True
+
+    options = result.info.options if result.info else {}
+    every = options.get("sources") is None
+    rules = _read(graph, result, Places(names), column, put, every)
+    there = told[index]
+    good = (values[index] >= 0) & (values[index] <= most)
+    _add(rules, names, DISTANCE_RULES, 1, there & ~good)
+    sample = index[there & good]
+    sample = sample[:: max(1, -(-len(sample) // _FOUND_ANEW))]
+    wrong = np.zeros(graph.places, np.bool_)
+    for vertex in sample.tolist():
+        found = wanted(_distances(graph, vertex, along=column == "eccentricity"))
+        wrong[vertex] = abs(values[vertex] - found) > _ROUNDING
+    _add(rules, names, DISTANCE_RULES, 2, wrong[index])
+    rows = int(np.count_nonzero(there))
+    verdict = _verdict(graph, result, rules)
+    return DistancesVerdict(**verdict, rows=rows, found_anew=len(sample))
+
+
+def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64]:
+    """From a vertex along edges, or to it, of those that have one."""
+    distance = np.full(graph.places, UNREACHED, np.uint32)
+    distance[vertex] = 0
+    shorter = True
+    while shorter:
+        shorter = False
+        for sources, targets in graph.batches():
+            ends = (sources, targets) if along else (targets, sources)
+            shorter |= shorten(*ends, distance)
+    return distance[distance != UNREACHED].astype(np.int64)
+
+
 def _allowed(options: dict[str, Option], damping: float) -> float:
     """What one more iteration changes at most: a change shrinks by the damping at least, and the
     first one is 2 at most.
@@ -185,9 +263,10 @@ def _read(
     places_of: Places,
     column: str,
     put: Callable[[NDArray[np.uint32], NDArray[np.bool_], pa.Array], None],
+    every: bool = True,
 ) -> list[RuleVerdict]:
     """Give a column to ``put``, some rows at a time: places of those that are of the graph, which
-    these are, and all values. What is wrong with the rows.
+    these are, and all values. What is wrong with the rows; every: vertex has to have one.
     """
     seen = np.zeros(graph.places, np.uint8)
     strangers, example = 0, None
@@ -199,6 +278,8 @@ def _read(
         if not known.all():
             strangers += int(np.count_nonzero(~known))
             example = example or batch.column("vertex").filter(pa.array(~known))[0].as_py()
+    if not every:
+        seen = np.maximum(seen, 1)
     verdict = rows_verdict(graph.names, seen, strangers, example)
     return [verdict] if verdict["violations"] else []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.errors import InputError, one_line
@@ -44,11 +45,15 @@ class ResultInfo:
     version: str
 
 
-def batches_of(names: Names, piece: int, columns: Columns) -> Iterator[pa.RecordBatch]:
+def batches_of(
+    names: Names, piece: int, columns: Columns, only: NDArray[np.bool_] | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of one piece of the vertices: at once, unless vertices that they name have long
-    names.
+    names. only: which are told of, by place; None for all.
     """
     vertex, at = names.piece(piece)
+    if only is not None:
+        vertex, at = vertex.filter(pa.array(only[at])), at[only[at]]
     values = [column.values[at] for column in columns]
     none = [
         np.zeros(len(at), np.bool_) if column.missing is None else some == column.missing
@@ -79,10 +84,12 @@ def write_result(
     executor: Executor,
     at_once: int | None = None,
     projected_bytes: int = 0,
+    only: NDArray[np.bool_] | None = None,
 ) -> None:
     """Write ``vertex`` and the columns, every vertex once, by rising id.
 
-    at_once: files that are written at the same time. projected_bytes: held meanwhile.
+    at_once: files that are written at the same time. projected_bytes: held meanwhile. only: the
+    vertices that are told of, by place; None for all.
     """
     schema = schema_of(names, columns).with_metadata(mark("result", **asdict(info)))
     pieces = names.pieces
@@ -97,7 +104,7 @@ def write_result(
             use_dictionary=repeated,  # pyright: ignore[reportArgumentType] - documented
         ) as writer:
             for piece in parts[number]:
-                for batch in batches_of(names, piece, columns):
+                for batch in batches_of(names, piece, columns, only):
                     writer.write_batch(batch, row_group_size=max(1, len(batch)))
 
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
@@ -131,6 +138,8 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     "bfs": {"distance": pa.types.is_integer, "parent": None},
     "components": {"component": None},
     "pagerank": {"pagerank": pa.types.is_floating},
+    "closeness": {"closeness": pa.types.is_floating},
+    "eccentricity": {"eccentricity": pa.types.is_integer},
 }
 """Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own."""
 

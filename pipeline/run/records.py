@@ -178,6 +178,31 @@ class PageRankRunRecord(AnswerRecord):
     iterations: list[IterationRecord]
 
 
+class SourcesRecord(TypedDict):
+    sources: int
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+class ClosenessRunRecord(AnswerRecord):
+    """Of closeness. sources: vertices that it tells of."""
+
+    closeness: SourcesRecord
+
+
+class EccentricityRecord(SourcesRecord):
+    """Bounds of the diameter; None where nothing bounds it."""
+
+    diameter_at_least: int
+    diameter_at_most: int | None
+
+
+class EccentricityRunRecord(AnswerRecord):
+    eccentricity: EccentricityRecord
+
+
 class BuildRecord(CommandRecord):
     """Of a store's preparation; inputs: size and time of each file; seconds: all of it.
 

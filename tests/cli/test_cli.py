@@ -20,7 +20,9 @@ from delegraph.cli.main import _COMMANDS, cli
 from delegraph.cli.progress import ProgressLine
 from delegraph.pipeline.run.records import (
     BuildRecord,
+    ClosenessRunRecord,
     ComponentsRunRecord,
+    EccentricityRunRecord,
     GenerateRecord,
     PageRankRunRecord,
     RunRecord,
@@ -80,7 +82,10 @@ def test_record_schema_is_documented():
         for arg in get_args(kind):
             yield from names(arg)
 
-    answers = RunRecord, ComponentsRunRecord, PageRankRunRecord
+    answers = (
+        *(RunRecord, ComponentsRunRecord, PageRankRunRecord),
+        *(ClosenessRunRecord, EccentricityRunRecord),
+    )
     for record in (*answers, BuildRecord, GenerateRecord):
         for name in names(record):
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"

@@ -20,19 +20,24 @@ import numpy as np
 import delegraph
 from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
+from delegraph.kernels.pieces import check as check_programs, forest, gather
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
 from delegraph.pipeline.algorithms.validate import compile_judging
+from delegraph.pipeline.engines.operations import operations
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
+programs = gather, forest, check_programs
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
 shards.compile_build(1000)
 ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
+operations.warm_up([np.dtype(np.uint32)])
 before = compiled.variants(*modules)
+declared = compiled.variants(*programs)
 assert max(before.values()) == 1, before
 directed, grid = {"directed": True, "partitions": 3}, {"layout": "1d", "partitions": 2}
 for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
@@ -45,6 +50,12 @@ for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
 for budget in (8, 0):
     delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
     delegraph.bfs(path, 0, folder / f"scanned-{budget}", threads=2)
+for name in ("components", "pagerank", "closeness", "eccentricity"):
+    run = getattr(delegraph, name)
+    for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
+        run(graph, folder / f"{name}-{i}", threads=2)
+        assert delegraph.validate(graph, folder / f"{name}-{i}")["valid"]
+assert compiled.variants(*programs) == declared
 after = compiled.variants(*modules)
 assert after == before, {name: n for name, n in after.items() if n != before[name]}
 """

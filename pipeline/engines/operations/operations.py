@@ -8,27 +8,41 @@ the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.base import bitmap, numbering
+from ....kernels.base.bitmap import WORD
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import by_rule, by_table, is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.pieces import forest, gather, piece
-from ....kernels.pieces.gather import CUTS, gather_piece, gather_turns, join_cuts, scatter_piece
-from ....kernels.pieces.operators import FOLDS, Operator
+from ....kernels.pieces.gather import (
+    CUTS,
+    gather_piece,
+    gather_turns,
+    join_cuts,
+    push_bits,
+    scatter_piece,
+)
+from ....kernels.pieces.operators import FOLDS, Operator, Or, Sum
 from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator, Message
-from ..ranks.edges import Rows, Visits
+from ..ranks.edges import Active, Chosen, Rows, Visits
 from ..ranks.graph import Adjacency, RankGraph, Side
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
 """Values that a function of ``each`` is given at once: they stay in a core's cache."""
+
+PUSHED_FOR_PULLED = 8
+"""Edges that a pull gets through, stopping early, while one is followed from a list."""
+
+How = Literal["gather", "scatter"]
+"""To the rows of a subgraph from its targets, or to the targets from the rows."""
 
 LABELS_AT_ONCE = 1 << 22
 """Of a forest, that a rank tells another."""
@@ -55,7 +69,7 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self.links = Links(graph, communicator, team)
-        self._directed = directed
+        self.directed = directed
         self._edges = self._read = self._sent = 0
         self._counted: NDArray[np.bool_] | bool = True
         if graph.shared is not None:
@@ -127,19 +141,47 @@ class Operations:
     def gather(self, operator: Operator, x: Vector, y: Vector) -> None:
         """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts."""
         self.links.expand(x)
+        self._product(operator, x, y, self._pulls(along=True))
+
+    def spread(self, operator: Or, x: Vector, y: Vector, along: bool) -> None:
+        """The same of bits, which may be combined twice: from few vertices, by following the edges
+        of these alone. along: or against their direction.
+        """
+        self.links.expand(x)
+        pushes = [(a, how) for a, how in self._pushes(along) if how == "scatter"]
+        active = {id(a): a.rows.active(self.team, self._chosen(x, a.source)) for a, _ in pushes}
+        edges = sum(int(a.rows.offsets[-1]) for a, _ in pushes)
+        few, all_edges = self.total([sum(some.edges for some in active.values()), edges])
+        if few * PUSHED_FOR_PULLED >= all_edges:
+            self._product(operator, x, y, self._pulls(along))
+        else:
+            self._product(operator, x, y, self._pushes(along), active)
+
+    def _product(
+        self,
+        operator: Operator,
+        x: Vector,
+        y: Vector,
+        ways: Iterable[tuple[Adjacency, How]],
+        active: Mapping[int, Active] | None = None,
+    ) -> None:
+        """active: of bits, rows that are scattered, of each; None: all."""
         for values in y.ghosts.values():
             values[:] = operator.unit
-        if self.communicator.rank:  # what shared ones have already counts once
-            y.shared[:] = operator.unit
-        for adjacency, backward in self._towards():
+        if self.communicator.rank and isinstance(operator, Sum):
+            y.shared[:] = 0.0  # what shared ones have already counts once
+        for adjacency, how in ways:
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
-            if backward:
+            if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
                 self._gather(operator, adjacency, *ends)
-            else:
-                ends = self._values(x, source), self._values(y, target)
+                continue
+            ends = self._values(x, source), self._values(y, target)
+            if active is None:
                 self._scatter(operator, adjacency, *ends)
+            else:
+                self._push(adjacency, active[id(adjacency)], *ends)
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
@@ -176,18 +218,35 @@ class Operations:
         """Each edge once, in the row of the vertex that it leaves."""
         return [a for a in self.graph.adjacencies if not a.name.startswith("reverse")]
 
-    def _towards(self) -> Iterable[tuple[Adjacency, bool]]:
-        """Each edge once, and whether it stands in the row of the vertex that it enters."""
-        if not self._directed:
-            return [(adjacency, True) for adjacency in self.graph.adjacencies]
+    def _pulls(self, along: bool) -> list[tuple[Adjacency, How]]:
+        """Each edge once, as far as there are such rows in that of the vertex it leads to."""
+        if not self.directed or not along:
+            return [(adjacency, "gather") for adjacency in self._forward()]
         return [
-            (flow.forward, False) if flow.backward is None else (flow.backward, True)
+            (flow.forward, "scatter") if flow.backward is None else (flow.backward, "gather")
             for flow in self.graph.flows
         ]
 
+    def _pushes(self, along: bool) -> list[tuple[Adjacency, How]]:
+        """The same in that of the vertex it leads from."""
+        if not self.directed or along:
+            return [(adjacency, "scatter") for adjacency in self._forward()]
+        return [
+            (flow.forward, "gather") if flow.backward is None else (flow.backward, "scatter")
+            for flow in self.graph.flows
+        ]
+
+    def _chosen(self, x: Vector, side: Side) -> Chosen:
+        """Vertices with bits."""
+        values = x.at(side.segment, self.graph)
+        words = np.zeros(-(-len(values) // WORD), np.uint64)
+        marked = np.packbits(values != 0, bitorder="little")
+        words.view(np.uint8)[: len(marked)] = marked
+        return Chosen(side.places, words, side.count)
+
     def _joined(self) -> Iterable[tuple[Adjacency, bool]]:
         """Each edge, and whether in the rows of both its ends."""
-        if not self._directed:
+        if not self.directed:
             return [(adjacency, True) for adjacency in self.graph.adjacencies]
         return [(flow.forward, False) for flow in self.graph.flows]
 
@@ -200,7 +259,7 @@ class Operations:
         if isinstance(rows, Rows):
             turns = -(-len(rows.targets) // gather.EDGES_A_TURN)
             cut = np.full(CUTS * turns, -1, np.int64)
-            parts = np.empty(CUTS * turns)
+            parts = np.empty(CUTS * turns, y[1].dtype)
             cursor = np.zeros(1, np.int64)
             team = self.team if turns > 1 else Team(1)
             team.run(gather_turns, operator, *rows, *x, *y, cut, parts, cursor)
@@ -209,7 +268,7 @@ class Operations:
             return
 
         def visit(some: Piece, *_: Any) -> tuple[NDArray, NDArray]:
-            cut, parts = np.full(CUTS, -1, np.int64), np.empty(CUTS)
+            cut, parts = np.full(CUTS, -1, np.int64), np.empty(CUTS, y[1].dtype)
             begin, end = some.begin, some.end
             gather_piece(
                 operator, some.offsets, some.targets, begin, begin, end, *x, *y, cut, parts
@@ -218,6 +277,14 @@ class Operations:
 
         for cut, parts in self._note(rows.every(self.team, visit), adjacency):
             join_cuts(operator, y[1], cut, parts)
+
+    def _push(self, adjacency: Adjacency, active: Active, x: Any, y: Any) -> None:
+        def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
+            push_bits(some, queue, first, last, *x, *y)
+
+        visits = adjacency.rows.push(self.team, active, visit)
+        self._read += visits.read
+        self._edges += active.edges
 
     def _scatter(self, operator: Operator, adjacency: Adjacency, x: Any, y: Any) -> None:
         rows = adjacency.rows

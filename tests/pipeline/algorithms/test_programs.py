@@ -14,7 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.pipeline.run.records import ComponentsRunRecord, PageRankRunRecord
+from delegraph.pipeline.run.records import (
+    ClosenessRunRecord,
+    ComponentsRunRecord,
+    EccentricityRunRecord,
+    PageRankRunRecord,
+)
 from support.graphs import SHAPES, random_edges
 from support.schema import conforms
 
@@ -194,6 +199,87 @@ def test_as_networkx_does_it(ok, edge_list, tmp_path):
         wanted = dict(zip(graph, ranks.tolist(), strict=True))
         assert found == pytest.approx(wanted, abs=1e-11)
         ok("validate", edges, tmp_path / "out", *given)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
+    src, dst = random_edges(8, 150, 300)  # of several components
+    edges = edge_list(src, dst)
+    kind, given = (networkx.DiGraph, ["--directed"]) if directed else (networkx.Graph, [])
+    graph = kind(zip(src.tolist(), dst.tolist(), strict=True))
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    ran = ok("closeness", edges, "-o", tmp_path / "c", *given, "--json").json
+    assert conforms(without(ran, "already"), ClosenessRunRecord)
+    assert column(tmp_path / "c", "closeness") == pytest.approx(
+        networkx.closeness_centrality(graph)
+    )
+    ran = ok("eccentricity", edges, "-o", tmp_path / "e", *given, "--json").json
+    assert conforms(without(ran, "already"), EccentricityRunRecord)
+    lengths = dict(networkx.all_pairs_shortest_path_length(graph))
+    wanted = {vertex: max(found.values()) for vertex, found in lengths.items()}
+    assert column(tmp_path / "e", "eccentricity") == wanted
+    assert ran["eccentricity"]["diameter_at_least"] == max(wanted.values())
+    for result in "ce":
+        ok("validate", edges, tmp_path / result, *given)
+
+
+def without(document: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != name}
+
+
+@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
+@pytest.mark.parametrize("way", [*WAYS][1:])
+def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name):
+    src, dst = random_edges(5, 3000, 20_000)
+    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg", "--partitions", 2)
+    vertices = sorted({*src.tolist(), *dst.tolist()})[::40]
+    pq.write_table(pa.table({"vertex": vertices}), tmp_path / "some.parquet")
+    args = (name, tmp_path / "graph.dg", "-o", tmp_path / "out", "--sources")
+    extra = WAYS[way]
+    if way == "streamed":
+        extra = ["--memory-limit", least_limit(delegraph, *args, 70)]
+    ok(*args, tmp_path / "some.parquet", *extra)
+    some = column(tmp_path / "out", name)
+    assert [*some] == vertices
+    ok("validate", tmp_path / "graph.dg", tmp_path / "out")
+    if way == "store":
+        ok(*args, 70, "--seed", 3, "--overwrite")
+        drawn = column(tmp_path / "out", name)
+        ok(*args, 70, "--seed", 4, "--overwrite")
+        assert drawn.keys() != column(tmp_path / "out", name).keys()
+        assert len(drawn) == 70
+        assert all(some.get(vertex, value) == value for vertex, value in drawn.items())
+
+
+def test_bounds_of_a_diameter(ok, edge_list, tmp_path):
+    args = ("eccentricity", edge_list(*SHAPES["path"]), "-o", tmp_path / "out")
+    ran = ok(*args)
+    assert "at least 600 and at most 600" in ran.out
+    assert ok(*args, "--directed", "--overwrite").out.strip().endswith("at least 600")
+
+
+@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
+def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
+    edges = edge_list(*random_edges(5, 300, 2000))
+    ok(name, edges, "-o", tmp_path / "out", "--sources", 4)
+
+    def more(columns):
+        columns[name][2] += 0.01 if name == "closeness" else 1
+
+    damaged(tmp_path / "out", more)
+    ran = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert (ran.code, [rule["rule"] for rule in ran.json["rules"]]) == (1, [2])
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [(0, "the graph has 4"), (5, "the graph has 4"), ("none.parquet", "none.parquet")],
+)
+def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    ran = delegraph("closeness", edges, "-o", tmp_path / "out", "--sources", sources)
+    assert (ran.code, says in ran.err) == (2, True)
+    assert not list(tmp_path.glob("*out*"))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,11 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations import operations
+from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
 from support.programs import run_program
@@ -78,6 +81,35 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12, atol=1e-300)
 
 
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    along=st.booleans(),
+    pulled=st.sampled_from([0, 8, 10**9]),
+)
+def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled):
+    """pulled: never, as it is, always."""
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
+        folder = Path(name)
+        store = stored(folder, src, dst, options)
+        n, ranks = store.info.vertices, min(ranks, store.info.partitions)
+        u, v = edges_of(store)
+        ends = (u, v) if along else (v, u)
+        sources = np.arange(0, n, max(1, n // 70), dtype=np.uint32)  # more than a word has bits
+        columns, _ = run_program(store, Sums(sources, along), folder / "s", ranks, on_disk)
+        for i, source in enumerate(sources.tolist()):
+            distance = reference.distances(*ends, n, source, directed=True)
+            reached = distance[distance >= 0]
+            found = [columns[name][i] for name in ("reached", "total", "farthest")]
+            assert found == [len(reached), reached.sum(), reached.max()]
+
+
 @pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])
 def test_the_same_for_any_number_of_threads(tmp_path, shape):
     """To the last bit, where engines differ by where edges are cut."""
@@ -121,6 +153,29 @@ def test_goes_on_from_a_checkpoint(tmp_path):
     assert (columns["pagerank"] == whole["pagerank"]).all()
     assert [some["iteration"] for some in given[0].record["iterations"]] == list(range(1, 21))
     assert went_on == [8]
+
+
+def test_many_searches_go_on_from_a_checkpoint(tmp_path):
+    store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
+    every = np.arange(200, dtype=np.uint32)
+    whole, _ = run_program(store, Sums(every, along=True), tmp_path / "whole")
+    went_on = []
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
+
+    save = saved.save_state
+
+    def save_and_stop(*state: Any) -> None:
+        save(*state)
+        raise KeyError("killed")
+
+    program = Sums(every, along=True)
+    saved.save_state = save_and_stop  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(RankError, match="killed"):
+        run_program(store, program, tmp_path / "some", checkpoint=saved)
+    saved.save_state = save
+    columns, _ = run_program(store, program, tmp_path / "rest", checkpoint=saved)
+    assert all((columns[name] == whole[name]).all() for name in columns)
+    assert went_on == [1]
 
 
 def test_one_that_has_converged_stops(tmp_path):

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .running import run_and_tell
+from .. import options
+from ..running import run_and_tell
 
 _TABLE = "-"  # for people, in place of a file
 
@@ -54,8 +54,8 @@ def bfs(
     --threshold, --order and --scratch make it build a (temporary) store. On a store these and
     --directed, --src and --dst are refused: they are the store's own.
     """
-    from ..pipeline.api import bfs
-    from ..pipeline.reports.report import supersteps_table
+    from ...pipeline.api import bfs
+    from ...pipeline.reports.report import supersteps_table
 
     def told(record: Any) -> str:
         if profile == _TABLE:

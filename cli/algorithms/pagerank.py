@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .running import run_and_tell
+from .. import options
+from ..running import run_and_tell
 
 
 @options.command()
@@ -67,7 +67,7 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
 
     Personalised ranks are those of NetworkX, whose tolerance is this one's, for each vertex.
     """
-    from ..pipeline.api import pagerank
+    from ...pipeline.api import pagerank
 
     typed = options.given(values)
     if "iterations" in typed and {"tolerance", "max_iterations"} & typed.keys():

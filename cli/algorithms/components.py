@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import options
-from .running import run_and_tell
+from .. import options
+from ..running import run_and_tell
 
 
 @options.command()
@@ -23,7 +23,7 @@ def components(graph: str, output: str, **values: Any) -> None:
 
     An edge list is scanned as it comes, where it fits the memory limit.
     """
-    from ..pipeline.api import components
+    from ...pipeline.api import components
 
     def told(record: Any) -> str:
         found = record["components"]

@@ -1,0 +1,1 @@
+"""Commands that ask a question of a graph, a file each."""

@@ -1,0 +1,36 @@
+"""``delegraph eccentricity``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import options
+from ..running import run_and_tell
+
+
+@options.command()
+@options.running
+@options.sources
+def eccentricity(graph: str, output: str, **values: Any) -> None:
+    """Eccentricity of vertices of GRAPH, a store or a Parquet edge list; bounds of its diameter.
+
+    Writes the folder OUTPUT with vertex and eccentricity, the distance in hops to the farthest
+    vertex that it reaches, and the run's record beside it, OUTPUT.run.json.
+
+    \b
+    delegraph eccentricity graph.dg -o eccentricity/ --sources 64
+    delegraph eccentricity edges/ -o eccentricity/
+
+    The diameter is at least the greatest eccentricity found. Of an undirected graph it is at most
+    twice the least one of vertices that reach all others.
+    """
+    from ...pipeline.api import eccentricity
+
+    def told(record: Any) -> str:
+        found = record["eccentricity"]
+        most = found["diameter_at_most"]
+        bound = f" and at most {most:,}" if most is not None else ""
+        least = found["diameter_at_least"]
+        return f"{found['sources']:,} vertices; the diameter is at least {least:,}{bound}"
+
+    run_and_tell(eccentricity, told, graph, output, **values)
