@@ -21,6 +21,7 @@ from delegraph.pipeline.run.records import (
     PageRankRunRecord,
 )
 from support.graphs import SHAPES, random_edges
+from support.marks import slow
 from support.schema import conforms
 
 LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
@@ -75,7 +76,7 @@ def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
     [
         *product(["edges", "store", "streamed"], [False, True]),
         ("workers", False),
-        pytest.param("workers", True, marks=pytest.mark.slow),
+        slow("workers", True),
     ],
 )
 def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
@@ -227,8 +228,14 @@ def without(document: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != name}
 
 
-@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
-@pytest.mark.parametrize("way", [*WAYS][1:])
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        *product(["store", "streamed"], ["closeness", "eccentricity"]),
+        ("workers", "closeness"),
+        slow("workers", "eccentricity"),
+    ],
+)
 def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name):
     src, dst = random_edges(5, 3000, 20_000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg", "--partitions", 2)

@@ -282,13 +282,15 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["components", "pagerank"])
+@pytest.mark.parametrize("algorithm", ["components", "pagerank", "closeness"])
 @pytest.mark.parametrize("options", ["plain", "grid"])
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     """At the least limit that a refusal names, at twice that, and in memory; judged so, too."""
     store = tmp_path / "graph.dg"
     assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
     args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
+    if algorithm == "closeness":
+        args = (*args, "--sources", 64)
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
