@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .partition.store.store import open_store
     from .pipeline.api import (
         bench,
+        betweenness,
         bfs,
         build,
         closeness,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "bench": ".pipeline.api",
+    "betweenness": ".pipeline.api",
     "bfs": ".pipeline.api",
     "build": ".pipeline.api",
     "closeness": ".pipeline.api",
@@ -46,6 +48,7 @@ __all__ = [
     "InputError",
     "__version__",
     "bench",
+    "betweenness",
     "bfs",
     "build",
     "closeness",

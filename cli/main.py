@@ -21,6 +21,7 @@ from .._version import __version__
 
 _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
+    "betweenness": "Betweenness of vertices, by hops, as Parquet.",
     "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
     "build": "Prepare a Parquet edge list as a store, to be searched many times.",
     "closeness": "Closeness of vertices, by hops, as Parquet.",
@@ -35,7 +36,7 @@ _COMMANDS = {
 }
 
 
-_ALGORITHMS = {"bfs", "closeness", "components", "eccentricity", "pagerank"}
+_ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank"}
 """In a folder of their own."""
 
 

@@ -22,7 +22,9 @@ from .progress import ProgressLine
 @options.scratch
 @click.option(
     "--algorithm",
-    type=click.Choice(["bfs", "components", "pagerank", "closeness", "eccentricity"]),
+    type=click.Choice(
+        ["bfs", "components", "pagerank", "closeness", "eccentricity", "betweenness"]
+    ),
     default="bfs",
     show_default=True,
     help="What would run over a store.",

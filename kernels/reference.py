@@ -75,6 +75,31 @@ def pagerank(
     return rank
 
 
+def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> NDArray[np.float64]:
+    """Of directed edges, each once: shares of shortest paths from ``sources`` through each vertex.
+
+    >>> betweenness(np.array([0, 1]), np.array([1, 2]), 3, np.array([0, 1, 2])).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    total = np.zeros(vertices)
+    for source in sources:
+        distance = distances(src, dst, vertices, int(source), directed=True)
+        onward = (distance[src] >= 0) & (distance[dst] == distance[src] + 1)
+        u, v = src[onward], dst[onward]
+        paths = np.zeros(vertices)
+        paths[source] = 1
+        for level in range(distance.max()):
+            step = distance[u] == level
+            np.add.at(paths, v[step], paths[u[step]])
+        dependency = np.zeros(vertices)
+        for level in range(distance.max() - 1, 0, -1):
+            step = distance[u] == level
+            share = paths[u[step]] / paths[v[step]] * (1 + dependency[v[step]])
+            np.add.at(dependency, u[step], share)
+        total += dependency
+    return total
+
+
 def degree_order(degree: NDArray) -> NDArray[np.uint32]:
     """Vertices by falling degree, ties by number.
 

@@ -33,6 +33,9 @@ from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .algorithms.many_sources import Sources
     from .algorithms.run import Algorithm, Outcome
     from .bench.across import ScalingRow
@@ -98,7 +101,9 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
-    algorithm: Literal["bfs", "components", "pagerank", "closeness", "eccentricity"] = "bfs",
+    algorithm: Literal[
+        "bfs", "components", "pagerank", "closeness", "eccentricity", "betweenness"
+    ] = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -129,6 +134,7 @@ def _program(algorithm: str) -> Callable[[int], Program]:
     """By a graph's vertices, with default options."""
     import numpy as np
 
+    from .algorithms.betweenness import Brandes
     from .algorithms.components import JoinAll
     from .algorithms.many_sources import Sums
     from .algorithms.pagerank import PageRank
@@ -137,8 +143,13 @@ def _program(algorithm: str) -> Callable[[int], Program]:
         return lambda vertices: JoinAll()
     if algorithm == "pagerank":
         return PageRank().walk
-    # All vertices: their number is enough for a plan.
-    return lambda vertices: Sums(np.broadcast_to(np.uint32(0), vertices), along=True)
+
+    def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
+        return np.broadcast_to(np.uint32(0), vertices)
+
+    if algorithm == "betweenness":
+        return lambda vertices: Brandes(vertices, every(vertices), normalized=False)
+    return lambda vertices: Sums(every(vertices), along=True)
 
 
 def bfs(
@@ -210,6 +221,27 @@ def closeness(
     from .algorithms.programs import ByProgram
 
     return _run(ByProgram(Closeness(_sources(sources, seed))), graph, output, _on_cpus(options))
+
+
+def betweenness(
+    graph: AnyPath,
+    output: AnyPath,
+    *,
+    sources: int | AnyPath | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[RunningOptions],
+) -> Outcome:
+    """Betweenness of every vertex: shortest paths, by hops, that lead through it.
+
+    sources: count those from so many vertices at random, or from those in a Parquet file, and scale
+    them up. normalized: divide by the number of pairs.
+    """
+    from .algorithms.betweenness import Betweenness
+    from .algorithms.programs import ByProgram
+
+    asked = Betweenness(_sources(sources, seed), normalized)
+    return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
 
 def eccentricity(

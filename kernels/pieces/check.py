@@ -6,6 +6,10 @@ Components: (1) each is called by a vertex of its own; (2) an edge joins vertice
 (3) no vertex of it comes before the one it is called by; (4) there are as many as the edges leave.
 By (2) a component is made of whole ones, and by (4) of a single one.
 
+Betweenness: (1) no value is negative; (2) no path leads through a vertex that edges lead only to,
+or only from, or that has one neighbour; (3) all values together are what lies between the ends of
+shortest paths, by distances that are found anew: of few sources alone.
+
 Closeness and eccentricity: (1) every value is a number that it may be; (2) those of some vertices
 are what distances give that are found anew, by letting edges shorten them until none does.
 
@@ -29,6 +33,12 @@ COMPONENT_RULES = {
 DISTANCE_RULES = {
     1: "every value is a number in its range",
     2: "values of some vertices are what distances found anew give",
+}
+
+BETWEENNESS_RULES = {
+    1: "every value is a number, and none is negative",
+    2: "no path leads through the end of one",
+    3: "all values add up to the vertices between the ends of shortest paths",
 }
 
 PAGERANK_RULES = {

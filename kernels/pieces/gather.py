@@ -118,6 +118,18 @@ def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, val
         _gather(operator, offsets, targets, 0, begin, end, x_places, x, y_places, y, cuts, slot)
 
 
+@kernel(SUM, PIECE, u32s, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
+def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y):
+    """The same of rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
+    offsets, targets, begin, _ = piece
+    for i in range(first, last):
+        row = np.int64(queue[i])
+        start = np.int64(offsets[row]) - begin
+        stop = np.int64(offsets[row + 1]) - begin
+        place = renumber(y_places, row)
+        y[place] = _renumbered(operator, y[place], targets, start, stop, x_places, x)
+
+
 @kernel(SUM, f64s, i64s, f64s)
 @kernel(OR, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):

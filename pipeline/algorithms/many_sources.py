@@ -125,9 +125,13 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
 
 
 def sums_bytes(counts: Counts) -> int:
-    """Of ``Searches``, and of lists of ghosts and of own ones (Links)."""
-    here = counts.own + counts.shared
-    return 3 * 8 * here + (2 * 8 + 2 * 2 * 4) * counts.ghosts + counts.own + here // 4
+    """Of ``Searches``."""
+    return 3 * 8 * (counts.own + counts.shared) + 2 * 8 * counts.ghosts + lists_bytes(counts)
+
+
+def lists_bytes(counts: Counts) -> int:
+    """Of ghosts and of own vertices that others hold (Links), and of a level's rows."""
+    return 2 * 2 * 4 * counts.ghosts + counts.own + 4 * (counts.own + counts.shared)
 
 
 def column_of(name: str, source: NDArray, value: NDArray, names: Names) -> Column:

@@ -37,6 +37,7 @@ from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.judge_programs import (
     JudgedEdges,
     judged_edges,
+    validate_betweenness,
     validate_closeness,
     validate_components,
     validate_eccentricity,
@@ -56,6 +57,7 @@ from ..results.validate import (
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
 from ..run.resources import Resources
+from .many_sources import Sources
 from .run import open_graph
 
 _STEP = "validate"
@@ -222,10 +224,20 @@ def _eccentricity_by_store(store: Store, result: Result, team: Team) -> Verdict:
     return validate_eccentricity(judged_edges(store, team), result)
 
 
+def _betweenness_by_store(store: Store, result: Result, team: Team) -> Verdict:
+    judged, sources = judged_edges(store, team), None
+    options = result.info.options if result.info else {}
+    asked = options.get("sources")
+    if asked is None or (isinstance(asked, str) and asked.isdecimal()):
+        sources = Sources(asked, int(options.get("seed") or 0)).places(judged.names)
+    return validate_betweenness(judged, result, sources)
+
+
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
     "components": _Judge(_components_by_store, _components_by_edges),
     "pagerank": _Judge(_pagerank_by_store),
     "closeness": _Judge(_closeness_by_store),
     "eccentricity": _Judge(_eccentricity_by_store),
+    "betweenness": _Judge(_betweenness_by_store),
 }

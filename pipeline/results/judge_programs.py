@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.pieces.check import (
+    BETWEENNESS_RULES,
     COMPONENT_RULES,
     DISTANCE_RULES,
     PAGERANK_RULES,
@@ -43,6 +44,9 @@ from .weights import read_weights
 _FOUND_ANEW = 4
 """Vertices, at most: each takes some scans of all edges, a few on most graphs."""
 
+_FEW_SOURCES = 16
+"""The same, of sources of betweenness."""
+
 _ROUNDING = 1e-9
 """Of sums of values that add up to 1, in any order."""
 
@@ -52,7 +56,7 @@ class ComponentsVerdict(Verdict):
 
 
 class DistancesVerdict(Verdict):
-    """rows: of the result. found_anew: vertices whose values were."""
+    """rows: of the result. found_anew: vertices whose distances were."""
 
     rows: int
     found_anew: int
@@ -181,6 +185,47 @@ def validate_closeness(graph: JudgedEdges, result: Result) -> DistancesVerdict:
 def validate_eccentricity(graph: JudgedEdges, result: Result) -> DistancesVerdict:
     """InputError as above."""
     return _validate_distances(graph, result, "eccentricity", np.max, most=len(graph.names.index))
+
+
+def validate_betweenness(
+    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
+) -> DistancesVerdict:
+    """sources: whose paths were counted; None where that is not known. The graph has every edge
+    once, undirected ones in both directions. InputError as above.
+    """
+    check_kind(result, graph.directed)
+    names, places, index = graph.names, graph.places, graph.names.index
+    value = np.zeros(places)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
+        value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
+
+    rules = _read(graph, result, Places(names), "betweenness", put)
+    wrong = ~(np.isfinite(value[index]) & (value[index] >= 0))
+    _add(rules, names, BETWEENNESS_RULES, 1, wrong)
+    leaving, entering = np.zeros(places), np.zeros(places)
+    for ends in graph.batches():
+        count_sources(ends[0], leaving)
+        count_sources(ends[1], entering)
+    end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
+    _add(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
+    few = sources if sources is not None and len(sources) <= _FEW_SOURCES else ()
+    if len(few):
+        between = 0
+        for source in few:
+            distance = _distances(graph, int(source), along=True)
+            between += int(distance.sum()) - (len(distance) - 1)
+        n = len(index)
+        scale = n / len(few)
+        if result.info and result.info.options.get("normalized"):
+            scale /= max(1, (n - 1) * (n - 2))
+        elif not graph.directed:
+            scale /= 2
+        total = float(value[index[~wrong]].sum())
+        if abs(total - between * scale) > _ROUNDING * max(1.0, between * scale):
+            rules.append(_rule(BETWEENNESS_RULES, 3, 1, []))
+    verdict = _verdict(graph, result, rules)
+    return DistancesVerdict(**verdict, rows=len(index), found_anew=len(few))
 
 
 def _validate_distances(

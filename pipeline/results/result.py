@@ -138,6 +138,7 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     "bfs": {"distance": pa.types.is_integer, "parent": None},
     "components": {"component": None},
     "pagerank": {"pagerank": pa.types.is_floating},
+    "betweenness": {"betweenness": pa.types.is_floating},
     "closeness": {"closeness": pa.types.is_floating},
     "eccentricity": {"eccentricity": pa.types.is_integer},
 }

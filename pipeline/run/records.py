@@ -192,6 +192,12 @@ class ClosenessRunRecord(AnswerRecord):
     closeness: SourcesRecord
 
 
+class BetweennessRunRecord(AnswerRecord):
+    """Of betweenness. sources: whose shortest paths were counted."""
+
+    betweenness: SourcesRecord
+
+
 class EccentricityRecord(SourcesRecord):
     """Bounds of the diameter; None where nothing bounds it."""
 

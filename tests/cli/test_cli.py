@@ -19,6 +19,7 @@ import pytest
 from delegraph.cli.main import _COMMANDS, cli
 from delegraph.cli.progress import ProgressLine
 from delegraph.pipeline.run.records import (
+    BetweennessRunRecord,
     BuildRecord,
     ClosenessRunRecord,
     ComponentsRunRecord,
@@ -84,7 +85,7 @@ def test_record_schema_is_documented():
 
     answers = (
         *(RunRecord, ComponentsRunRecord, PageRankRunRecord),
-        *(ClosenessRunRecord, EccentricityRunRecord),
+        *(BetweennessRunRecord, ClosenessRunRecord, EccentricityRunRecord),
     )
     for record in (*answers, BuildRecord, GenerateRecord):
         for name in names(record):

@@ -22,6 +22,7 @@ from ....kernels.base.team import Team
 from ....kernels.pieces import forest, gather, piece
 from ....kernels.pieces.gather import (
     CUTS,
+    gather_listed,
     gather_piece,
     gather_turns,
     join_cuts,
@@ -33,6 +34,7 @@ from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Active, Chosen, Rows, Visits
 from ..ranks.graph import Adjacency, RankGraph, Side
+from ..ranks.state import Ghosts
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
@@ -138,10 +140,30 @@ class Operations:
 
     # Edges
 
-    def gather(self, operator: Operator, x: Vector, y: Vector) -> None:
-        """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts."""
+    def gather(
+        self,
+        operator: Sum,
+        x: Vector,
+        y: Vector,
+        along: bool = True,
+        wanted: Vector | None = None,
+    ) -> None:
+        """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts.
+
+        along: or against the direction of edges. wanted: of which vertices, nonzero where; what
+        others get may be anything.
+        """
         self.links.expand(x)
-        self._product(operator, x, y, self._pulls(along=True))
+        pulls = self._pulls(along)
+        active: dict[int, Active] | None = None
+        if wanted is not None:
+            active = {}
+            for adjacency, how in pulls:
+                segment = adjacency.source.segment
+                if how == "gather" and not isinstance(segment, Ghosts):
+                    chosen = self._chosen(wanted, adjacency.source)
+                    active[id(adjacency)] = adjacency.rows.active(self.team, chosen)
+        self._product(operator, x, y, pulls, active)
 
     def spread(self, operator: Or, x: Vector, y: Vector, along: bool) -> None:
         """The same of bits, which may be combined twice: from few vertices, by following the edges
@@ -165,7 +187,8 @@ class Operations:
         ways: Iterable[tuple[Adjacency, How]],
         active: Mapping[int, Active] | None = None,
     ) -> None:
-        """active: of bits, rows that are scattered, of each; None: all."""
+        """active: rows that are scattered, or gathered, of each; all of what is not there."""
+        active = active or {}
         for values in y.ghosts.values():
             values[:] = operator.unit
         if self.communicator.rank and isinstance(operator, Sum):
@@ -173,15 +196,16 @@ class Operations:
         for adjacency, how in ways:
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
+            some = active.get(id(adjacency))
             if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
-                self._gather(operator, adjacency, *ends)
+                self._gather(operator, adjacency, some, *ends)
                 continue
             ends = self._values(x, source), self._values(y, target)
-            if active is None:
+            if some is None:
                 self._scatter(operator, adjacency, *ends)
             else:
-                self._push(adjacency, active[id(adjacency)], *ends)
+                self._push(adjacency, some, *ends)
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
@@ -253,9 +277,21 @@ class Operations:
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
         return side.places, values.at(side.segment, self.graph)
 
-    def _gather(self, operator: Operator, adjacency: Adjacency, y: Any, x: Any) -> None:
-        """y, x: places and values, of the rows and of the targets."""
+    def _gather(
+        self, operator: Operator, adjacency: Adjacency, some: Active | None, y: Any, x: Any
+    ) -> None:
+        """some: rows; None for all. y, x: places and values, of the rows and of the targets."""
         rows = adjacency.rows
+        if some is not None and isinstance(rows, Rows):
+
+            def visit_listed(
+                piece: Piece, queue: NDArray, first: int, last: int, most: int
+            ) -> None:
+                gather_listed(operator, piece, queue, first, last, *x, *y)
+
+            rows.push(self.team, some, visit_listed)
+            self._edges += some.edges
+            return
         if isinstance(rows, Rows):
             turns = -(-len(rows.targets) // gather.EDGES_A_TURN)
             cut = np.full(CUTS * turns, -1, np.int64)
@@ -275,7 +311,14 @@ class Operations:
             )
             return cut, parts
 
-        for cut, parts in self._note(rows.every(self.team, visit), adjacency):
+        if some is None:
+            done = self._note(rows.every(self.team, visit), adjacency)
+        else:
+            visits = rows.push(self.team, some, visit)
+            self._read += visits.read
+            self._edges += some.edges
+            done = visits.results
+        for cut, parts in done:
             join_cuts(operator, y[1], cut, parts)
 
     def _push(self, adjacency: Adjacency, active: Active, x: Any, y: Any) -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.pipeline.run.records import (
+    BetweennessRunRecord,
     ClosenessRunRecord,
     ComponentsRunRecord,
     EccentricityRunRecord,
@@ -220,7 +221,15 @@ def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     wanted = {vertex: max(found.values()) for vertex, found in lengths.items()}
     assert column(tmp_path / "e", "eccentricity") == wanted
     assert ran["eccentricity"]["diameter_at_least"] == max(wanted.values())
-    for result in "ce":
+    ran = ok("betweenness", edges, "-o", tmp_path / "b", *given, "--json").json
+    assert conforms(without(ran, "already"), BetweennessRunRecord)
+    wanted = networkx.betweenness_centrality(graph, normalized=False)
+    assert column(tmp_path / "b", "betweenness") == pytest.approx(wanted, abs=1e-9)
+    ok("betweenness", edges, "-o", tmp_path / "n", *given, "--normalized")
+    wanted = networkx.betweenness_centrality(graph)
+    assert column(tmp_path / "n", "betweenness") == pytest.approx(wanted, abs=1e-12)
+    ok("betweenness", edges, "-o", tmp_path / "s", *given, "--sources", 7)
+    for result in "cebns":
         ok("validate", edges, tmp_path / result, *given)
 
 
@@ -256,6 +265,22 @@ def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name
         assert drawn.keys() != column(tmp_path / "out", name).keys()
         assert len(drawn) == 70
         assert all(some.get(vertex, value) == value for vertex, value in drawn.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"), [(lambda v: v - 1, {1}), (lambda v: v + 1, {2, 3}), (lambda v: 2 * v, {3})]
+)
+def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, rules):
+    edges = edge_list(*random_edges(5, 300, 2000))
+    ok("betweenness", edges, "-o", tmp_path / "out", "--sources", 3)
+
+    def changed(columns):
+        columns["betweenness"] = [change(value) for value in columns["betweenness"]]
+
+    damaged(tmp_path / "out", changed)
+    ran = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert ran.code == 1
+    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
 
 
 def test_bounds_of_a_diameter(ok, edge_list, tmp_path):

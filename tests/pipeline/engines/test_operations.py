@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import delegraph
 from delegraph.kernels import reference
 from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
@@ -108,6 +109,12 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
             reached = distance[distance >= 0]
             found = [columns[name][i] for name in ("reached", "total", "farthest")]
             assert found == [len(reached), reached.sum(), reached.max()]
+        program = Brandes(n, sources, normalized=False)
+        columns, _ = run_program(store, program, folder / "b", ranks, on_disk)
+        wanted = reference.betweenness(u, v, n, sources) * n / len(sources)
+        if not options.directed:
+            wanted /= 2
+        np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])

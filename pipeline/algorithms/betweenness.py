@@ -1,0 +1,218 @@
+"""Betweenness centrality: how many shortest paths between other vertices lead through one.
+
+Brandes (A Faster Algorithm for Betweenness Centrality, 2001): from each source shortest paths are
+counted level by level, and dependencies added up on the way back. Counts and sums are 64-bit
+floats. Of an undirected graph each pair counts once. Some sources at random stand for all: sums are
+scaled by n / sources, as NetworkX does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.pieces.operators import Or, Sum
+from ...partition.input.edges import EdgeList
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from ..run.execute import Executor
+from ..run.records import SourcesRecord
+from .many_sources import Sources, lists_bytes
+from .run import Answer
+
+
+@dataclass(frozen=True)
+class Brandes:
+    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs."""
+
+    vertices: int
+    sources: NDArray[np.uint32]
+    normalized: bool
+    columns = ("betweenness",)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return brandes_bytes(counts) + 4 * len(self.sources)
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        paths = _Paths(operations)
+        done, count = 0, len(self.sources)
+        saved = checkpoint and checkpoint.load_state({"score": np.float64}, len(paths.score.own))
+        if checkpoint and saved:
+            checkpoint.go_on_from(saved.done)
+            done = saved.done
+            paths.score.own[:] = saved.arrays["score"]
+        for source in self.sources[done:]:
+            paths.count_from(source)
+            paths.add_up()
+            done += 1
+            tell(done, count, f"{done:,} sources")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(done, {"score": paths.score.own})
+        scale = self._scale(operations.directed)
+
+        def scaled(counted: Any, score: NDArray) -> int:
+            score *= scale
+            return 0
+
+        operations.each(scaled, paths.score)
+        looked = operations.looked()._asdict()
+        return Given({"betweenness": paths.score}, {**looked, "sources": count})
+
+    def _scale(self, directed: bool) -> float:
+        n, count = self.vertices, len(self.sources)
+        sampled = n / count
+        if self.normalized:
+            return sampled / ((n - 1) * (n - 2)) if n > 2 else 0.0
+        return sampled if directed else sampled / 2
+
+
+class _Paths:
+    """Of one source at a time.
+
+    reached, edge: words, of which a bit is used; edge: what was reached last. level: int32, -1
+    where unreached. paths: how many shortest ones lead to a vertex. share: what a product combines;
+    came: what it gives.
+    """
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+        self._reached = operations.vector(np.uint64, ghosts=True)
+        self._edge = operations.vector(np.uint64, ghosts=True)
+        self._level = operations.vector(np.int32)
+        self._paths = operations.vector(np.float64)
+        self._share = operations.vector(np.float64, ghosts=True)
+        self._came = operations.vector(np.float64, ghosts=True)
+        self.score = operations.vector(np.float64)
+        self._last = 0
+
+    def count_from(self, source: np.uint32) -> None:
+        """Levels, and how many shortest paths lead to each vertex."""
+        operations = self._operations
+        for vector in (self._reached, self._edge, self._paths, self._share, self._came):
+            vector.fill(0)
+        self._level.fill(-1)
+        here = np.array([source], np.uint32)
+        for vector, value in ((self._reached, 1), (self._edge, 1), (self._level, 0)):
+            operations.put(vector, here, np.array([value]))
+        for vector in (self._paths, self._share):
+            operations.put(vector, here, np.array([1.0]))
+        vectors = self._reached, self._edge, self._level, self._paths, self._share, self._came
+        either = Or(np.uint64(0), np.uint64(1))
+        self._last = 0
+        while True:
+            operations.spread(either, self._edge, self._reached, along=True)
+            (found,) = operations.each(_found, self._reached, self._edge, self._level)
+            if not found:
+                return
+            operations.gather(Sum(), self._share, self._came, wanted=self._edge)
+            self._last += 1
+            level = self._last
+
+            def enter(
+                counted: Any,
+                reached: NDArray,
+                edge: NDArray,
+                levels: NDArray,
+                paths: NDArray,
+                share: NDArray,
+                came: NDArray,
+                level: int = level,
+            ) -> int:
+                new = edge != 0
+                levels[new] = level
+                share[:] = 0
+                share[new] = paths[new] = came[new]
+                came[:] = 0
+                return 0
+
+            operations.each(enter, *vectors)
+
+    def add_up(self) -> None:
+        """Dependencies of all levels on the ones before them."""
+        operations = self._operations
+        vectors = self._edge, self._level, self._paths, self._share, self._came, self.score
+        self._share.fill(0)
+        for level in range(self._last, 0, -1):
+
+            def depend(
+                counted: Any,
+                edge: NDArray,
+                levels: NDArray,
+                paths: NDArray,
+                share: NDArray,
+                came: NDArray,
+                score: NDArray,
+                level: int = level,
+            ) -> int:
+                """What came along edges from the level after this one, and what it tells the one
+                before.
+                """
+                here = levels == level
+                dependency = paths[here] * came[here]
+                score[here] += dependency
+                share[:] = 0
+                share[here] = (1 + dependency) / paths[here]
+                came[:] = 0
+                edge[:] = levels == level - 1
+                return 0
+
+            operations.each(depend, *vectors)
+            if level > 1:  # the source itself is no vertex between
+                operations.gather(Sum(), self._share, self._came, along=False, wanted=self._edge)
+
+
+def _found(counted: Any, reached: NDArray, edge: NDArray, level: NDArray) -> int:
+    """What is new becomes the edge; how many vertices that are."""
+    np.logical_and(reached != 0, level < 0, out=edge, casting="unsafe")
+    return np.count_nonzero((edge != 0) & counted)
+
+
+def brandes_bytes(counts: Counts) -> int:
+    here = counts.own + counts.shared
+    return (6 * 8 + 4) * here + 4 * 8 * counts.ghosts + lists_bytes(counts)
+
+
+@dataclass(frozen=True)
+class Betweenness:
+    """The question. sources: whose shortest paths are counted."""
+
+    sources: Sources
+    normalized: bool = False
+    name = "betweenness"
+    step = "source"
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {**self.sources.told(id_type), "normalized": self.normalized}
+
+    def program(self, names: Names, vertices: int) -> Program:
+        return Brandes(vertices, self.sources.places(names), self.normalized)
+
+    def held_bytes(self, counts: Counts) -> int:
+        sources = counts.vertices if self.sources.count is None else self.sources.count
+        return brandes_bytes(counts) + 4 * sources
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # many passes want rows
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        score = given.values["betweenness"]
+        assert isinstance(score, np.ndarray)
+        record = SourcesRecord(
+            sources=given.record["sources"],
+            method=method,
+            edges_examined=given.record["edges"],
+            bytes_read=given.record["read"],
+            bytes_sent=given.record["sent"],
+        )
+        return Answer((Column("betweenness", score),), {"betweenness": record})
