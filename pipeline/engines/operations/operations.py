@@ -216,12 +216,14 @@ class Operations:
         the rest, and so on: a long path through all ranks takes no more rounds than any graph.
         """
         trees = np.arange(self.graph.vertices, dtype=np.uint32)
-        sparse = [a for a, twice in self._joined() if twice and isinstance(a.rows, Rows)]
+        sampled: list[Adjacency] = []
         for adjacency, twice in self._joined():
-            if adjacency not in sparse:
+            if twice and isinstance(adjacency.rows, Rows):
+                sampled.append(adjacency)
+            else:
                 self._join_all(adjacency, trees, twice)
-        if sparse:
-            self._join_sampled(sparse, trees)
+        if sampled:
+            self._join_sampled(sampled, trees)
         self._flatten(trees)
         step = 1
         while step < self.communicator.size:
