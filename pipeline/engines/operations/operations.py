@@ -217,8 +217,10 @@ class Operations:
         """
         trees = np.arange(self.graph.vertices, dtype=np.uint32)
         sampled: list[Adjacency] = []
+        # Another rank passes over its own largest tree: an edge between both would be missed.
+        alone = self.communicator.size == 1
         for adjacency, twice in self._joined():
-            if twice and isinstance(adjacency.rows, Rows):
+            if twice and alone and isinstance(adjacency.rows, Rows):
                 sampled.append(adjacency)
             else:
                 self._join_all(adjacency, trees, twice)

@@ -131,6 +131,22 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
     np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
 
 
+@pytest.mark.parametrize("order", ["none", "degree"])
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
+    """Each rank's largest tree holds all its vertices: what joins two of them is not passed over."""
+    one, other = np.triu_indices(20, 1)
+    late = (other < 19) | (one < 5)  # the joint's ends stand last in each other's rows
+    even = np.array([one[late], other[late]]) * 2
+    src, dst = np.r_[even[0], even[0] + 1, 38], np.r_[even[1], even[1] + 1, 39]
+    threshold = 1000 if layout == "delegate" else None
+    options = BuildOptions(partitions=2, layout=layout, order=order, threshold=threshold)
+    store = stored(tmp_path, src, dst, options)
+    for ranks in (1, 2):
+        columns, _ = run_program(store, JoinAll(), tmp_path / f"{ranks}", ranks)
+        assert not columns["component"].any()
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_real_sizes_by_ranks(tmp_path, layout, directed):
