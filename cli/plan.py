@@ -39,7 +39,8 @@ def plan(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Say what building EDGES would hold and write, step by step; of a store, what bfs would.
+    """Say what building EDGES would hold and write, step by step; of a store, what bfs would, or
+    another --algorithm with its default options.
 
     From the input's metadata alone, in a moment: upper bounds. With --exact the edges are read
     and counted first. What does not fit is refused (exit 2), with the least limit that would do.

@@ -21,10 +21,11 @@ def run_and_tell(
     quiet: bool,
     overwrite: bool,
     checkpoint: float,
+    verb: str = "found",
     **values: Any,
 ) -> Any:
     """Call ``run`` with what was typed, show how far it is, and print what its record tells, which
-    is returned. told: in one line, from the record.
+    is returned. told: in one line, from the record. verb: what was done.
     """
     with ProgressLine(quiet) as progress:
         record, already, notes = run(
@@ -45,6 +46,6 @@ def run_and_tell(
         return record
     click.echo(line)
     spent = ", ".join(f"{phase} {value:.3f} s" for phase, value in record["seconds"].items())
-    done = "searched already" if already else f"searched on {record['device']}, written"
+    done = f"{verb} already" if already else f"{verb} on {record['device']}, written"
     options.talk(quiet, f"{output}: {done} ({spent})")
     return record

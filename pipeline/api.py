@@ -121,7 +121,10 @@ def plan(
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
             raise InputError(f"{edges} is a store: how to read and build it was decided with it")
-        program = None if algorithm == "bfs" else _program(algorithm)
+        program = None
+        if algorithm != "bfs":
+            _on_cpus({**options})  # pyright: ignore[reportArgumentType] - of these the device
+            program = _program(algorithm)
         return plan_search(str(edges), _threads(threads), resources, program)
     if algorithm != "bfs":
         raise InputError(

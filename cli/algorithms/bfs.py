@@ -66,4 +66,4 @@ def bfs(
 
     file = None if profile == _TABLE else profile
     search = partial(bfs, source=source, profile=file)
-    run_and_tell(search, told, graph, output, quiet=quiet, **values)
+    run_and_tell(search, told, graph, output, quiet=quiet, verb="searched", **values)

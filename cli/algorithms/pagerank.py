@@ -75,7 +75,8 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
 
     def told(record: Any) -> str:
         found = record["pagerank"]
-        done = f"{found['iterations']} iterations, the last one changed {found['change']:.1e}"
+        number = found["iterations"]
+        done = f"{number} iteration{'s'[: number > 1]}, the last one changed {found['change']:.1e}"
         return f"{done}: not converged" if found["converged"] is False else done
 
     record = run_and_tell(pagerank, told, graph, output, **values)

@@ -34,7 +34,9 @@ def join(forest, u, v):
         above = forest[high]
         if above == low or (above == high and compare_and_swap(forest, np.intp(high), high, low)):
             return
-        one = forest[forest[high]]
+        one = forest[above]
+        if one != above:
+            forest[high] = one  # half the way next time: long chains would take the square of it
         other = forest[low]
 
 

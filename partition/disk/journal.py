@@ -32,11 +32,14 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
-    """What differs between two purposes, in words.
+    """What differs between two purposes, in words; of two commands that alone.
 
     >>> difference({"--order": "none", "input": "a"}, {"--order": "degree", "input": "a"})
     '--order was none, now degree'
     """
+    command = "the command"
+    if theirs.get(command) != ours.get(command):
+        theirs, ours = ({command: some.get(command, "another")} for some in (theirs, ours))
     return ", ".join(
         f"{key} was {theirs.get(key, 'not given')}, now {ours.get(key, 'not given')}"
         for key in {**theirs, **ours}

@@ -21,6 +21,7 @@ from ...kernels.pieces.operators import Or
 from ...partition.errors import InputError
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Tell
+from ..engines.operations.vectors import links_bytes
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -130,8 +131,8 @@ def sums_bytes(counts: Counts) -> int:
 
 
 def lists_bytes(counts: Counts) -> int:
-    """Of ghosts and of own vertices that others hold (Links), and of a level's rows."""
-    return 2 * 2 * 4 * counts.ghosts + counts.own + 4 * (counts.own + counts.shared)
+    """What ranks tell each other, which vertices are delegates, and a level's rows."""
+    return links_bytes(counts.ghosts) + counts.own + 4 * (counts.own + counts.shared)
 
 
 def column_of(name: str, source: NDArray, value: NDArray, names: Names) -> Column:

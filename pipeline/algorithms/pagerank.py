@@ -26,12 +26,12 @@ from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..engines.operations.vectors import Vector
+from ..engines.operations.vectors import Vector, links_bytes
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import VertexWeights, read_weights
+from ..results.weights import WEIGHT_BYTES, VertexWeights, read_weights
 from ..run.execute import Executor
 from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
@@ -54,7 +54,8 @@ class Walk:
     columns = ("pagerank",)
 
     def held_bytes(self, counts: Counts) -> int:
-        return pagerank_bytes(counts, self.teleport is not None)
+        named = 0 if self.teleport is None else len(self.teleport[0])
+        return pagerank_bytes(counts, self.teleport is not None) + WEIGHT_BYTES * named
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         walk = _Walk(self, operations)
@@ -101,7 +102,6 @@ class _Walk:
         self.operations = operations
         self.degree = operations.degrees()
         self.share = operations.vector(np.float64, 1 / of.vertices, ghosts=True)
-        self.came = operations.vector(np.float64, ghosts=True)
         self.teleport: Vector | None = None
         if of.teleport is not None:
             self.teleport = operations.vector(np.float64)
@@ -116,11 +116,12 @@ class _Walk:
         saved = checkpoint and checkpoint.load_state({"share": np.float64}, len(self.share.own))
         if checkpoint and saved and isinstance(saved.facts, list):
             checkpoint.go_on_from(saved.done)
-            self.share.own[:] = saved.arrays["share"]
+            self.share.own[:] = saved.arrays.pop("share")
             done = saved.facts
         else:
             self.operations.each(_divide, self.share, self.degree)
         (self.lost,) = self.operations.each(self._lost, self.share, self.degree).tolist()
+        self.came = self.operations.vector(np.float64, ghosts=True)  # in the place of what was read
         return done
 
     def step(self) -> float:
@@ -184,9 +185,8 @@ def _multiply(counted: Any, share: NDArray, degree: NDArray, rank: NDArray) -> i
 def pagerank_bytes(counts: Counts, personalized: bool) -> int:
     here = counts.own + counts.shared
     ghosts = counts.ghosts
-    lists = 2 * 2 * 4 * ghosts  # of those that are told of, and of own ones; while they are made
     vectors = (4 + 8 + 8 + 8 * personalized) * here + (4 + 8 + 8) * ghosts
-    return vectors + lists + counts.own  # and which of them are delegates
+    return vectors + links_bytes(ghosts) + counts.own  # and which of them are delegates
 
 
 @dataclass(frozen=True)
@@ -234,8 +234,7 @@ class PageRank:
         weights = self._weights(names.id_type)
         if weights is None:
             return self.walk(vertices)
-        share = weights.weight / weights.weight.sum()
-        return self.walk(vertices, (weights.places(names), share))
+        return self.walk(vertices, (weights.places(names), weights.shares))
 
     def walk(
         self, vertices: int, teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None

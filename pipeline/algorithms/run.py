@@ -399,5 +399,5 @@ def _done_already(output: Path, wanted: ResultInfo) -> AnswerRecord:
             return record
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not ours, or gone
-    told = f", of another search: {difference(theirs, ours)}" if theirs != ours else ""
+    told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
     raise InputError(f"{output} exists{told}; name another output, or replace it with --overwrite")

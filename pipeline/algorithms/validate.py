@@ -54,6 +54,7 @@ from ..results.validate import (
     reading_store_bytes,
     validate_search,
 )
+from ..results.weights import WEIGHT_BYTES
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
 from ..run.resources import Resources
@@ -83,7 +84,9 @@ def validate_result(
     graph = open_graph(path, build_options)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
-        judge = judge._replace(by_store=partial(_pagerank_by_store, personalize=personalize))
+        by_store = partial(_pagerank_by_store, personalize=personalize)
+        # The file may name every vertex.
+        judge = judge._replace(by_store=by_store, more=judge.more + 8 + WEIGHT_BYTES)
     if isinstance(graph, Store):
         compile_judging(graph.offsets_types())
         return _judge_store(graph, result, judge, executor, resources)
@@ -100,16 +103,20 @@ def compile_judging(offset_types: Iterable[np.dtype]) -> None:
 
 
 class _Judge(NamedTuple):
-    """How a result is judged by a store, and by edges in memory; None: as a store they are."""
+    """How a result is judged by a store, and by edges in memory; None: as a store they are.
+
+    more: bytes a vertex that it holds beside what judging a search does.
+    """
 
     by_store: Callable[[Store, Result, Team], Verdict]
     by_edges: Callable[[DenseEdges, str, bool, Result, Team], Verdict] | None = None
+    more: int = 0
 
 
 def _judge_store(
     store: Store, result: Result, judge: _Judge, executor: Executor, resources: Resources
 ) -> Verdict:
-    need = _store_bytes(store, result, executor.threads)
+    need = _store_bytes(store, result, executor.threads) + judge.more * store.info.vertices
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team = Team(executor.threads)
@@ -141,6 +148,7 @@ def _judge_edges(
     texts = facts.reading.distinct
     threads = executor.threads
     judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
+    judging += judge.more * facts.domain
     held = 8 * facts.rows + dictionary_bytes(facts)
     need = held + max(threads * reading_bytes(facts), judging)
     refused = None
@@ -154,7 +162,7 @@ def _judge_edges(
     built = next(step for step in steps_of(facts, Shape(), 1) if step.name == "vertices")
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
-    then = _STEP, judging + reading
+    then = _STEP, judging + reading + judge.more * n
     with tempfile.TemporaryDirectory(prefix="delegraph-", dir=resources.scratch) as folder:
         store = build_store_for(
             then, refused, edges, Path(folder, "graph.dg"), choices, executor, resources
@@ -236,8 +244,8 @@ def _betweenness_by_store(store: Store, result: Result, team: Team) -> Verdict:
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
     "components": _Judge(_components_by_store, _components_by_edges),
-    "pagerank": _Judge(_pagerank_by_store),
-    "closeness": _Judge(_closeness_by_store),
-    "eccentricity": _Judge(_eccentricity_by_store),
-    "betweenness": _Judge(_betweenness_by_store),
+    "pagerank": _Judge(_pagerank_by_store, more=24),
+    "closeness": _Judge(_closeness_by_store, more=8),
+    "eccentricity": _Judge(_eccentricity_by_store, more=8),
+    "betweenness": _Judge(_betweenness_by_store, more=24),
 }

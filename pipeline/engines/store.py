@@ -130,7 +130,7 @@ def plan_search(
 
 
 def plan_of(
-    engine: SearchEngine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
+    engine: Engine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
 ) -> Plan:
     """A search and the writing of its result, beside what this process holds now."""
     subject = engine.subject

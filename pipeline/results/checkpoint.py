@@ -5,8 +5,8 @@
 
 The files get names of their own and are on the disk before ``search.json``, which is replaced
 as a whole, names them: whenever the process dies, it names whole files, old ones or new ones.
-All else that a search needs follows from these: its frontier are the vertices at distance
-``level``.
+A program saves what it goes on from (``save_state``). All else that a search needs follows from
+these: its frontier are the vertices at distance ``level``.
 """
 
 from __future__ import annotations

@@ -41,6 +41,12 @@ from .validate import (
 )
 from .weights import read_weights
 
+_SINGLE_ROUNDING = 1e-5
+"""The same where each value has 32 bits."""
+
+_BY_DEFAULT: dict[str, Option] = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 100}
+"""What a PageRank is taken for that does not say it."""
+
 _FOUND_ANEW = 4
 """Vertices, at most: each takes some scans of all edges, a few on most graphs."""
 
@@ -137,8 +143,8 @@ def validate_pagerank(
     """
     check_kind(result, graph.directed)
     names, places = graph.names, graph.places
-    options = result.info.options if result.info else {}
-    damping = float(options.get("damping") or 0.85)
+    options = result.info.options if result.info else _BY_DEFAULT
+    damping = float(options.get("damping", 0.85) or 0.0)
     rank = np.zeros(places)
 
     def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
@@ -150,7 +156,7 @@ def validate_pagerank(
     wrong = ~((rank[index] >= 0) & (rank[index] <= 1 + _ROUNDING))
     _add(rules, names, PAGERANK_RULES, 1, wrong)
     rank[index[wrong]] = 0
-    teleport = _teleport(graph, options.get("personalize"), personalize)
+    teleport = _teleport(graph, result, personalize)
     degree = np.zeros(places)
     for sources, _ in graph.batches():
         count_sources(sources, degree)
@@ -162,11 +168,14 @@ def validate_pagerank(
         add_shares(sources, targets, share, came)
     came *= damping
     came[index] += (1 - damping + damping * lost) * (1 / n if teleport is None else teleport[index])
-    change = float(np.abs(came[index] - rank[index]).sum())
     total = float(rank[index].sum())
-    if keeps and abs(total - 1) > _ROUNDING:
+    came -= rank
+    change = float(np.abs(came, out=came)[index].sum())
+    single = result.schema.field("pagerank").type == pa.float32()
+    rounding = _SINGLE_ROUNDING if single else _ROUNDING
+    if keeps and abs(total - 1) > rounding:
         rules.append(_rule(PAGERANK_RULES, 2, 1, []))
-    if change > _allowed(options, damping) + _ROUNDING:
+    if change > _allowed(options, damping) + rounding:
         rules.append(_rule(PAGERANK_RULES, 3, 1, []))
     return PageRankVerdict(**_verdict(graph, result, rules), sum=total, change=change)
 
@@ -288,17 +297,18 @@ def _allowed(options: dict[str, Option], damping: float) -> float:
 
 
 def _teleport(
-    graph: JudgedEdges, said: Option, personalize: Path | None
+    graph: JudgedEdges, result: Result, personalize: Path | None
 ) -> NDArray[np.float64] | None:
+    said = result.info.options.get("personalize") if result.info else None
     if said is None and personalize is None:
         return None
     if personalize is None:
         raise InputError("the result is personalised: give the file, as --personalize FILE")
     weights = read_weights(personalize, graph.names.id_type)
-    if str(said).split()[-1] != weights.digest.split()[-1]:
+    if result.info is not None and said != weights.digest:
         raise InputError(f"{personalize}: not what the result was personalised to")
     teleport = np.zeros(graph.places)
-    teleport[weights.places(graph.names)] = weights.weight / weights.weight.sum()
+    teleport[weights.places(graph.names)] = weights.shares
     return teleport
 
 

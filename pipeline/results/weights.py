@@ -17,6 +17,11 @@ from ...partition.input.arrow import as_numpy, valid
 from ...partition.input.edges import is_string
 from .names import Names
 
+WEIGHT_BYTES = 64
+"""Of a vertex that is named, with an id of eight bytes: as it is read, sorted and found."""
+
+_ROWS_AT_ONCE = 1 << 16
+
 
 class VertexWeights(NamedTuple):
     """vertex: user ids, each once. weight: float64, none negative, some positive."""
@@ -26,15 +31,22 @@ class VertexWeights(NamedTuple):
     weight: NDArray[np.float64]
 
     @property
+    def shares(self) -> NDArray[np.float64]:
+        """That add up to 1."""
+        scaled = self.weight / self.weight.max()  # the sum of what is given may be infinite
+        return scaled / scaled.sum()
+
+    @property
     def digest(self) -> str:
         """Of what it says, in whatever order its rows stand."""
         order = pc.sort_indices(self.vertex)
         named = xxhash.xxh3_128()
-        for value, weight in zip(
-            self.vertex.take(order).to_pylist(), self.weight[as_numpy(order)].tolist(), strict=True
-        ):
-            named.update(f"{value!r} {weight!r}\n".encode())
-        return f"{self.path.name} {named.hexdigest()}"
+        for start in range(0, len(order), _ROWS_AT_ONCE):
+            some = order.slice(start, _ROWS_AT_ONCE)
+            weights = self.weight[as_numpy(some)].tolist()
+            for value, weight in zip(self.vertex.take(some).to_pylist(), weights, strict=True):
+                named.update(f"{value!r} {weight!r}\n".encode())
+        return named.hexdigest()
 
     def places(self, names: Names) -> NDArray[np.uint32]:
         """Of its vertices in the arrays of a graph. InputError for one that is not there."""
@@ -57,7 +69,8 @@ class VertexWeights(NamedTuple):
 def read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
     """All of a file. id_type: of the graph. InputError for what is no weight or no vertex."""
     try:
-        table = pq.read_table(path)
+        there = pq.read_schema(path).names
+        table = pq.read_table(path, columns=[n for n in ("vertex", "weight") if n in there])
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
     if "vertex" not in table.column_names:
@@ -66,10 +79,13 @@ def read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
         raise InputError(f"{path}: holds no vertices")
     kind = pa.large_string() if is_string(id_type) else id_type
     given = table["vertex"].type
+    if pa.types.is_dictionary(given):
+        given = given.value_type
     try:
-        if is_string(id_type) != is_string(given) or pa.types.is_floating(given):
+        fits = is_string(given) if is_string(id_type) else pa.types.is_integer(given)
+        if not fits:
             raise pa.ArrowInvalid(f"ids are {given}, the graph's {id_type}")
-        vertex = table["vertex"].cast(kind).combine_chunks()
+        vertex = table["vertex"].cast(given).cast(kind).combine_chunks()
     except pa.ArrowException as error:
         raise InputError(f"{path}: column 'vertex': {one_line(error)}") from error
     if vertex.null_count:

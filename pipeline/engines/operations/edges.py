@@ -65,7 +65,7 @@ class EdgeScanEngine:
             while at < len(batch[0]):
                 some = (end[at : at + size] for end in batch)
                 team.run(forest.join_pairs, *some, trees, np.zeros(1, np.int64))
-                team.run(forest.flatten, trees, np.zeros(1, np.int64))  # or paths grow long
+                team.run(forest.flatten, trees, np.zeros(1, np.int64))  # less to walk for the rest
                 at += size
                 size = max(size, at)
         return Given({"component": trees}, Looked(edges=dense.rows)._asdict())

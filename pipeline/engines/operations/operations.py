@@ -70,13 +70,22 @@ class Operations:
         self.graph = graph
         self.communicator = communicator
         self.team = team
-        self.links = Links(graph, communicator, team)
+        self._links: Links | None = None
         self.directed = directed
         self._edges = self._read = self._sent = 0
+        self._labels_sent = 0
         self._counted: NDArray[np.bool_] | bool = True
         if graph.shared is not None:
             self._counted = np.ones(graph.own.count, np.bool_)
             self._counted[_delegates_here(graph)] = False
+
+    @property
+    def links(self) -> Links:
+        """Made when they are first needed, which is when all ranks need them."""
+        if self._links is None:
+            self._links = Links(self.graph, self.communicator)
+            self._read += self._links.read
+        return self._links
 
     # Vectors
 
@@ -234,7 +243,7 @@ class Operations:
         return trees
 
     def looked(self) -> Looked:
-        sent = self.links.sent
+        sent = self._labels_sent + (self._links.sent if self._links else 0)
         done = Looked(self._edges, self._read, sent - self._sent)
         self._edges = self._read = 0
         self._sent = sent
@@ -379,7 +388,7 @@ class Operations:
             messages: list[Message] = [[] for _ in range(size)]
             if tells:
                 messages[rank - step] = [labels]
-                self.links.sent += labels.nbytes
+                self._labels_sent += labels.nbytes
             came = self.communicator.exchange(messages)
             if hears:
                 forest.join_labels(trees, first, came[rank + step][0])

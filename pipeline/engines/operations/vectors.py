@@ -69,21 +69,23 @@ class _Link:
 class Links:
     """Which values go from rank to rank. Of a rank that is alone there are none."""
 
-    def __init__(self, graph: RankGraph, communicator: Communicator, team: Team) -> None:
+    def __init__(self, graph: RankGraph, communicator: Communicator) -> None:
         self._communicator = communicator
         size = communicator.size
         self._held: list[list[_Link]] = [[] for _ in range(size)]  # here, by their owner
         self._asked: list[list[_Link]] = [[] for _ in range(size)]  # own ones, by who holds them
-        self.sent = 0
+        self.sent = self.read = 0
         if size > 1:
-            self._agree(graph, team)
+            self._agree(graph)
 
-    def _agree(self, graph: RankGraph, team: Team) -> None:
+    def _agree(self, graph: RankGraph) -> None:
         """Tell owners which of their vertices are touched here."""
         size = self._communicator.size
         messages: list[Message] = [[] for _ in range(size)]
         for ghosts in graph.every_ghost:
-            numbers = bitmap.members(_touched(graph, ghosts, team)).astype(np.int64)
+            words, read = _touched(graph, ghosts)
+            self.read += read
+            numbers = bitmap.members(words).astype(np.int64)
             width = len(ghosts.segment)
             for i, partition in enumerate(ghosts.segment):
                 places = numbers[numbers % width == i]
@@ -137,26 +139,32 @@ class Links:
         return self._communicator.exchange(messages)
 
 
-def _touched(graph: RankGraph, ghosts: Ghosts, team: Team) -> NDArray[np.uint64]:
-    """Bitmap of the places in a segment that edges here lead from or to."""
+def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]:
+    """Bitmap of the places in a segment that edges here lead from or to; bytes read for that."""
+    read = 0
     words = np.zeros(-(-ghosts.count // bitmap.WORD), np.uint64)
     for adjacency in graph.adjacencies:
         if adjacency.source.segment is ghosts:
             rows = np.flatnonzero(np.diff(adjacency.rows.offsets)).astype(np.uint32)
             mark_targets(rows, adjacency.source.places, words)
         if adjacency.target.segment is ghosts:
-            _mark(adjacency, adjacency.target, words, team)
-    return words
+            read += _mark(adjacency, adjacency.target, words)
+    return words, read
 
 
-def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64], team: Team) -> None:
+def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64]) -> int:
     rows = adjacency.rows
     if isinstance(rows, Rows):
         mark_targets(rows.targets, side.places, words)
-        return
+        return 0
     assert isinstance(rows, RowsOnDisk)
 
     def visit(piece, queue, first, last, most) -> None:
         mark_targets(piece.targets, side.places, words)
 
-    rows.every(Team(1), visit)
+    return rows.every(Team(1), visit).read
+
+
+def links_bytes(ghosts: int) -> int:
+    """Of lists of ghosts, as many of own vertices that others hold, and messages there and back."""
+    return (2 * 2 * 4 + 2 * 8) * ghosts

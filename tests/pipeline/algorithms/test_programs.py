@@ -182,6 +182,30 @@ def test_not_converged_is_said(ok, delegraph, edge_list, tmp_path):
     assert ok(*args, "--iterations", 3, "--strict", "--overwrite").out.startswith("3 iterations")
 
 
+def test_by_nobody_in_particular(ok, delegraph, edge_list, tmp_path):
+    """What another program wrote is judged by the default options."""
+    edges = edge_list(*random_edges(5, 300, 2000))
+    ok("pagerank", edges, "-o", tmp_path / "out")
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    table = pq.read_table(path).replace_schema_metadata(None)
+    pq.write_table(table, path)
+    assert "by default options" in ok("validate", edges, tmp_path / "out").err
+    ranks = np.zeros(table.num_rows)
+    ranks[0] = 1
+    pq.write_table(table.set_column(1, "pagerank", pa.array(ranks)), path)
+    assert delegraph("validate", edges, tmp_path / "out").code == 1
+
+
+def test_a_walk_that_only_teleports(ok, edge_list, tmp_path):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    weights = pa.table({"vertex": [0, 3], "weight": [1e308, 1e308]})  # their sum is infinite
+    pq.write_table(weights, tmp_path / "to.parquet")
+    given = ["--personalize", tmp_path / "to.parquet"]
+    ok("pagerank", edges, "-o", tmp_path / "out", "--damping", 0, *given)
+    assert column(tmp_path / "out", "pagerank") == {0: 0.5, 1: 0, 2: 0, 3: 0.5}
+    ok("validate", edges, tmp_path / "out", *given)
+
+
 def test_as_networkx_does_it(ok, edge_list, tmp_path):
     src, dst = random_edges(8, 200, 900)
     dst = dst + 7  # some have no edges out of them
@@ -328,6 +352,7 @@ def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
         (["--personalize", {"vertex": [1], "weight": [-1.0]}], "none negative"),
         (["--personalize", {"vertex": [1], "weight": [float("nan")]}], "finite"),
         (["--personalize", {"vertex": ["1"]}], "ids are string"),
+        (["--personalize", {"vertex": [True]}], "ids are bool"),
         (["--personalize", {"node": [1]}], "'vertex' is missing"),
     ],
 )

@@ -134,7 +134,7 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
 @pytest.mark.parametrize("order", ["none", "degree"])
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
-    """Each rank's largest tree holds all its vertices: what joins two of them is not passed over."""
+    """A rank's largest tree has all its vertices: what joins two trees is not passed over."""
     one, other = np.triu_indices(20, 1)
     late = (other < 19) | (one < 5)  # the joint's ends stand last in each other's rows
     even = np.array([one[late], other[late]]) * 2

@@ -46,7 +46,7 @@ def test_a_result_of_other_edges_is_not_current(ok, delegraph, twins, tmp_path):
     replace(edges, twins[1])
     ran = delegraph(*args)
     assert ran.code == 2
-    assert "of another search: the graph was" in ran.err
+    assert "of something else: the graph was" in ran.err
     ok(*args, "--overwrite")
     ok("bfs", twins[1], "--source", 7, "-o", tmp_path / "wanted")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "wanted")
@@ -61,11 +61,11 @@ def test_a_result_of_another_store_is_not_current(ok, delegraph, twins, tmp_path
 
 
 def test_a_checkpoint_of_another_store_is_not_taken(ok, delegraph, twins, tmp_path, monkeypatch):
-    from delegraph.pipeline.algorithms import bfs
+    from delegraph.pipeline.algorithms import run
 
     store, args = tmp_path / "graph.dg", ("--source", 7, "--checkpoint", 0)
     ok("build", twins[0], "-o", store)
-    monkeypatch.setattr(bfs, "write", interrupt)
+    monkeypatch.setattr(run, "write", interrupt)
     assert delegraph("bfs", store, *args, "-o", tmp_path / "out").code == 1
     monkeypatch.undo()
     ok("build", twins[1], "-o", store, "--overwrite")
