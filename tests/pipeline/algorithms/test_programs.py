@@ -76,7 +76,7 @@ def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
     ("way", "directed"),
     [
         *product(["edges", "store", "streamed"], [False, True]),
-        ("workers", False),
+        slow("workers", False),
         slow("workers", True),
     ],
 )
@@ -447,9 +447,9 @@ def test_answers_of_others(ok, real_graph, tmp_path):
     ("name", "components", "largest"),
     [
         ("real/fb_schools", 30, 18_621),
-        ("real/reddit_related", 3357, 467_219),
-        ("real/world_highways", 1198, 328_167),
-        ("real/debian_file_package", 1494, 3_786_951),
+        slow("real/reddit_related", 3357, 467_219),
+        slow("real/world_highways", 1198, 328_167),
+        slow("real/debian_file_package", 1494, 3_786_951),
     ],
 )
 def test_components_of_real_graphs(ok, real_graph, tmp_path, name, components, largest):
