@@ -282,10 +282,12 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["components", "pagerank", "closeness"])
-@pytest.mark.parametrize("options", ["plain", "grid"])
+@pytest.mark.parametrize(
+    ("options", "algorithm"),
+    [("grid", "components"), ("grid", "pagerank"), ("plain", "pagerank"), ("plain", "closeness")],
+)
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
-    """At the least limit that a refusal names, at twice that, and in memory; judged so, too."""
+    """At the least limit that a refusal names, and in memory; judged so, too."""
     store = tmp_path / "graph.dg"
     assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
     args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
@@ -294,12 +296,12 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
-    for some in (limit, 2 * limit, 10_000 * MB):
+    for some in (limit, 10_000 * MB):
         code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
         assert (code, peak <= some) == (0, True), (told, peak, some)
         record = json.loads((tmp_path / "out.run.json").read_text())
         methods.append(record[algorithm]["method"])
-    assert (methods[0], methods[-1]) == ("streamed", "in memory")
+    assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB
     code, peak, told = peak_of(command(*judge, "--memory-limit", limit))
