@@ -173,7 +173,7 @@ class _Paths:
 def _found(counted: Any, reached: NDArray, edge: NDArray, level: NDArray) -> int:
     """What is new becomes the edge; how many vertices that are."""
     np.logical_and(reached != 0, level < 0, out=edge, casting="unsafe")
-    return np.count_nonzero((edge != 0) & counted)
+    return int(np.count_nonzero((edge != 0) & counted))
 
 
 def brandes_bytes(counts: Counts) -> int:

@@ -20,7 +20,7 @@ from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
 from ..run.records import SourcesRecord
-from .many_sources import Sources, Sums, column_of, sums_bytes
+from .many_sources import Sources, Sums, arrays_of, column_of, sums_bytes
 from .run import Answer
 
 
@@ -48,8 +48,7 @@ class Closeness:
         return []  # many passes want rows
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
-        source, reached, total = (given.values[name] for name in ("source", "reached", "total"))
-        assert isinstance(source, np.ndarray)
+        source, reached, total = arrays_of(given, "source", "reached", "total")
         n = sum(names.pieces)
         others = reached - 1.0
         value = np.divide(

@@ -19,7 +19,7 @@ from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
 from ..run.records import EccentricityRecord
-from .many_sources import Sources, Sums, column_of, sums_bytes
+from .many_sources import Sources, Sums, arrays_of, column_of, sums_bytes
 from .run import Answer
 
 
@@ -47,8 +47,7 @@ class Eccentricity:
         return []  # many passes want rows
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
-        source, reached, farthest = (given.values[k] for k in ("source", "reached", "farthest"))
-        assert isinstance(source, np.ndarray)
+        source, reached, farthest = arrays_of(given, "source", "reached", "farthest")
         n = sum(names.pieces)
         bounds = reached == n if not given.record["directed"] else reached < 0
         everywhere = farthest[bounds]

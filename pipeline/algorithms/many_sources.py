@@ -135,6 +135,11 @@ def lists_bytes(counts: Counts) -> int:
     return links_bytes(counts.ghosts) + counts.own + 4 * (counts.own + counts.shared)
 
 
+def arrays_of(given: Given, *names: str) -> list[NDArray]:
+    """What ``Sums`` found, by source."""
+    return [np.asarray(given.values[name]) for name in names]
+
+
 def column_of(name: str, source: NDArray, value: NDArray, names: Names) -> Column:
     """Values of the sources, by place."""
     values = np.zeros(sum(names.pieces), value.dtype)

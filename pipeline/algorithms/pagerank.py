@@ -169,7 +169,7 @@ def _shares(degree: NDArray) -> NDArray[np.float64]:
 
 
 def _without(counted: Any, degree: NDArray) -> int:
-    return np.count_nonzero((degree == 0) & counted)
+    return int(np.count_nonzero((degree == 0) & counted))
 
 
 def _divide(counted: Any, share: NDArray, degree: NDArray) -> int:

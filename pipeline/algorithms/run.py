@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -353,7 +353,7 @@ def record_of(ran: Ran, answer: Answer, run: Run) -> AnswerRecord:
         notes=run.notes,
         seconds=run.clock.seconds,
     )
-    return common | answer.record  # pyright: ignore[reportReturnType] - more keys, by algorithm
+    return cast(AnswerRecord, {**common, **answer.record})  # with more keys, by algorithm
 
 
 def _wanted(info: ResultInfo) -> dict[str, str]:

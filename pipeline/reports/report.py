@@ -119,8 +119,8 @@ def _search_facts(result: Result) -> Document:
 def _component_facts(result: Result) -> Document:
     named = 0
     for batch in result.batches(1 << 20):
-        same = pc.equal(batch.column("vertex"), batch.column("component"))
-        named += int(pc.sum(same).as_py() or 0)
+        same = pc.call_function("equal", [batch.column("vertex"), batch.column("component")])
+        named += int(pc.call_function("sum", [same]).as_py() or 0)
     return {"components": named}
 
 
@@ -132,7 +132,8 @@ def _value_facts(result: Result) -> Document:
     for batch in result.batches(1 << 20):
         some = pa.Table.from_batches([batch])
         both = some if top is None else pa.concat_tables([top, some])
-        top = both.take(pc.select_k_unstable(both, _TOP, order))
+        chosen = pc.SelectKOptions(_TOP, order)
+        top = both.take(pc.call_function("select_k_unstable", [both], chosen))
     rows = [] if top is None else top.to_pylist()
     return {"top": [[row["vertex"], row[name]] for row in rows]}
 

@@ -160,7 +160,8 @@ def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
         source = int(at_zero[0]) if len(at_zero) else None
         max_depth = None
     else:
-        asked, max_depth = result.info.options.get("source"), result.info.options.get("max_depth")
+        asked, depth = result.info.options.get("source"), result.info.options.get("max_depth")
+        max_depth = depth if isinstance(depth, int) else None
         known_as = isinstance(asked, str if is_string(names.id_type) else int)
         source = names.find(asked) if known_as else None
     violations = claim.violations

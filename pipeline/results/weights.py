@@ -39,7 +39,7 @@ class VertexWeights(NamedTuple):
     @property
     def digest(self) -> str:
         """Of what it says, in whatever order its rows stand."""
-        order = pc.sort_indices(self.vertex)
+        order = pc.call_function("array_sort_indices", [self.vertex])
         named = xxhash.xxh3_128()
         for start in range(0, len(order), _ROWS_AT_ONCE):
             some = order.slice(start, _ROWS_AT_ONCE)
