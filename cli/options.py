@@ -257,16 +257,12 @@ running = _together(
 """Of every command that asks a question of a graph."""
 
 
-sources = _together(
-    click.option(
-        "--sources",
-        metavar="K|FILE",
-        help="Tell of K vertices at random, or of those in a Parquet file (column vertex).  "
-        "[default: all]",
-    ),
-    click.option("--seed", default=1, show_default=True, help="Of the K vertices."),
-)
-"""Of commands that search from many vertices."""
+def sources(wanted: str) -> Callable[[_Command], _Command]:
+    """Of commands that search from many vertices. wanted: what for, in a sentence."""
+    return _together(
+        click.option("--sources", metavar="K|FILE", help=f"{wanted}  [default: all]"),
+        click.option("--seed", default=1, show_default=True, help="Of the K vertices."),
+    )
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:

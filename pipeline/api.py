@@ -202,8 +202,9 @@ def pagerank(
     """
     from .algorithms.pagerank import PageRank
     from .algorithms.programs import ByProgram
+    from .results.weights import VertexFile
 
-    where = None if personalize is None else Path(personalize)
+    where = None if personalize is None else VertexFile(Path(personalize))
     asked = PageRank(damping, tolerance, max_iterations, iterations, where, dangling)
     return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
@@ -220,10 +221,11 @@ def closeness(
 
     sources: of so many vertices at random instead, or of those in a Parquet file.
     """
-    from .algorithms.closeness import Closeness
+    from .algorithms.closeness import closeness_of
     from .algorithms.programs import ByProgram
 
-    return _run(ByProgram(Closeness(_sources(sources, seed))), graph, output, _on_cpus(options))
+    asked = closeness_of(_sources(sources, seed))
+    return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
 
 def betweenness(
@@ -256,16 +258,22 @@ def eccentricity(
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Eccentricity of every vertex, and bounds of the diameter; sources as for ``closeness``."""
-    from .algorithms.eccentricity import Eccentricity
+    from .algorithms.eccentricity import eccentricity_of
     from .algorithms.programs import ByProgram
 
-    return _run(ByProgram(Eccentricity(_sources(sources, seed))), graph, output, _on_cpus(options))
+    asked = eccentricity_of(_sources(sources, seed))
+    return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
 
 def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
     from .algorithms.many_sources import Sources
+    from .results.weights import VertexFile
 
-    return Sources(None if asked is None else str(asked), seed)
+    if asked is None:
+        return Sources(None, seed)
+    if str(asked).isdecimal():
+        return Sources(int(str(asked)), seed)
+    return Sources(None, seed, VertexFile(Path(str(asked))))
 
 
 def _on_cpus(options: RunningOptions) -> RunningOptions:

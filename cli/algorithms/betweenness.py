@@ -12,13 +12,10 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
-@click.option(
-    "--sources",
-    metavar="K|FILE",
-    help="Count paths from K vertices at random, or from those in a Parquet file (column vertex), "
-    "and scale them up.  [default: all]",
+@options.sources(
+    "Count paths from K vertices at random, or from those in a Parquet file (column vertex), and "
+    "scale them up."
 )
-@click.option("--seed", default=1, show_default=True, help="Of the K vertices.")
 @click.option("--normalized", is_flag=True, help="Divide by the number of pairs.")
 def betweenness(graph: str, output: str, **values: Any) -> None:
     """Betweenness of every vertex of GRAPH, a store or a Parquet edge list.

@@ -10,7 +10,7 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
-@options.sources
+@options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
 def closeness(graph: str, output: str, **values: Any) -> None:
     """Closeness of vertices of GRAPH, a store or a Parquet edge list.
 

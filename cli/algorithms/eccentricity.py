@@ -10,7 +10,7 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
-@options.sources
+@options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
 def eccentricity(graph: str, output: str, **values: Any) -> None:
     """Eccentricity of vertices of GRAPH, a store or a Parquet edge list; bounds of its diameter.
 

@@ -79,9 +79,10 @@ def check_components(sources, targets, component, parent, found):
 
 
 @kernel(u32s, f64s)
-def count_sources(sources, degree):
-    for e in range(sources.shape[0]):
-        degree[sources[e]] += 1.0
+def count_edges(ends, degree):
+    """Add how many of some edges each vertex is an end of. ends: uint32, sources or targets."""
+    for e in range(ends.shape[0]):
+        degree[ends[e]] += 1.0
 
 
 @kernel(u32s, u32s, f64s, f64s)

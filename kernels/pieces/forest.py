@@ -16,7 +16,7 @@ from numba import types
 from ..base.compiled import OFFSETS, boolean, compiled, i64, i64s, kernel, u32s
 from ..base.intrinsics import compare_and_swap, fetch_add
 from ..base.numbering import NUMBERING, renumber
-from .piece import row_of
+from .piece import PIECE, row_of
 
 VERTICES_A_TURN = 1 << 14
 NEIGHBOURS = 2
@@ -58,11 +58,13 @@ def flatten(forest, cursor):
             forest[v] = root
 
 
-@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64s)
-def join_first(offsets, targets, row_ids, target_ids, forest, cursor):
-    """Join each row to its first NEIGHBOURS. Run as ``flatten``.
+@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, i64s)
+def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, cursor):
+    """Join each row to targets of it, unless it is in the tree ``known``. Run as ``flatten``.
 
-    row_ids, target_ids: from a subgraph's rows and targets to global ids.
+    row_ids, target_ids: from a subgraph's rows and targets to global ids. skipped, most: so many
+    targets of a row are passed over, and then joined at most. Every edge stands in the rows of both
+    its ends, here or in other subgraphs.
     """
     rows = offsets.shape[0] - 1
     while True:
@@ -70,48 +72,30 @@ def join_first(offsets, targets, row_ids, target_ids, forest, cursor):
         if first >= rows:
             return
         for row in range(first, min(first + VERTICES_A_TURN, rows)):
-            start = np.int64(offsets[row])
-            stop = min(np.int64(offsets[row + 1]), start + NEIGHBOURS)
-            for e in range(start, stop):
-                join(forest, renumber(row_ids, row), renumber(target_ids, targets[np.uintp(e)]))
-
-
-@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, types.uint32, i64s)
-def join_rest(offsets, targets, row_ids, target_ids, forest, largest, cursor):
-    """Join each row to its other targets, unless it is in the tree ``largest``. Run as ``flatten``.
-
-    Every edge stands in the rows of both its ends, here or in other subgraphs.
-    """
-    rows = offsets.shape[0] - 1
-    while True:
-        first = fetch_add(cursor, 0, VERTICES_A_TURN)
-        if first >= rows:
-            return
-        for row in range(first, min(first + VERTICES_A_TURN, rows)):
-            start = np.int64(offsets[row]) + NEIGHBOURS
-            stop = np.int64(offsets[row + 1])
+            start = np.int64(offsets[row]) + skipped
+            stop = min(np.int64(offsets[row + 1]), start + most)
             if start >= stop:
                 continue
             u = renumber(row_ids, row)
-            if forest[u] == largest:
+            if forest[u] == known:
                 continue
             for e in range(start, stop):
                 join(forest, u, renumber(target_ids, targets[np.uintp(e)]))
 
 
-@kernel(OFFSETS, u32s, i64, i64, i64, NUMBERING, NUMBERING, u32s, boolean)
-def join_piece(offsets, targets, base, begin, end, row_ids, target_ids, forest, twice):
-    """Join along the edges ``begin <= e < end``, on several pieces at once.
+@kernel(PIECE, NUMBERING, NUMBERING, u32s, boolean)
+def join_piece(piece, row_ids, target_ids, forest, twice):
+    """Join along the edges at hand, on several pieces at once.
 
-    targets: uint32, of edge ``base`` and those after it. twice: whether every edge stands in the
-    rows of both its ends, of which one is enough.
+    twice: whether every edge stands in the rows of both its ends, of which one is enough.
     """
+    offsets, targets, begin, end = piece
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:
         upto = min(np.int64(offsets[row + 1]), end)
         u = renumber(row_ids, row)
-        for e in range(edge - base, upto - base):
+        for e in range(edge - begin, upto - begin):
             v = renumber(target_ids, targets[np.uintp(e)])
             if v < u or not twice:
                 join(forest, u, v)
@@ -141,13 +125,6 @@ def join_pairs(sources, targets, forest, cursor):
 
 @kernel(u32s, u32s)
 def tree_sizes(forest, sizes):
-    """Of a flat one: vertices of each tree, at its root. sizes: uint32, of its length, zeros.
-
-    Returns how many trees there are.
-    """
+    """Of a flat one: vertices of each tree, at its root. sizes: uint32, of its length, zeros."""
     for v in range(forest.shape[0]):
         sizes[forest[v]] += 1
-    trees = 0
-    for v in range(forest.shape[0]):
-        trees += forest[v] == v
-    return trees

@@ -9,7 +9,6 @@ Turns have the same edges whatever the number of threads.
 import numpy as np
 from numba import types
 
-from ..base.bitmap import mask
 from ..base.compiled import OFFSETS, compiled, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
@@ -82,20 +81,18 @@ def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places,
         row += 1
 
 
-@kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
-@kernel(OR, OFFSETS, u32s, i64, i64, i64, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
-def gather_piece(
-    operator, offsets, targets, base, begin, end, x_places, x, y_places, y, rows, values
-):
-    """``y[row]`` = it combined with ``x[target]`` of each edge ``begin <= e < end`` of the row.
+@kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
+@kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
+def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
+    """``y[row]`` = it combined with ``x[target]`` of each edge of the row that is at hand.
 
     operator: of operators.py; where nothing changes a row any more, its edges are passed over.
-    targets: uint32, of edge ``base`` and those after it. x, y: values by place; x_places, y_places:
-    of the subgraph's targets and rows. rows, values: (CUTS,), receive places and values of rows
-    that are cut; others stay as they are.
+    x, y: values by place; x_places, y_places: of the subgraph's targets and rows. rows, values:
+    (CUTS,), receive places and values of rows that are cut; others stay as they are.
     """
+    offsets, targets, begin, end = piece
     cuts = (rows, values)
-    _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places, y, cuts, 0)
+    _gather(operator, offsets, targets, begin, begin, end, x_places, x, y_places, y, cuts, 0)
 
 
 @kernel(SUM, OFFSETS, u32s, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
@@ -139,20 +136,21 @@ def join_cuts(operator, y, rows, values):
             y[rows[i]] = combine(operator, y[rows[i]], values[i])
 
 
-@kernel(SUM, OFFSETS, u32s, i64, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
-@kernel(OR, OFFSETS, u32s, i64, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
-def scatter_piece(operator, offsets, targets, base, begin, end, x_places, x, y_places, y):
+@kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
+@kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
+def scatter_piece(operator, piece, x_places, x, y_places, y):
     """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
     target may stand in any row.
 
     x_places, y_places: of the subgraph's rows and targets.
     """
+    offsets, targets, begin, end = piece
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:
         upto = min(np.int64(offsets[row + 1]), end)
         value = x[renumber(x_places, row)]
-        for e in range(edge - base, upto - base):
+        for e in range(edge - begin, upto - begin):
             place = renumber(y_places, targets[np.uintp(e)])
             y[place] = combine(operator, y[place], value)
         edge = upto
@@ -189,11 +187,3 @@ def count_bits(words, counts):
         while word:
             counts[np.int64(trailing_zeros(word))] += 1
             word &= word - np.uint64(1)
-
-
-@kernel(u32s, NUMBERING, u64s)
-def mark_targets(targets, places, words):
-    """Add the targets at hand to a bitmap by place; by one thread."""
-    for e in range(targets.shape[0]):
-        v = renumber(places, targets[e])
-        words[v >> np.uint32(6)] |= mask(v)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
-from ..run.records import SourcesRecord
-from .many_sources import Sources, lists_bytes
+from .many_sources import Sources, lists_bytes, sources_record
 from .run import Answer
 
 
@@ -57,17 +57,11 @@ class Brandes:
             tell(done, count, f"{done:,} sources")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(done, {"score": paths.score.own})
-        scale = self._scale(operations.directed)
-
-        def scaled(counted: Any, score: NDArray) -> int:
-            score *= scale
-            return 0
-
-        operations.each(scaled, paths.score)
+        operations.each(partial(_scale, self._factor(operations.directed)), paths.score)
         looked = operations.looked()._asdict()
         return Given({"betweenness": paths.score}, {**looked, "sources": count})
 
-    def _scale(self, directed: bool) -> float:
+    def _factor(self, directed: bool) -> float:
         n, count = self.vertices, len(self.sources)
         sampled = n / count
         if self.normalized:
@@ -105,36 +99,17 @@ class _Paths:
             operations.put(vector, here, np.array([value]))
         for vector in (self._paths, self._share):
             operations.put(vector, here, np.array([1.0]))
-        vectors = self._reached, self._edge, self._level, self._paths, self._share, self._came
+        vectors = self._edge, self._level, self._paths, self._share, self._came
         either = Or(np.uint64(0), np.uint64(1))
         self._last = 0
         while True:
             operations.spread(either, self._edge, self._reached, along=True)
-            (found,) = operations.each(_found, self._reached, self._edge, self._level)
+            (found,) = operations.sum_each(_found, self._reached, self._edge, self._level)
             if not found:
                 return
             operations.gather(Sum(), self._share, self._came, wanted=self._edge)
             self._last += 1
-            level = self._last
-
-            def enter(
-                counted: Any,
-                reached: NDArray,
-                edge: NDArray,
-                levels: NDArray,
-                paths: NDArray,
-                share: NDArray,
-                came: NDArray,
-                level: int = level,
-            ) -> int:
-                new = edge != 0
-                levels[new] = level
-                share[:] = 0
-                share[new] = paths[new] = came[new]
-                came[:] = 0
-                return 0
-
-            operations.each(enter, *vectors)
+            operations.each(partial(_enter, self._last), *vectors)
 
     def add_up(self) -> None:
         """Dependencies of all levels on the ones before them."""
@@ -142,30 +117,7 @@ class _Paths:
         vectors = self._edge, self._level, self._paths, self._share, self._came, self.score
         self._share.fill(0)
         for level in range(self._last, 0, -1):
-
-            def depend(
-                counted: Any,
-                edge: NDArray,
-                levels: NDArray,
-                paths: NDArray,
-                share: NDArray,
-                came: NDArray,
-                score: NDArray,
-                level: int = level,
-            ) -> int:
-                """What came along edges from the level after this one, and what it tells the one
-                before.
-                """
-                here = levels == level
-                dependency = paths[here] * came[here]
-                score[here] += dependency
-                share[:] = 0
-                share[here] = (1 + dependency) / paths[here]
-                came[:] = 0
-                edge[:] = levels == level - 1
-                return 0
-
-            operations.each(depend, *vectors)
+            operations.each(partial(_depend, level), *vectors)
             if level > 1:  # the source itself is no vertex between
                 operations.gather(Sum(), self._share, self._came, along=False, wanted=self._edge)
 
@@ -174,6 +126,40 @@ def _found(counted: Any, reached: NDArray, edge: NDArray, level: NDArray) -> int
     """What is new becomes the edge; how many vertices that are."""
     np.logical_and(reached != 0, level < 0, out=edge, casting="unsafe")
     return int(np.count_nonzero((edge != 0) & counted))
+
+
+def _enter(
+    level: int, edge: NDArray, levels: NDArray, paths: NDArray, share: NDArray, came: NDArray
+) -> None:
+    """What was found gets its level, and as many paths as came."""
+    new = edge != 0
+    levels[new] = level
+    share[:] = 0
+    share[new] = paths[new] = came[new]
+    came[:] = 0
+
+
+def _depend(
+    level: int,
+    edge: NDArray,
+    levels: NDArray,
+    paths: NDArray,
+    share: NDArray,
+    came: NDArray,
+    score: NDArray,
+) -> None:
+    """What came along edges from the level after this one, and what it tells the one before."""
+    here = levels == level
+    dependency = paths[here] * came[here]
+    score[here] += dependency
+    share[:] = 0
+    share[here] = (1 + dependency) / paths[here]
+    came[:] = 0
+    edge[:] = levels == level - 1
+
+
+def _scale(factor: float, score: NDArray) -> None:
+    score *= factor
 
 
 def brandes_bytes(counts: Counts) -> int:
@@ -197,8 +183,7 @@ class Betweenness:
         return Brandes(vertices, self.sources.places(names), self.normalized)
 
     def held_bytes(self, counts: Counts) -> int:
-        sources = counts.vertices if self.sources.count is None else self.sources.count
-        return brandes_bytes(counts) + 4 * sources
+        return brandes_bytes(counts) + 4 * self.sources.most(counts.vertices)
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, executor: Executor
@@ -208,11 +193,5 @@ class Betweenness:
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         score = given.values["betweenness"]
         assert isinstance(score, np.ndarray)
-        record = SourcesRecord(
-            sources=given.record["sources"],
-            method=method,
-            edges_examined=given.record["edges"],
-            bytes_read=given.record["read"],
-            bytes_sent=given.record["sent"],
-        )
+        record = sources_record(given.record["sources"], method, given)
         return Answer((Column("betweenness", score),), {"betweenness": record})

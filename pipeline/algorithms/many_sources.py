@@ -7,10 +7,9 @@ Traversal, VLDB 2014). Distances are not kept: closeness and eccentricity add th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +18,18 @@ from numpy.typing import NDArray
 from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.operators import Or
 from ...partition.errors import InputError
+from ...partition.input.edges import EdgeList
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Tell
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import links_bytes
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
-from ..results.weights import read_weights
+from ..results.result import Option
+from ..results.weights import VertexFile
+from ..run.execute import Executor
+from ..run.records import SourcesRecord
+from .run import Answer
 
 WIDTH = 64
 """Searches at once: bits of a word."""
@@ -101,16 +105,15 @@ class Searches:
             level += 1
             operations.each(_copy, self._seen, self._came)
             operations.spread(either, self._frontier, self._came, along)
-            new = operations.each(_advance, self._seen, self._frontier, self._came)
+            new = operations.sum_each(_advance, self._seen, self._frontier, self._came)
             if not new.any():
                 return
             yield level, new[:count].astype(np.int64)
 
 
-def _copy(counted: Any, seen: NDArray, came: NDArray) -> int:
+def _copy(seen: NDArray, came: NDArray) -> None:
     """A row that was reached by all is passed over."""
     came[:] = seen
-    return 0
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
@@ -135,45 +138,32 @@ def lists_bytes(counts: Counts) -> int:
     return links_bytes(counts.ghosts) + counts.own + 4 * (counts.own + counts.shared)
 
 
-def arrays_of(given: Given, *names: str) -> list[NDArray]:
-    """What ``Sums`` found, by source."""
-    return [np.asarray(given.values[name]) for name in names]
-
-
-def column_of(name: str, source: NDArray, value: NDArray, names: Names) -> Column:
-    """Values of the sources, by place."""
-    values = np.zeros(sum(names.pieces), value.dtype)
-    values[source] = value
-    return Column(name, values)
-
-
 @dataclass(frozen=True)
 class Sources:
-    """Which vertices to start from: all, so many at random, or those of a Parquet file.
-
-    asked: None, a number as typed, or a path. seed: of random ones.
+    """Which vertices to start from: so many at random, those of a file, or all. seed: of random
+    ones.
     """
 
-    asked: str | None
+    count: int | None
     seed: int
-
-    @property
-    def count(self) -> int | None:
-        return int(self.asked) if self.asked is not None and self.asked.isdecimal() else None
+    file: VertexFile | None = None
 
     def told(self, id_type: pa.DataType) -> dict[str, str | int | None]:
         """For the options that decide a result."""
-        if self.asked is None:
-            return {"sources": None}
+        if self.file is not None:
+            return {"sources": self.file.read(id_type).digest}
         if self.count is None:
-            return {"sources": read_weights(Path(self.asked), id_type).digest}
-        return {"sources": self.asked, "seed": self.seed}
+            return {"sources": None}
+        return {"sources": str(self.count), "seed": self.seed}
+
+    def most(self, vertices: int) -> int:
+        return vertices if self.count is None else self.count
 
     def places(self, names: Names) -> NDArray[np.uint32]:
         """In the arrays of a graph. InputError: more than there are, or of another one."""
         n = sum(names.pieces)
-        if self.asked is not None and self.count is None:
-            return read_weights(Path(self.asked), names.id_type).places(names)
+        if self.file is not None:
+            return self.file.read(names.id_type).places(names)
         if self.count is not None and not 0 < self.count <= n:
             raise InputError(f"--sources {self.count}: the graph has {n:,} vertices")
         chosen = np.ones(n, np.bool_)
@@ -186,3 +176,59 @@ class Sources:
             places.append(names.piece(number)[1][chosen[first : first + length]])
             first += length
         return np.concatenate(places)
+
+
+class Distances(NamedTuple):
+    """What ``Sums`` found, by source, and the graph's vertices: int64, all of one length."""
+
+    reached: NDArray[np.int64]
+    total: NDArray[np.int64]
+    farthest: NDArray[np.int64]
+    vertices: int
+    directed: bool
+
+
+@dataclass(frozen=True)
+class ByDistances:
+    """The question that is answered for each source by its distances. sources: the vertices to tell
+    of. along: as in Sums. value: of each of them, and what the record says besides.
+    """
+
+    name: str
+    sources: Sources
+    along: bool
+    value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
+    step = "batch of sources"
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {**self.sources.told(id_type)}
+
+    def program(self, names: Names, vertices: int) -> Program:
+        return Sums(self.sources.places(names), self.along)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return sums_bytes(counts) + 8 * 4 * self.sources.most(counts.vertices)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # many passes want rows
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        source, reached, total, farthest = (np.asarray(given.values[c]) for c in Sums.columns)
+        vertices, directed = sum(names.pieces), given.record["directed"]
+        value, more = self.value(Distances(reached, total, farthest, vertices, directed))
+        values = np.zeros(vertices, value.dtype)
+        values[source] = value
+        record = {**sources_record(len(source), method, given), **more}
+        return Answer((Column(self.name, values),), {self.name: record}, only=source)
+
+
+def sources_record(sources: int, method: str, given: Given) -> SourcesRecord:
+    return SourcesRecord(
+        sources=sources,
+        method=method,
+        edges_examined=given.record["edges"],
+        bytes_read=given.record["read"],
+        bytes_sent=given.record["sent"],
+    )

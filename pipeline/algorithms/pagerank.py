@@ -14,7 +14,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +30,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import WEIGHT_BYTES, VertexWeights, read_weights
+from ..results.weights import WEIGHT_BYTES, VertexFile
 from ..run.execute import Executor
 from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
@@ -106,7 +105,7 @@ class _Walk:
         if of.teleport is not None:
             self.teleport = operations.vector(np.float64)
             operations.put(self.teleport, *of.teleport)
-        (ends,) = operations.each(_without, self.degree)
+        (ends,) = operations.sum_each(_without, self.degree)
         self.keeps = of.dangling == "even" and float(ends) > 0
         self.lost = 0.0
 
@@ -120,7 +119,7 @@ class _Walk:
             done = saved.facts
         else:
             self.operations.each(_divide, self.share, self.degree)
-        (self.lost,) = self.operations.each(self._lost, self.share, self.degree).tolist()
+        (self.lost,) = self.operations.sum_each(self._lost, self.share, self.degree).tolist()
         self.came = self.operations.vector(np.float64, ghosts=True)  # in the place of what was read
         return done
 
@@ -130,7 +129,7 @@ class _Walk:
         vectors = [self.share, self.degree, self.came]
         if self.teleport is not None:
             vectors.append(self.teleport)
-        change, self.lost = self.operations.each(self._advance, *vectors).tolist()
+        change, self.lost = self.operations.sum_each(self._advance, *vectors).tolist()
         return change
 
     def ranks(self) -> Vector:
@@ -172,14 +171,12 @@ def _without(counted: Any, degree: NDArray) -> int:
     return int(np.count_nonzero((degree == 0) & counted))
 
 
-def _divide(counted: Any, share: NDArray, degree: NDArray) -> int:
+def _divide(share: NDArray, degree: NDArray) -> None:
     share /= _shares(degree)
-    return 0
 
 
-def _multiply(counted: Any, share: NDArray, degree: NDArray, rank: NDArray) -> int:
+def _multiply(share: NDArray, degree: NDArray, rank: NDArray) -> None:
     np.multiply(share, _shares(degree), out=rank)
-    return 0
 
 
 def pagerank_bytes(counts: Counts, personalized: bool) -> int:
@@ -192,14 +189,14 @@ def pagerank_bytes(counts: Counts, personalized: bool) -> int:
 @dataclass(frozen=True)
 class PageRank:
     """The question. tolerance: stops once an iteration changes less, in L1. iterations: instead, so
-    many. personalize: a Parquet file of vertices and weights.
+    many. personalize: vertices and weights.
     """
 
     damping: float = 0.85
     tolerance: float = 1e-6
     max_iterations: int = 100
     iterations: int | None = None
-    personalize: Path | None = None
+    personalize: VertexFile | None = None
     dangling: Dangling = "even"
     name = "pagerank"
     step = "iteration"
@@ -216,24 +213,20 @@ class PageRank:
             raise InputError(f"dangling is 'even' or 'none', not {self.dangling!r}")
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        weights = self._weights(id_type)
         stop: dict[str, Option] = {"iterations": self.iterations}
         if self.iterations is None:
             stop = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
         return {
             "damping": self.damping,
             **stop,
-            "personalize": None if weights is None else weights.digest,
+            "personalize": self.personalize and self.personalize.read(id_type).digest,
             "dangling": self.dangling,
         }
 
-    def _weights(self, id_type: pa.DataType) -> VertexWeights | None:
-        return None if self.personalize is None else read_weights(self.personalize, id_type)
-
     def program(self, names: Names, vertices: int) -> Program:
-        weights = self._weights(names.id_type)
-        if weights is None:
+        if self.personalize is None:
             return self.walk(vertices)
+        weights = self.personalize.read(names.id_type)
         return self.walk(vertices, (weights.places(names), weights.shares))
 
     def walk(

@@ -22,8 +22,8 @@ from ..._version import __version__
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import return_freed_memory
-from ...partition.disk.outputs import check_output, is_result, is_store, record_path
-from ...partition.disk.work import Work, begin_work, begun_again, clean_up, difference
+from ...partition.disk.outputs import check_output, is_result, is_store
+from ...partition.disk.work import Work, begin_work, begun_again, clean_up
 from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.store import Store, open_store
@@ -35,15 +35,16 @@ from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
 from ..engines.store import most_bytes, subject_of
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Columns
+from ..results.current import all_supersteps, done_already, wanted_of
 from ..results.names import Names
-from ..results.result import Option, ResultInfo, open_result, write_result
+from ..results.result import Option, ResultInfo, write_result
 from ..results.store_names import StoreNames
 from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
 from ..run.devices import device_errors
 from ..run.execute import Executor
 from ..run.plan import check_space, fits, held_now
-from ..run.records import AnswerRecord, Clock, SuperstepRecord, command_record, encode_record
+from ..run.records import AnswerRecord, Clock, command_record, encode_record
 from ..run.resources import Resources
 
 E = TypeVar("E", bound=Engine)
@@ -178,15 +179,15 @@ def run_to_result(
         fingerprint = graph_fingerprint(graph, directed)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
-    purpose = {**_wanted(info), "delegraph": __version__}
+    purpose = {**wanted_of(info), "delegraph": __version__}
     if not isinstance(graph, Store):
         purpose |= {**choices_of(choices, graph.rows), **inputs_of(graph)}
     told = None if profile is None else Profile(profile, path, output)
     if there and not overwrite:
         clean_up(output, purpose, resources.scratch)
-        record = _done_already(output, info)
+        record = done_already(output, info)
         if told is not None:
-            told.write(SuperstepLog(_all_supersteps(record, output)))
+            told.write(SuperstepLog(all_supersteps(record, output)))
         notes = () if isinstance(graph, Store) else graph.notes
         return Outcome(record, already=True, notes=notes)
     if there:
@@ -354,50 +355,3 @@ def record_of(ran: Ran, answer: Answer, run: Run) -> AnswerRecord:
         seconds=run.clock.seconds,
     )
     return cast(AnswerRecord, {**common, **answer.record})  # with more keys, by algorithm
-
-
-def _wanted(info: ResultInfo) -> dict[str, str]:
-    """What decides a result, in the user's words."""
-    return {
-        "the command": info.algorithm,
-        "the graph": info.graph,
-        "--directed": _told(info.directed),
-        **{f"--{name.replace('_', '-')}": _told(value) for name, value in info.options.items()},
-    }
-
-
-def _told(value: Option) -> str:
-    """
-    >>> [_told(value) for value in (None, True, False, 0.85)]
-    ['none', 'given', 'not given', '0.85']
-    """
-    if isinstance(value, bool):
-        return "given" if value else "not given"
-    return "none" if value is None else str(value)
-
-
-def _all_supersteps(record: Any, output: Path) -> list[SuperstepRecord]:
-    """Of a result that was there already. InputError where its record does not list all."""
-    if record["supersteps_between"] is not None:
-        raise InputError(
-            f"{output} was searched already, and of its supersteps only the first and last are "
-            "known: search again with --overwrite, or leave out the file of --profile"
-        )
-    return record["supersteps"]
-
-
-def _done_already(output: Path, wanted: ResultInfo) -> AnswerRecord:
-    """The record of a result; InputError, with the difference in words, if it is another one."""
-    info = open_result(output).info
-    theirs = {} if info is None else _wanted(info)
-    ours = _wanted(wanted)
-    try:
-        record = json.loads(record_path(output).read_bytes())
-        if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
-            if info.algorithm == "bfs":
-                record.setdefault("supersteps_between", None)  # of a version that listed them all
-            return record
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # not ours, or gone
-    told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
-    raise InputError(f"{output} exists{told}; name another output, or replace it with --overwrite")

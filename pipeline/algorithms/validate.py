@@ -54,7 +54,7 @@ from ..results.validate import (
     reading_store_bytes,
     validate_search,
 )
-from ..results.weights import WEIGHT_BYTES
+from ..results.weights import WEIGHT_BYTES, VertexFile
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
 from ..run.resources import Resources
@@ -84,9 +84,9 @@ def validate_result(
     graph = open_graph(path, build_options)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
-        by_store = partial(_pagerank_by_store, personalize=personalize)
+        of = partial(validate_pagerank, personalize=VertexFile(personalize))
         # The file may name every vertex.
-        judge = judge._replace(by_store=by_store, more=judge.more + 8 + WEIGHT_BYTES)
+        judge = judge._replace(by_store=_of_edges(of), more=judge.more + 8 + WEIGHT_BYTES)
     if isinstance(graph, Store):
         compile_judging(graph.offsets_types())
         return _judge_store(graph, result, judge, executor, resources)
@@ -205,8 +205,11 @@ def _check_some(
     return violations
 
 
-def _components_by_store(store: Store, result: Result, team: Team) -> Verdict:
-    return validate_components(judged_edges(store, team), result)
+def _of_edges(judge: Callable[[JudgedEdges, Result], Verdict]) -> Callable[..., Verdict]:
+    def by_store(store: Store, result: Result, team: Team) -> Verdict:
+        return judge(judged_edges(store, team), result)
+
+    return by_store
 
 
 def _components_by_edges(
@@ -218,34 +221,21 @@ def _components_by_edges(
     return validate_components(judged, result)
 
 
-def _pagerank_by_store(
-    store: Store, result: Result, team: Team, personalize: Path | None = None
-) -> Verdict:
-    return validate_pagerank(judged_edges(store, team), result, personalize)
-
-
-def _closeness_by_store(store: Store, result: Result, team: Team) -> Verdict:
-    return validate_closeness(judged_edges(store, team), result)
-
-
-def _eccentricity_by_store(store: Store, result: Result, team: Team) -> Verdict:
-    return validate_eccentricity(judged_edges(store, team), result)
-
-
-def _betweenness_by_store(store: Store, result: Result, team: Team) -> Verdict:
-    judged, sources = judged_edges(store, team), None
+def _betweenness(judged: JudgedEdges, result: Result) -> Verdict:
+    sources = None
     options = result.info.options if result.info else {}
     asked = options.get("sources")
     if asked is None or (isinstance(asked, str) and asked.isdecimal()):
-        sources = Sources(asked, int(options.get("seed") or 0)).places(judged.names)
+        count = None if asked is None else int(asked)
+        sources = Sources(count, int(options.get("seed") or 0)).places(judged.names)
     return validate_betweenness(judged, result, sources)
 
 
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
-    "components": _Judge(_components_by_store, _components_by_edges),
-    "pagerank": _Judge(_pagerank_by_store, more=24),
-    "closeness": _Judge(_closeness_by_store, more=8),
-    "eccentricity": _Judge(_eccentricity_by_store, more=8),
-    "betweenness": _Judge(_betweenness_by_store, more=24),
+    "components": _Judge(_of_edges(validate_components), _components_by_edges),
+    "pagerank": _Judge(_of_edges(validate_pagerank), more=24),
+    "closeness": _Judge(_of_edges(validate_closeness), more=8),
+    "eccentricity": _Judge(_of_edges(validate_eccentricity), more=8),
+    "betweenness": _Judge(_of_edges(_betweenness), more=24),
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from ...kernels.pieces.check import (
     PAGERANK_RULES,
     add_shares,
     check_components,
-    count_sources,
+    count_edges,
     shorten,
 )
 from ...partition.errors import InputError
@@ -39,7 +38,7 @@ from .validate import (
     rows_at_once,
     rows_verdict,
 )
-from .weights import read_weights
+from .weights import VertexFile
 
 _SINGLE_ROUNDING = 1e-5
 """The same where each value has 32 bits."""
@@ -135,7 +134,7 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
 
 
 def validate_pagerank(
-    graph: JudgedEdges, result: Result, personalize: Path | None
+    graph: JudgedEdges, result: Result, personalize: VertexFile | None = None
 ) -> PageRankVerdict:
     """personalize: the file, of a result that is personalised. The graph has every edge once.
 
@@ -159,7 +158,7 @@ def validate_pagerank(
     teleport = _teleport(graph, result, personalize)
     degree = np.zeros(places)
     for sources, _ in graph.batches():
-        count_sources(sources, degree)
+        count_edges(sources, degree)
     keeps = options.get("dangling") != "none"
     lost = float(rank[index[degree[index] == 0]].sum()) if keeps else 0.0
     share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 where there are none
@@ -214,8 +213,8 @@ def validate_betweenness(
     _add(rules, names, BETWEENNESS_RULES, 1, wrong)
     leaving, entering = np.zeros(places), np.zeros(places)
     for ends in graph.batches():
-        count_sources(ends[0], leaving)
-        count_sources(ends[1], entering)
+        count_edges(ends[0], leaving)
+        count_edges(ends[1], entering)
     end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
     _add(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
     few = sources if sources is not None and len(sources) <= _FEW_SOURCES else ()
@@ -297,16 +296,16 @@ def _allowed(options: dict[str, Option], damping: float) -> float:
 
 
 def _teleport(
-    graph: JudgedEdges, result: Result, personalize: Path | None
+    graph: JudgedEdges, result: Result, personalize: VertexFile | None
 ) -> NDArray[np.float64] | None:
     said = result.info.options.get("personalize") if result.info else None
     if said is None and personalize is None:
         return None
     if personalize is None:
         raise InputError("the result is personalised: give the file, as --personalize FILE")
-    weights = read_weights(personalize, graph.names.id_type)
+    weights = personalize.read(graph.names.id_type)
     if result.info is not None and said != weights.digest:
-        raise InputError(f"{personalize}: not what the result was personalised to")
+        raise InputError(f"{personalize.path}: not what the result was personalised to")
     teleport = np.zeros(graph.places)
     teleport[weights.places(graph.names)] = weights.shares
     return teleport

@@ -66,8 +66,21 @@ class VertexWeights(NamedTuple):
         return places
 
 
-def read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
-    """All of a file. id_type: of the graph. InputError for what is no weight or no vertex."""
+class VertexFile:
+    """Such a file, read when it is first needed and then no more."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read: VertexWeights | None = None
+
+    def read(self, id_type: pa.DataType) -> VertexWeights:
+        """id_type: of the graph. InputError for what is no weight or no vertex."""
+        if self._read is None:
+            self._read = _read_weights(self.path, id_type)
+        return self._read
+
+
+def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
     try:
         there = pq.read_schema(path).names
         table = pq.read_table(path, columns=[n for n in ("vertex", "weight") if n in there])

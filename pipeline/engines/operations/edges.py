@@ -16,7 +16,7 @@ from ...results.checkpoint import Checkpoint
 from ...run.execute import Executor
 from ..edges import subject_of
 from ..engine import Need, Subject
-from .operations import Looked
+from .forests import Looked
 from .program import Given, Tell
 
 _FIRST_EDGES = 1 << 18
@@ -55,7 +55,7 @@ class EdgeScanEngine:
         self.subject = subject_of(self._edges, self._dense, self._directed, "edges")
 
     def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        """As Operations.join, by dense id: of all ids below the largest."""
+        """As join_vertices, by dense id: of all ids below the largest."""
         dense = self._dense
         assert dense is not None
         team, trees = Team(self._executor.threads), np.arange(dense.ids.domain, dtype=np.uint32)

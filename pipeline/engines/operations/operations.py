@@ -8,8 +8,8 @@ the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike, NDArray
 from ....kernels.base import bitmap, numbering
 from ....kernels.base.bitmap import WORD
 from ....kernels.base.compiled import compile_kernels
-from ....kernels.base.numbering import by_rule, by_table, is_identity, renumber_all
+from ....kernels.base.numbering import renumber_all
 from ....kernels.base.team import Team
-from ....kernels.pieces import forest, gather, piece
+from ....kernels.pieces import forest, gather, piece, vertices
 from ....kernels.pieces.gather import (
     CUTS,
     gather_listed,
@@ -31,14 +31,15 @@ from ....kernels.pieces.gather import (
 )
 from ....kernels.pieces.operators import FOLDS, Operator, Or, Sum
 from ....kernels.pieces.piece import Piece
-from ...ranks.communicator import Communicator, Message
-from ..ranks.edges import Active, Chosen, Rows, Visits
+from ...ranks.communicator import Communicator
+from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
+from .forests import Looked, join_vertices
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
-"""Values that a function of ``each`` is given at once: they stay in a core's cache."""
+"""Values that a function is given at once: they stay in a core's cache."""
 
 PUSHED_FOR_PULLED = 8
 """Edges that a pull gets through, stopping early, while one is followed from a list."""
@@ -46,19 +47,8 @@ PUSHED_FOR_PULLED = 8
 How = Literal["gather", "scatter"]
 """To the rows of a subgraph from its targets, or to the targets from the rows."""
 
-LABELS_AT_ONCE = 1 << 22
-"""Of a forest, that a rank tells another."""
-
 Some = Callable[..., Any]
 """Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
-
-
-class Looked(NamedTuple):
-    """What was done since it was last asked: edges looked at, bytes read, bytes sent to others."""
-
-    edges: int = 0
-    read: int = 0
-    sent: int = 0
 
 
 class Operations:
@@ -93,24 +83,33 @@ class Operations:
         """ghosts: of what edges lead to, too, as ``gather`` wants it."""
         return vector(self.graph, dtype, value, ghosts)
 
-    def each(self, some: Some, *vectors: Vector) -> NDArray[np.float64]:
-        """Call ``some`` with slices of vectors, all of them, on threads; the sums of what it gives,
-        over all ranks. counted: vertices whose numbers this rank adds: each counts on one rank.
-        """
-        parts: list[tuple[Any, list[NDArray]]] = [(self._counted, [v.own for v in vectors])]
-        if self.graph.shared is not None:
-            parts.append((self.communicator.rank == 0, [v.shared for v in vectors]))
-        totals: list[Any] = []
-        for counted, arrays in parts:
+    def each(self, some: Callable[..., None], *vectors: Vector) -> None:
+        """Call ``some`` with slices of vectors, all of them, on threads."""
+        for arrays in self._parts(vectors):
+            self.team.map(lambda at, a=arrays: some(*(array[at] for array in a)), _windows(arrays))
 
-            def window(first: int, counted: Any = counted, arrays: Any = arrays) -> Any:
-                at = slice(first, first + WINDOW)
+    def sum_each(self, some: Some, *vectors: Vector) -> NDArray[np.float64]:
+        """The same, with what counts; the sums of what it gives, over all ranks.
+
+        counted: vertices whose numbers this rank adds: each counts on one rank.
+        """
+        counting = [self._counted, self.communicator.rank == 0]
+        totals: list[Any] = []
+        for counted, arrays in zip(counting, self._parts(vectors), strict=False):
+
+            def window(at: slice, counted: Any = counted, arrays: Any = arrays) -> Any:
                 where = counted[at] if isinstance(counted, np.ndarray) else counted
                 return some(where, *(array[at] for array in arrays))
 
-            firsts = range(0, max(1, len(arrays[0])), WINDOW)  # a rank may have no vertices
-            totals += self.team.map(window, firsts)
+            totals += self.team.map(window, _windows(arrays))
         return self.total(np.sum(totals, axis=0))
+
+    def _parts(self, vectors: Sequence[Vector]) -> list[list[NDArray]]:
+        """Own values, and shared ones where there are any."""
+        parts = [[v.own for v in vectors]]
+        if self.graph.shared is not None:
+            parts.append([v.shared for v in vectors])
+        return parts
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
         """Sums over all ranks, the same on each."""
@@ -218,28 +217,10 @@ class Operations:
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
-        """The least vertex, by global id, that edges join each vertex to: uint32, of all vertices;
-        on rank 0. On others what is known there.
-
-        Ranks join what they have themselves first. Then half of them tell the others, half of those
-        the rest, and so on: a long path through all ranks takes no more rounds than any graph.
-        """
-        trees = np.arange(self.graph.vertices, dtype=np.uint32)
-        sampled: list[Adjacency] = []
-        # Another rank passes over its own largest tree: an edge between both would be missed.
-        alone = self.communicator.size == 1
-        for adjacency, twice in self._joined():
-            if twice and alone and isinstance(adjacency.rows, Rows):
-                sampled.append(adjacency)
-            else:
-                self._join_all(adjacency, trees, twice)
-        if sampled:
-            self._join_sampled(sampled, trees)
-        self._flatten(trees)
-        step = 1
-        while step < self.communicator.size:
-            self._merge(trees, step)
-            step *= 2
+        """As forests.py has it."""
+        trees, looked = join_vertices(self.graph, self.communicator, self.team, self.directed)
+        self._note(looked.edges, looked.read)
+        self._labels_sent += looked.sent
         return trees
 
     def looked(self) -> Looked:
@@ -281,12 +262,6 @@ class Operations:
         words.view(np.uint8)[: len(marked)] = marked
         return Chosen(side.places, words, side.count)
 
-    def _joined(self) -> Iterable[tuple[Adjacency, bool]]:
-        """Each edge, and whether in the rows of both its ends."""
-        if not self.directed:
-            return [(adjacency, True) for adjacency in self.graph.adjacencies]
-        return [(flow.forward, False) for flow in self.graph.flows]
-
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
         return side.places, values.at(side.segment, self.graph)
 
@@ -318,107 +293,38 @@ class Operations:
 
         def visit(some: Piece, *_: Any) -> tuple[NDArray, NDArray]:
             cut, parts = np.full(CUTS, -1, np.int64), np.empty(CUTS, y[1].dtype)
-            begin, end = some.begin, some.end
-            gather_piece(
-                operator, some.offsets, some.targets, begin, begin, end, *x, *y, cut, parts
-            )
+            gather_piece(operator, some, *x, *y, cut, parts)
             return cut, parts
 
         if some is None:
-            done = self._note(rows.every(self.team, visit), adjacency)
+            visits, edges = rows.every(self.team, visit), int(rows.offsets[-1])
         else:
-            visits = rows.push(self.team, some, visit)
-            self._read += visits.read
-            self._edges += some.edges
-            done = visits.results
-        for cut, parts in done:
+            visits, edges = rows.push(self.team, some, visit), some.edges
+        self._note(edges, visits.read)
+        for cut, parts in visits.results:
             join_cuts(operator, y[1], cut, parts)
 
     def _push(self, adjacency: Adjacency, active: Active, x: Any, y: Any) -> None:
         def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
             push_bits(some, queue, first, last, *x, *y)
 
-        visits = adjacency.rows.push(self.team, active, visit)
-        self._read += visits.read
-        self._edges += active.edges
+        self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
 
     def _scatter(self, operator: Operator, adjacency: Adjacency, x: Any, y: Any) -> None:
-        rows = adjacency.rows
-        if isinstance(rows, Rows):
-            edges = len(rows.targets)
-            scatter_piece(operator, *rows, 0, 0, edges, *x, *y)
-            self._edges += edges
-            return
-
         def visit(some: Piece, *_: Any) -> None:
-            at_hand = some.offsets, some.targets, some.begin, some.begin, some.end
-            scatter_piece(operator, *at_hand, *x, *y)
+            scatter_piece(operator, some, *x, *y)
 
-        self._note(rows.every(Team(1), visit), adjacency)
+        visits = adjacency.rows.every(Team(1), visit)
+        self._note(int(adjacency.rows.offsets[-1]), visits.read)
 
-    def _join_all(self, adjacency: Adjacency, trees: NDArray[np.uint32], twice: bool) -> None:
-        rows, ids = adjacency.rows, _global_ids(adjacency)
-
-        def visit(some: Piece, *_: Any) -> None:
-            self.communicator.check()
-            begin, end = some.begin, some.end
-            forest.join_piece(some.offsets, some.targets, begin, begin, end, *ids, trees, twice)
-
-        self._note(rows.every(self.team, visit), adjacency)
-
-    def _join_sampled(self, adjacencies: list[Adjacency], trees: NDArray[np.uint32]) -> None:
-        """As Afforest does: first some of each row, then rows that are not in the largest tree."""
-        some = [(*a.rows, *_global_ids(a)) for a in adjacencies if isinstance(a.rows, Rows)]
-        for rows in some:
-            self.team.run(forest.join_first, *rows, trees, np.zeros(1, np.int64))
-        self._flatten(trees)
-        roots, counts = np.unique(trees[:: max(1, len(trees) // 1024)], return_counts=True)
-        largest = roots[np.argmax(counts)]
-        for rows in some:
-            self.team.run(forest.join_rest, *rows, trees, largest, np.zeros(1, np.int64))
-            self._edges += len(rows[1])
-
-    def _merge(self, trees: NDArray[np.uint32], step: int) -> None:
-        """Each rank that is an odd multiple of ``step`` tells the one ``step`` before it."""
-        rank, size = self.communicator.rank, self.communicator.size
-        tells = rank % (2 * step) == step
-        hears = rank % (2 * step) == 0 and rank + step < size
-        for first in range(0, len(trees), LABELS_AT_ONCE):
-            labels = trees[first : first + LABELS_AT_ONCE]
-            messages: list[Message] = [[] for _ in range(size)]
-            if tells:
-                messages[rank - step] = [labels]
-                self._labels_sent += labels.nbytes
-            came = self.communicator.exchange(messages)
-            if hears:
-                forest.join_labels(trees, first, came[rank + step][0])
-        self._flatten(trees)
-
-    def _flatten(self, trees: NDArray[np.uint32]) -> None:
-        self.team.run(forest.flatten, trees, np.zeros(1, np.int64))
-
-    def _note(self, visits: Visits, adjacency: Adjacency) -> list:
-        self._read += visits.read
-        self._edges += int(adjacency.rows.offsets[-1])
-        return visits.results
+    def _note(self, edges: int, read: int) -> None:
+        self._edges += edges
+        self._read += read
 
 
-def _global_ids(adjacency: Adjacency) -> tuple[Any, Any]:
-    """From a subgraph's rows and its targets to global ids."""
-    return tuple(_composed(side) for side in (adjacency.source, adjacency.target))
-
-
-def _composed(side: Side) -> Any:
-    if is_identity(side.places):
-        return side.segment.ids
-    if is_identity(side.segment.ids):
-        return side.places
-    first, second = side.places, side.segment.ids
-    if first.width == second.width == 1 and not (len(first.table) or len(second.table)):
-        addend = first.addend * second.multiplier + second.addend
-        return by_rule(first.multiplier * second.multiplier, addend)
-    numbers = np.arange(side.count, dtype=np.uint32)
-    return by_table(renumber_all(second, renumber_all(first, numbers)))
+def _windows(arrays: Sequence[NDArray]) -> list[slice]:
+    """At least one: a rank may have no vertices."""
+    return [slice(first, first + WINDOW) for first in range(0, max(1, len(arrays[0])), WINDOW)]
 
 
 def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
@@ -431,4 +337,4 @@ def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what operations call; offset_types: of the subgraphs."""
-    compile_kernels(bitmap, numbering, piece, gather, forest, offsets=set(offset_types))
+    compile_kernels(bitmap, numbering, piece, vertices, gather, forest, offsets=set(offset_types))

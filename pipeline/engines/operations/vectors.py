@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.base import bitmap
 from ....kernels.base.team import Team
-from ....kernels.pieces.gather import mark_targets
+from ....kernels.pieces.vertices import add_all
 from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
@@ -146,7 +146,7 @@ def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]
     for adjacency in graph.adjacencies:
         if adjacency.source.segment is ghosts:
             rows = np.flatnonzero(np.diff(adjacency.rows.offsets)).astype(np.uint32)
-            mark_targets(rows, adjacency.source.places, words)
+            add_all(rows, adjacency.source.places, words)
         if adjacency.target.segment is ghosts:
             read += _mark(adjacency, adjacency.target, words)
     return words, read
@@ -155,12 +155,12 @@ def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]
 def _mark(adjacency: Adjacency, side: Side, words: NDArray[np.uint64]) -> int:
     rows = adjacency.rows
     if isinstance(rows, Rows):
-        mark_targets(rows.targets, side.places, words)
+        add_all(rows.targets, side.places, words)
         return 0
     assert isinstance(rows, RowsOnDisk)
 
     def visit(piece, queue, first, last, most) -> None:
-        mark_targets(piece.targets, side.places, words)
+        add_all(piece.targets, side.places, words)
 
     return rows.every(Team(1), visit).read
 

@@ -1,0 +1,136 @@
+"""Which vertices edges join, over all ranks: union-find in one scan (kernels/pieces/forest.py)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.base.graph import UNREACHED
+from ....kernels.base.numbering import by_rule, by_table, is_identity, renumber_all
+from ....kernels.base.team import Team
+from ....kernels.pieces import forest
+from ....kernels.pieces.piece import Piece
+from ...ranks.communicator import Communicator, Message
+from ..ranks.edges import Rows
+from ..ranks.graph import Adjacency, RankGraph, Side
+
+LABELS_AT_ONCE = 1 << 22
+"""Of a forest, that a rank tells another."""
+
+
+class Looked(NamedTuple):
+    """What was done since it was last asked: edges looked at, bytes read, bytes sent to others."""
+
+    edges: int = 0
+    read: int = 0
+    sent: int = 0
+
+
+def join_vertices(
+    graph: RankGraph, communicator: Communicator, team: Team, directed: bool
+) -> tuple[NDArray[np.uint32], Looked]:
+    """The least vertex, by global id, that edges join each vertex to: uint32, of all vertices; on
+    rank 0. On others what is known there.
+
+    Ranks join what they have themselves first. Then half of them tell the others, half of those the
+    rest, and so on: a long path through all ranks takes no more rounds than any graph.
+    """
+    trees = np.arange(graph.vertices, dtype=np.uint32)
+    sampled: list[Adjacency] = []
+    # Another rank passes over its own largest tree: an edge between both would be missed.
+    alone = communicator.size == 1
+    edges = read = sent = 0
+    for adjacency, twice in _joined(graph, directed):
+        edges += int(adjacency.rows.offsets[-1])
+        if twice and alone and isinstance(adjacency.rows, Rows):
+            sampled.append(adjacency)
+        else:
+            read += _join_all(adjacency, communicator, team, trees, twice)
+    if sampled:
+        _join_sampled(sampled, team, trees)
+    _flatten(team, trees)
+    step = 1
+    while step < communicator.size:
+        sent += _merge(communicator, team, trees, step)
+        step *= 2
+    return trees, Looked(edges, read, sent)
+
+
+def _joined(graph: RankGraph, directed: bool) -> list[tuple[Adjacency, bool]]:
+    """Each edge, and whether in the rows of both its ends."""
+    if not directed:
+        return [(adjacency, True) for adjacency in graph.adjacencies]
+    return [(flow.forward, False) for flow in graph.flows]
+
+
+def _join_all(
+    adjacency: Adjacency,
+    communicator: Communicator,
+    team: Team,
+    trees: NDArray[np.uint32],
+    twice: bool,
+) -> int:
+    """Bytes read."""
+    ids = _global_ids(adjacency)
+
+    def visit(some: Piece, *_: Any) -> None:
+        communicator.check()
+        forest.join_piece(some, *ids, trees, twice)
+
+    return adjacency.rows.every(team, visit).read
+
+
+def _join_sampled(adjacencies: list[Adjacency], team: Team, trees: NDArray[np.uint32]) -> None:
+    """As Afforest does: first some of each row, then rows that are not in the largest tree."""
+
+    def join(skipped: int, most: int, known: np.uint32) -> None:
+        for adjacency in adjacencies:
+            assert isinstance(adjacency.rows, Rows)
+            rows = *adjacency.rows, *_global_ids(adjacency)
+            team.run(forest.join_rows, *rows, trees, skipped, most, known, np.zeros(1, np.int64))
+
+    join(0, forest.NEIGHBOURS, UNREACHED)
+    _flatten(team, trees)
+    roots, counts = np.unique(trees[:: max(1, len(trees) // 1024)], return_counts=True)
+    join(forest.NEIGHBOURS, 1 << 62, roots[np.argmax(counts)])
+
+
+def _merge(communicator: Communicator, team: Team, trees: NDArray[np.uint32], step: int) -> int:
+    """Each rank that is an odd multiple of ``step`` tells the one ``step`` before it; bytes."""
+    rank, size = communicator.rank, communicator.size
+    tells = rank % (2 * step) == step
+    hears = rank % (2 * step) == 0 and rank + step < size
+    for first in range(0, len(trees), LABELS_AT_ONCE):
+        labels = trees[first : first + LABELS_AT_ONCE]
+        messages: list[Message] = [[] for _ in range(size)]
+        if tells:
+            messages[rank - step] = [labels]
+        came = communicator.exchange(messages)
+        if hears:
+            forest.join_labels(trees, first, came[rank + step][0])
+    _flatten(team, trees)
+    return trees.nbytes if tells else 0
+
+
+def _flatten(team: Team, trees: NDArray[np.uint32]) -> None:
+    team.run(forest.flatten, trees, np.zeros(1, np.int64))
+
+
+def _global_ids(adjacency: Adjacency) -> tuple[Any, Any]:
+    """From a subgraph's rows and its targets to global ids."""
+    return _composed(adjacency.source), _composed(adjacency.target)
+
+
+def _composed(side: Side) -> Any:
+    if is_identity(side.places):
+        return side.segment.ids
+    if is_identity(side.segment.ids):
+        return side.places
+    first, second = side.places, side.segment.ids
+    if first.width == second.width == 1 and not (len(first.table) or len(second.table)):
+        addend = first.addend * second.multiplier + second.addend
+        return by_rule(first.multiplier * second.multiplier, addend)
+    numbers = np.arange(side.count, dtype=np.uint32)
+    return by_table(renumber_all(second, renumber_all(first, numbers)))

@@ -1,0 +1,60 @@
+"""Whether a result that is there already is what is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...partition.disk.outputs import record_path
+from ...partition.disk.journal import difference
+from ...partition.errors import InputError
+from ..run.records import AnswerRecord, SuperstepRecord
+from .result import Option, ResultInfo, open_result
+
+
+def wanted_of(info: ResultInfo) -> dict[str, str]:
+    """What decides a result, in the user's words."""
+    return {
+        "the command": info.algorithm,
+        "the graph": info.graph,
+        "--directed": _told(info.directed),
+        **{f"--{name.replace('_', '-')}": _told(value) for name, value in info.options.items()},
+    }
+
+
+def _told(value: Option) -> str:
+    """
+    >>> [_told(value) for value in (None, True, False, 0.85)]
+    ['none', 'given', 'not given', '0.85']
+    """
+    if isinstance(value, bool):
+        return "given" if value else "not given"
+    return "none" if value is None else str(value)
+
+
+def all_supersteps(record: Any, output: Path) -> list[SuperstepRecord]:
+    """Of a result that was there already. InputError where its record does not list all."""
+    if record["supersteps_between"] is not None:
+        raise InputError(
+            f"{output} was searched already, and of its supersteps only the first and last are "
+            "known: search again with --overwrite, or leave out the file of --profile"
+        )
+    return record["supersteps"]
+
+
+def done_already(output: Path, wanted: ResultInfo) -> AnswerRecord:
+    """The record of a result; InputError, with the difference in words, if it is another one."""
+    info = open_result(output).info
+    theirs = {} if info is None else wanted_of(info)
+    ours = wanted_of(wanted)
+    try:
+        record = json.loads(record_path(output).read_bytes())
+        if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
+            if info.algorithm == "bfs":
+                record.setdefault("supersteps_between", None)  # of a version that listed them all
+            return record
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not ours, or gone
+    told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
+    raise InputError(f"{output} exists{told}; name another output, or replace it with --overwrite")
