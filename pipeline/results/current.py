@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...partition.disk.outputs import record_path
 from ...partition.disk.journal import difference
+from ...partition.disk.outputs import record_path
 from ...partition.errors import InputError
 from ..run.records import AnswerRecord, SuperstepRecord
 from .result import Option, ResultInfo, open_result
