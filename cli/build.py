@@ -14,6 +14,7 @@ from .progress import ProgressLine
 @click.argument("edges", type=click.Path())
 @options.output
 @options.build_options
+@options.weight_options
 @options.memory_limit
 @options.cluster_options
 @options.device
@@ -39,6 +40,7 @@ def build(
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
     delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
+    delegraph build roads/ -o roads.dg --weight metres
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
     delegraph build edges/ -o graph.dg --partitions 4 --device cuda --workers 4
 

@@ -110,6 +110,20 @@ reading_options = _together(
     click.option("--src", default="src", show_default=True, help="Column of sources."),
     click.option("--dst", default="dst", show_default=True, help="Column of targets."),
 )
+weight_options = _together(
+    click.option(
+        "--weight",
+        metavar="COL",
+        help="Column of weights to keep: floats of 32 bits, or integers from 0 to 4,294,967,295.",
+    ),
+    click.option(
+        "--duplicates",
+        type=click.Choice(["min", "max", "sum"]),
+        default="min",
+        show_default=True,
+        help="Of the weights of rows that are the same edge.",
+    ),
+)
 build_options = _together(
     reading_options,
     click.option(

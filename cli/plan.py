@@ -18,6 +18,7 @@ from .progress import ProgressLine
 @click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
 @options.cluster_options
 @options.build_options
+@options.weight_options
 @options.threads
 @options.scratch
 @click.option(

@@ -9,6 +9,8 @@ Options that several take:
     scratch, restart                    a folder for files between steps; whether to start over
     directed, src, dst                  how an edge list is read
     partitions, layout, grid, threshold, order   the shape of a store; a grid as "3x2"
+    weight, duplicates                  a column of weights, and "min", "max" or "sum" of those of
+                                        rows that are the same edge
     threads                             cores to use, None for all this process may use
     overwrite                           whether an output that exists is replaced once the new one
                                         is whole

@@ -1,4 +1,4 @@
-"""Radix sort of 64-bit keys made of two 32-bit halves.
+"""Radix sort of 64-bit keys made of two 32-bit halves, alone or with a value of 32 bits each.
 
 Least significant digit first, 8 bits a pass, only over the bits in use. One core sorts a
 few million such keys several times faster than a comparison sort does.
@@ -6,16 +6,16 @@ few million such keys several times faster than a comparison sort does.
 
 import numpy as np
 
-from .compiled import compiled, i64, kernel, u64s
+from .compiled import compiled, i64, kernel, u32s, u64s
 
 _DIGIT = 8
 
 
 @compiled
-def _pass(keys, into, shift):
-    """Distribute ``keys`` by the digit at ``shift``; False if all share it (nothing is moved)."""
-    count = np.zeros(1 << _DIGIT, np.int64)
+def _starts(keys, shift, count):
+    """Where the keys of each digit at ``shift`` go; False if all share it."""
     digit = np.uint64((1 << _DIGIT) - 1)
+    count[:] = 0
     for key in keys:
         count[(key >> np.uint64(shift)) & digit] += 1
     at = 0
@@ -25,6 +25,16 @@ def _pass(keys, into, shift):
         size = count[d]
         count[d] = at
         at += size
+    return True
+
+
+@compiled
+def _pass(keys, into, shift):
+    """Distribute ``keys`` by the digit at ``shift``; False if all share it (nothing is moved)."""
+    count = np.empty(1 << _DIGIT, np.int64)
+    digit = np.uint64((1 << _DIGIT) - 1)
+    if not _starts(keys, shift, count):
+        return False
     for key in keys:
         d = (key >> np.uint64(shift)) & digit
         into[count[d]] = key
@@ -44,3 +54,23 @@ def radix_sort(keys, scratch, low_bits, high_bits):
             if _pass(keys, scratch, shift):
                 keys, scratch = scratch, keys
     return keys
+
+
+@kernel(u64s, u32s, u64s, u32s, i64, i64)
+def radix_sort_with(keys, values, keys_scratch, values_scratch, low_bits, high_bits):
+    """The same with a value of each key, which goes where it goes. Returns both, sorted."""
+    count = np.empty(1 << _DIGIT, np.int64)
+    digit = np.uint64((1 << _DIGIT) - 1)
+    for half in range(2):
+        bits = high_bits if half else low_bits
+        for shift in range(32 * half, 32 * half + bits, _DIGIT):
+            if not _starts(keys, shift, count):
+                continue
+            for i in range(keys.shape[0]):
+                d = (keys[i] >> np.uint64(shift)) & digit
+                keys_scratch[count[d]] = keys[i]
+                values_scratch[count[d]] = values[i]
+                count[d] += 1
+            keys, keys_scratch = keys_scratch, keys
+            values, values_scratch = values_scratch, values
+    return keys, values

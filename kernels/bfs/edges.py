@@ -17,7 +17,7 @@ from . import scan as scan_kernels
 from .scan import scan, settle
 from .state import SearchState
 
-Edges = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+Edges = tuple[NDArray[np.uint32], ...]
 """Sources and targets, of one length."""
 
 

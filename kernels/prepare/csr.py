@@ -222,17 +222,17 @@ def _row(partitions, columns, delegates, global_id, u):
     return row if partitions == 1 else row // np.uint32(columns or partitions)
 
 
-@kernel(u32s, u32s, _PLACEMENT, boolean, i64s)
-def scatter(u, v, placement, directed, offsets):
+@kernel(u32s, u32s, u32s, _PLACEMENT, boolean, i64s)
+def scatter(u, v, weights, placement, directed, offsets):
     """Turn edges between positions u[i] and v[i] into keys grouped by bucket, without self-loops.
 
     A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
     where the store keeps one, its entry in the transpose of the same subgraph (of a grid, of that
     which has the edge the other way).
 
-    offsets: int64 (buckets + 1,), overwritten: bucket b's keys are offsets[b] .. offsets[b + 1].
-    Returns, for each key, its row within the bucket's range (uint16) and its target's position
-    (uint32).
+    weights: uint32, of each edge, or (0,). offsets: int64 (buckets + 1,), overwritten: bucket b's
+    keys are offsets[b] .. offsets[b + 1]. Returns, for each key, its row within the bucket's range
+    (uint16), its target's position (uint32), and its weight (uint32), if there are any.
     """
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.
     (
@@ -251,6 +251,7 @@ def scatter(u, v, placement, directed, offsets):
     ) = placement
     rows = np.empty(0, np.uint16)
     targets = np.empty(0, np.uint32)
+    placed = np.empty(0, np.uint32)
     at = np.empty(0, np.int64)
     offsets[:] = 0
     # Twice over the edges, counting and then placing: finding a bucket again costs less than
@@ -286,6 +287,8 @@ def scatter(u, v, placement, directed, offsets):
                     k = at[bucket]
                     rows[k] = np.uint16(row - start)
                     targets[k] = b
+                    if weights.shape[0]:
+                        placed[k] = weights[i]
                     at[bucket] = k + 1
                 else:
                     offsets[bucket + 1] += 1
@@ -295,7 +298,8 @@ def scatter(u, v, placement, directed, offsets):
             at = offsets[:-1].copy()
             rows = np.empty(offsets[-1], np.uint16)
             targets = np.empty(offsets[-1], np.uint32)
-    return rows, targets
+            placed = np.empty(offsets[-1] if weights.shape[0] else 0, np.uint32)
+    return rows, targets, placed
 
 
 @kernel(u16s, u32s, u64s)

@@ -5,7 +5,8 @@ dictionaries are then merged range of ids by range, each range small enough for 
 samples of all dictionaries say. A range gives its distinct ids, rising, and for every batch the
 places of its ids among them; with the ranges one after the other these are dense ids.
 
-What tasks leave in the scratch folder: of batch B ``places-B``, ``ids-B`` and ``samples-B``;
+What tasks leave in the scratch folder: of batch B ``places-B``, ``ids-B``, ``samples-B`` and, if
+there are any, ``weights-B``;
 ``positions`` (batches, ranges + 1; where each range begins in each batch's dictionary); of range R
 ``merged-R`` and ``range-R``. Strings are their bytes, with ``-offsets`` beside.
 """
@@ -42,12 +43,14 @@ def encode_chunk(edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratc
         place = np.empty(len(order), np.uint32)
         place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
         name = f"{number}-{batch}"
-        scratch.save(f"places-{name}", place[np.concatenate(columns)])
+        scratch.save(f"places-{name}", place[np.concatenate(columns[:2])])
+        if edges.weight is not None:
+            scratch.save(f"weights-{name}", columns[2])
         ids = dictionary.take(order)
         _save(scratch, f"ids-{name}", ids)
-        at, weights = _sample(_ends(ids))
+        at, sizes = _sample(_ends(ids))
         _save(scratch, f"samples-{name}", ids.take(as_arrow(at)))
-        scratch.save(f"weights-{name}", weights)
+        scratch.save(f"sizes-{name}", sizes)
         written.append(len(columns[0]))
     return written
 
@@ -71,9 +74,9 @@ def _sample(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
 def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.DataType) -> list[int]:
     """Decide the ranges and write ``positions``; returns the bytes of ids in each."""
     samples = pa.concat_arrays([_load_all(scratch, f"samples-{name}", id_type) for name in batches])
-    weights = np.concatenate([scratch.load(f"weights-{name}") for name in batches])
+    sampled = np.concatenate([scratch.load(f"sizes-{name}") for name in batches])
     order = as_numpy(pc.call_function("sort_indices", [samples]))
-    ends = np.cumsum(weights[order])
+    ends = np.cumsum(sampled[order])
     steps = np.arange(RANGE_BYTES, ends[-1], RANGE_BYTES)
     at = order[np.searchsorted(ends, steps, side="right")]
     cuts = sorted({samples[i].as_py() for i in at.tolist()} - {samples[int(order[0])].as_py()})
@@ -120,12 +123,13 @@ class EncodedSource:
     """An edge list whose ids went through the dictionary; a chunk is a chunk of the input.
 
     chunk_batches: rows of each batch of each chunk. bases: dense id of each range's first id, and
-    the number of ids.
+    the number of ids. weighted: whether there are weights.
     """
 
     scratch: FileScratch
     chunk_batches: tuple[tuple[int, ...], ...]
     bases: tuple[int, ...]
+    weighted: bool = False
 
     @property
     def domain(self) -> int:
@@ -141,7 +145,7 @@ class EncodedSource:
         ranges = range(len(self.bases) - 1)
         return sum(self.scratch.bytes(f"range-{r}") for r in ranges)
 
-    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
+    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
         positions = self.scratch.load("positions")
         sizes = np.diff(positions, axis=1)
         begins = np.cumsum(sizes, axis=0) - sizes  # of each batch within each range's places
@@ -156,11 +160,15 @@ class EncodedSource:
                     at = positions[b, r]
                     dense[at : at + size] = merged + np.uint32(base)
                 places = self.scratch.load(f"places-{c}-{batch}")
+                bits = []
+                if weights and self.weighted:
+                    bits.append(self.scratch.load(f"weights-{c}-{batch}"))
                 for start in range(0, batch_rows, rows):
                     stop = min(start + rows, batch_rows)
                     yield (
                         dense[places[start:stop]],
                         dense[places[batch_rows + start : batch_rows + stop]],
+                        *(column[start:stop] for column in bits),
                     )
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ..disk.outputs import facts_of, is_store
 from ..errors import InputError, one_line
@@ -18,6 +20,7 @@ from .arrow import as_dictionary, as_numpy
 from .contents import Contents
 from .find import find_files
 from .footer import extremes
+from .weights import NO_WEIGHTS, Weight, WeightType, bits_of, weight_type_of
 
 BATCH_ROWS = 1 << 18
 READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
@@ -58,6 +61,7 @@ class EdgeList:
     id_type: the common Arrow type of both columns in all files: an integer or string type.
     bounds: least and greatest id by the files' statistics, None where these are missing or
         the ids are strings.
+    weight: column of weights, and what they are; None where none are read.
     contents: of the files, as they were when they were opened.
     left_out: files and folders beside them that are not read, because of their names.
     """
@@ -69,10 +73,17 @@ class EdgeList:
     bounds: tuple[int, int] | None
     contents: Contents
     left_out: tuple[str, ...] = ()
+    weight: Weight | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """That are read."""
+        ends = (self.src, self.dst)
+        return ends if self.weight is None else (*ends, self.weight.column)
 
     @property
     def fingerprint(self) -> str:
-        """Of what the files say; all of the two columns is read when this is first asked for."""
+        """Of what the files say; all of the columns is read when this is first asked for."""
         return self.contents.digest
 
     @property
@@ -123,8 +134,14 @@ class EdgeList:
 
         Integers come as ``id_type``, strings as dictionary arrays (arrow.py).
         """
+        return ((src, dst) for src, dst, _ in self.weighted_batches(chunk, weights=False))
+
+    def weighted_batches(
+        self, chunk: Chunk, weights: bool
+    ) -> Iterator[tuple[pa.Array, pa.Array, NDArray[np.uint32]]]:
+        """The same with the bits of their weights, where these are asked for, and there."""
         path, group = chunk.file.path, chunk.row_groups.start
-        names = [self.src, self.dst]
+        names = self.columns if weights else (self.src, self.dst)
         try:
             metadata = chunk.file.metadata or pq.read_metadata(path)
             for group in chunk.row_groups:
@@ -141,15 +158,17 @@ class EdgeList:
                     for batch in file.iter_batches(
                         min((way.rows for way in ways.values()), default=BATCH_ROWS),
                         row_groups=[group],
-                        columns=names,
+                        columns=list(names),
                         use_threads=False,
                     ):
                         src = self._column(batch, self.src, path, group)
                         dst = self._column(batch, self.dst, path, group)
                         read += len(src)
-                        if read > rows or len(src) != len(dst):
+                        bits = self._weights(batch, path, group, weights)
+                        as_many = len(src) == len(dst) and len(bits) in (0, len(src))
+                        if read > rows or not as_many:
                             raise _wrong_rows(path, group, rows)
-                        yield src, dst
+                        yield src, dst, bits
                     if read != rows:
                         raise _wrong_rows(path, group, rows)
         except (pa.ArrowException, OSError) as error:
@@ -170,7 +189,7 @@ class EdgeList:
     @cached_property
     def reading(self) -> pages.Reading:
         """What reading a chunk holds, and all strings; by footers and headers of pages."""
-        names = (self.src, self.dst)
+        names = self.columns
         return pages.of_all(
             pages.reading_of(
                 file.path, file.metadata or pq.read_metadata(file.path), names, BATCH_ROWS
@@ -178,6 +197,14 @@ class EdgeList:
             for file in self.files
             if sum(file.row_groups)
         )
+
+    def _weights(
+        self, batch: pa.RecordBatch, path: str, group: int, wanted: bool
+    ) -> NDArray[np.uint32]:
+        if self.weight is None or not wanted:
+            return NO_WEIGHTS
+        name, kind = self.weight
+        return bits_of(batch.column(name), kind, f"{path}: column {name!r} of row group {group}")
 
     def _column(self, batch: pa.RecordBatch, name: str, path: str, group: int) -> pa.Array:
         column = batch.column(name)
@@ -201,15 +228,18 @@ class EdgeList:
         return as_dictionary(column)
 
 
-def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> EdgeList:
+def open_edges(
+    path: str | os.PathLike, src: str = "src", dst: str = "dst", weight: str | None = None
+) -> EdgeList:
     """Open a Parquet file, a folder of them or a glob; reads footers only.
 
-    Raises InputError for what is missing, not Parquet, truncated, without rows, or whose
-    columns do not hold integers or strings of one comparable type.
+    weight: a column to read as well. Raises InputError for what is missing, not Parquet, truncated,
+    without rows, or whose columns do not hold integers or strings of one comparable type.
     """
     if is_store(path):
         raise InputError(f"{path} is a store, not an edge list: it is built already")
     files, types, bounds = [], {}, []
+    weights: set[WeightType] = set()
     found = find_files(os.fspath(path))
     for name in found.files:
         try:
@@ -226,6 +256,8 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
         kinds = {column: _id_type(name, schema, column) for column in (src, dst)}
         for column, kind in kinds.items():
             types.setdefault(kind, f"{name}: column {column!r}")
+        if weight is not None:
+            weights.add(weight_type_of(name, schema, weight))
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
         facts = os.stat(name)
         size = facts.st_size
@@ -238,8 +270,9 @@ def open_edges(path: str | os.PathLike, src: str = "src", dst: str = "dst") -> E
         dst,
         _common_type(types),
         _bounds(bounds),
-        Contents(files, (src, dst)),
+        Contents(files, (src, dst) if weight is None else (src, dst, weight)),
         tuple(found.left_out),
+        None if weight is None else Weight(weight, "float32" if "float32" in weights else "uint32"),
     )
     if not edges.rows:
         raise InputError(f"{path}: zero rows: a graph without vertices cannot be searched")

@@ -32,8 +32,9 @@ ENCODE_BYTES = 1 << 23
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
-Batch = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-"""Sources and targets of some rows, as dense ids."""
+Batch = tuple[NDArray[np.uint32], ...]
+"""Sources and targets of some rows, as dense ids; and their weights (weights.py), where these are
+read."""
 
 
 @dataclass(frozen=True)
@@ -142,21 +143,23 @@ def dense_batches(
     domain: int,
     rows: int,
     present: NDArray[np.uint8] | None = None,
+    weights: bool = False,
 ) -> Iterator[Batch]:
     """Read chunks whose ids are dense as they are, in batches of ``rows`` rows (the last: fewer).
 
-    present: (domain,), receives 1 where an id occurs.
+    present: (domain,), receives 1 where an id occurs. weights: whether to read them, too.
     """
     marked = np.empty(0, np.uint8) if present is None else present
     left = sum(chunk.rows for chunk in chunks)
-    src, dst = _empty_batch(min(rows, left))
+    weights = weights and edges.weight is not None
+    batch = _empty_batch(min(rows, left), weights)
     at = 0
     for chunk in chunks:
-        for columns in edges.batches(chunk):
+        for *columns, bits in edges.weighted_batches(chunk, weights):
             taken = 0
             while taken < len(columns[0]):
-                some = min(len(columns[0]) - taken, len(src) - at)
-                for column, dense in zip(columns, (src, dst), strict=True):
+                some = min(len(columns[0]) - taken, len(batch[0]) - at)
+                for column, dense in zip(columns, batch[:2], strict=True):
                     ids = as_numpy(column.slice(taken, some))
                     ids = ids.astype(_taken_as(edges.id_type), copy=False)
                     ids.flags.writeable = False  # one compiled variant, copied or not
@@ -166,17 +169,19 @@ def dense_batches(
                             f"{chunk.file.path}: id {ids[wrong]} is outside the file's own "
                             "statistics; write the file again"
                         )
+                if weights:
+                    batch[2][at : at + some] = bits[taken : taken + some]
                 taken += some
                 at += some
                 left -= some
-                if at == len(src):
-                    yield src, dst
-                    src, dst = _empty_batch(min(rows, left))
+                if at == len(batch[0]):
+                    yield batch
+                    batch = _empty_batch(min(rows, left), weights)
                     at = 0
 
 
-def _empty_batch(rows: int) -> Batch:
-    return np.empty(rows, np.uint32), np.empty(rows, np.uint32)
+def _empty_batch(rows: int, weights: bool) -> Batch:
+    return tuple(np.empty(rows, np.uint32) for _ in range(2 + weights))
 
 
 def _taken_as(id_type: pa.DataType) -> type[np.signedinteger]:
@@ -197,7 +202,7 @@ def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> I
         return ids
     place = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
     for batch in batches:
-        for column in batch:
+        for column in batch[:2]:
             column[:] = place[column]
     return Ids(ids.id_type, len(used), as_arrow(used))
 
@@ -207,12 +212,12 @@ def read_encoded(edges: EdgeList, chunk: Chunk) -> Iterator[tuple[Batch, pa.Arra
 
     A piece has some more than ENCODE_ROWS rows or ENCODE_BYTES of strings at most: by a batch.
     """
-    held: list[tuple[pa.Array, pa.Array]] = []
+    held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]] = []
     rows = size = 0
-    for pair in edges.batches(chunk):
-        held.append(pair)
-        rows += len(pair[0])
-        size += sum(map(_string_bytes, pair))
+    for src, dst, bits in edges.weighted_batches(chunk, weights=True):
+        held.append((src, dst, bits))
+        rows += len(src)
+        size += _string_bytes(src) + _string_bytes(dst)
         if rows >= ENCODE_ROWS or size >= ENCODE_BYTES:
             piece = _encode(held)
             held, rows, size = [], 0, 0
@@ -229,13 +234,17 @@ def _string_bytes(column: pa.Array) -> int:
     return int(ends[-1] - ends[0]) + STRING_BYTES * (len(ends) - 1)
 
 
-def _encode(pairs: list[tuple[pa.Array, pa.Array]]) -> tuple[Batch, pa.Array]:
-    columns = [pair[side] for side in (0, 1) for pair in pairs]
-    rows = sum(len(src) for src, _ in pairs)
+def _encode(
+    held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]],
+) -> tuple[Batch, pa.Array]:
+    columns: list[pa.Array] = [src for src, _, _ in held] + [dst for _, dst, _ in held]
+    rows = sum(len(some[0]) for some in held)
+    bits = np.concatenate([some[2] for some in held])
+    weights = (bits,) if len(bits) else ()
     if not pa.types.is_dictionary(columns[0].type):
         encoded = pa.concat_arrays(columns).dictionary_encode()
         places = as_numpy(encoded.indices).astype(np.uint32)
-        return (places[:rows], places[rows:]), encoded.dictionary
+        return (places[:rows], places[rows:], *weights), encoded.dictionary
     encoded = pa.concat_arrays([column.dictionary for column in columns]).dictionary_encode()
     place = as_numpy(encoded.indices).astype(np.uint32)
     places = np.empty(2 * rows, np.uint32)
@@ -244,7 +253,7 @@ def _encode(pairs: list[tuple[pa.Array, pa.Array]]) -> tuple[Batch, pa.Array]:
         places[at : at + len(column)] = place[first:][as_numpy(column.indices)]
         at += len(column)
         first += len(column.dictionary)
-    return (places[:rows], places[rows:]), encoded.dictionary
+    return (places[:rows], places[rows:], *weights), encoded.dictionary
 
 
 def merge_dictionaries(
@@ -263,5 +272,5 @@ def merge_dictionaries(
 
 def translate(batch: Batch, places: NDArray[np.uint32]) -> Batch:
     """Dense ids of a chunk that was read by ``read_encoded``."""
-    src, dst = batch
-    return places[src], places[dst]
+    src, dst, *weights = batch
+    return places[src], places[dst], *weights

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from .edges import Chunk, EdgeList
 from .ids import Batch, dense_batches
 
@@ -26,8 +24,11 @@ class EdgeSource(Protocol):
     @property
     def chunk_rows(self) -> tuple[int, ...]: ...
 
-    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
-        """The edges of some chunks, in batches of ``rows`` rows at most; not to be written to."""
+    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+        """The edges of some chunks, in batches of ``rows`` rows at most; not to be written to.
+
+        weights: whether they come with theirs, if they have any.
+        """
         ...
 
 
@@ -43,8 +44,9 @@ class ParquetSource:
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(chunk.rows for chunk in self.chunks)
 
-    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
-        return dense_batches(self.edges, [self.chunks[c] for c in chunks], self.domain, rows)
+    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+        some = [self.chunks[c] for c in chunks]
+        return dense_batches(self.edges, some, self.domain, rows, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,17 @@ class HeldSource:
 
     @property
     def chunk_rows(self) -> tuple[int, ...]:
-        return tuple(len(src) for src, _ in self.held)
+        return tuple(len(batch[0]) for batch in self.held)
 
-    def batches(self, chunks: Sequence[int], rows: int) -> Iterator[Batch]:
+    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
         for c in chunks:
-            src, dst = self.held[c]
-            for first in range(0, len(src), rows):
-                yield src[first : first + rows], dst[first : first + rows]
+            batch = self.held[c] if weights else self.held[c][:2]
+            for first in range(0, len(batch[0]), rows):
+                yield tuple(column[first : first + rows] for column in batch)
 
     def let_go(self, chunk: int) -> None:
         """Free a chunk that is not needed again."""
-        self.held[chunk] = np.empty(0, np.uint32), np.empty(0, np.uint32)
+        self.held[chunk] = tuple(column[:0].copy() for column in self.held[chunk])
 
 
 def share_out(chunk_rows: Sequence[int], parts: int) -> list[list[int]]:

@@ -13,12 +13,31 @@ import xxhash
 
 from ..disk.files import FileRecord
 from ..disk.outputs import STORE_FORMAT
+from ..input.weights import Duplicates, WeightType
 from .grid import Grid
 from .layout import ends_of, local_rows
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
+READ_VERSIONS = (3, 4)
+"""Of 3 there are no weights."""
+
 VERTICES = "vertices.parquet"
 DELEGATES = "delegates.npy"
+
+
+@dataclass(frozen=True)
+class WeightInfo:
+    """What weights a store holds. column: of the input. duplicates: see partition/input/weights.py.
+
+    least, most, mean: of all entries.
+    """
+
+    column: str
+    kind: WeightType
+    duplicates: Duplicates
+    least: float
+    most: float
+    mean: float
 
 
 @dataclass(frozen=True)
@@ -31,7 +50,8 @@ class GraphInfo:
     layout: "delegate", "2d", "1d", or "csr" of one partition. grid: None for delegates.
     degree_histogram: vertices of degree 0, 1, 2-3, 4-7, ...
     threshold, threshold_chosen_by, nn_row_share: how delegates were separated.
-    subgraph_edges: entries of each kind of subgraph, over all partitions.
+    subgraph_edges: entries of each kind of subgraph, over all partitions. weights: None where edges
+    have none.
     """
 
     fingerprint: str
@@ -54,6 +74,7 @@ class GraphInfo:
     delegates: int
     nn_row_share: float
     subgraph_edges: dict[str, int]
+    weights: WeightInfo | None = None
 
     def rows_of(self, partition: int, name: str) -> range:
         """The rows of a subgraph that may have edges; those before them are empty."""
@@ -95,8 +116,15 @@ def targets_file(partition: int, name: str, shard: int) -> str:
     return f"{stem_of(partition, name)}.targets-{shard:04}.npy"
 
 
+def weights_of(targets: str) -> str:
+    """The file of the weights of a file of targets."""
+    return targets.replace(".targets-", ".weights-")
+
+
 def shards_of(records: dict[str, FileRecord], partition: int, name: str) -> list[str]:
-    """The files of a subgraph's targets, in the order of their rows."""
+    """The files of a subgraph's targets, in the order of their rows; those of its weights have the
+    same cuts.
+    """
     every = (targets_file(partition, name, shard) for shard in count())
     return list(takewhile(records.__contains__, every))
 

@@ -19,16 +19,20 @@ from ..disk import files
 from ..disk.files import HEADER_BYTES, FileRecord, read_regular
 from ..disk.outputs import MANIFEST, STORE_FORMAT
 from ..errors import InputError
+from ..input.weights import Duplicates, WeightType
 from .grid import Grid
 from .layout import MAX_PARTITIONS, SUBGRAPHS, kept_subgraphs
 from .manifest import (
     DELEGATES,
     FORMAT_VERSION,
+    READ_VERSIONS,
     VERTICES,
     GraphInfo,
+    WeightInfo,
     digest,
     offsets_file,
     shards_of,
+    weights_of,
 )
 from .order import Order
 
@@ -60,7 +64,7 @@ def read_manifest(path: Path) -> Manifest:
         raise InputError(f"{path}: {MANIFEST} is damaged; build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != STORE_FORMAT:
         raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
-    if manifest.get("format_version") != FORMAT_VERSION:
+    if manifest.get("format_version") not in READ_VERSIONS:
         raise InputError(
             f"{path}: store format {reprlib.repr(manifest.get('format_version'))}; this delegraph "
             f"reads format {FORMAT_VERSION}: build the store again"
@@ -70,6 +74,8 @@ def read_manifest(path: Path) -> Manifest:
         raise InputError(f"{path}: {MANIFEST} is damaged: it does not match its checksum")
     try:
         _check_names(manifest, ["format", "format_version", "graph", "files"], "the manifest")
+        if manifest["format_version"] == 3 and isinstance(manifest["graph"], dict):
+            manifest["graph"]["weights"] = None
         info = _graph(manifest["graph"])
         records = _records(manifest["files"], info)
     except _UnfitError as error:
@@ -125,10 +131,32 @@ def _graph(graph: Any) -> GraphInfo:
     most = graph["vertices"] if graph["grid"] is None else 0
     _check_number(graph["delegates"], "delegates", 0, most)
     _check_counts(graph)
+    weights = graph["weights"]
+    if weights is not None:
+        _check_weights(weights)
+        weights = WeightInfo(**weights)
     grid = graph["grid"] and Grid(*graph["grid"])
     return GraphInfo(
-        **{**graph, "grid": grid, "degree_histogram": tuple(graph["degree_histogram"])}
+        **{
+            **graph,
+            "grid": grid,
+            "degree_histogram": tuple(graph["degree_histogram"]),
+            "weights": weights,
+        }
     )
+
+
+def _check_weights(weights: Any) -> None:
+    _check_names(weights, [field.name for field in fields(WeightInfo)], "weights")
+    _check(isinstance(weights["column"], str), "weights.column", weights["column"], "a text")
+    _check_one_of(weights["kind"], "weights.kind", list(get_args(WeightType)))
+    _check_one_of(weights["duplicates"], "weights.duplicates", list(get_args(Duplicates)))
+    least, mean, most = (weights[name] for name in ("least", "mean", "most"))
+    for name in ("least", "mean", "most"):
+        value = weights[name]
+        _check(type(value) in (int, float), f"weights.{name}", value, "a number")
+    fits = 0 <= least <= most and 0 <= mean < float("inf")
+    _check(fits, "weights", weights, "of weights that are not negative")
 
 
 def _is_unicode(text: str) -> bool:
@@ -190,6 +218,14 @@ def _records(given: Any, info: GraphInfo) -> dict[str, FileRecord]:
                 size = records[file].bytes - HEADER_BYTES
                 _check(size >= 0 and size % 4 == 0, f"bytes of {file!r}", size, "those of an array")
                 entries += size // 4
+                if info.weights is not None:
+                    weights = weights_of(file)
+                    known.add(weights)
+                    if weights not in records:
+                        raise _UnfitError(f"files lacks {weights!r}")
+                    beside = records[weights].bytes
+                    same = beside == size + HEADER_BYTES
+                    _check(same, f"bytes of {weights!r}", beside, "those of its targets")
         counted = info.subgraph_edges[name[-2:]]
         said = f"{counted:,} as subgraph_edges says"
         _check(entries == counted, f"the number of targets of {name}", entries, said)

@@ -21,6 +21,7 @@ from ..disk.scratch import FileScratch, Scratch, lost, scratch_file
 from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
+from ..input.weights import NO_WEIGHTS
 from .layout import Layout, Ranges
 
 
@@ -64,19 +65,20 @@ def rows_by_class(
 class Slice(NamedTuple):
     """The keys of some neighbouring buckets, from one segment of a run.
 
-    rows: uint16, within the bucket's range. targets: uint32, positions. offsets: int64
-    (buckets + 1,); where each bucket's keys begin.
+    rows: uint16, within the bucket's range. targets: uint32, positions. weights: uint32, their
+    bits, or (0,). offsets: int64 (buckets + 1,); where each bucket's keys begin.
     """
 
     rows: NDArray[np.uint16]
     targets: NDArray[np.uint32]
+    weights: NDArray[np.uint32]
     offsets: NDArray[np.int64]
 
     def buckets(self, first: int, stop: int) -> Slice:
         start, end = self.offsets[first], self.offsets[stop]
-        return Slice(
-            self.rows[start:end], self.targets[start:end], self.offsets[first : stop + 1] - start
-        )
+        offsets = self.offsets[first : stop + 1] - start
+        some = slice(start, end)
+        return Slice(self.rows[some], self.targets[some], self.weights[some], offsets)
 
 
 class Runs(Protocol):
@@ -105,11 +107,12 @@ class MemoryRuns:
 
 @dataclass(frozen=True)
 class FileRuns:
-    """Run files: ``run-NAME`` holds of each segment its targets, then its rows; ``index-NAME``
-    its offsets, shape (segments, buckets + 1)."""
+    """Run files: ``run-NAME`` holds of each segment its targets, then its rows, then its weights,
+    if it is ``weighted``; ``index-NAME`` its offsets, shape (segments, buckets + 1)."""
 
     scratch: FileScratch
     names: tuple[str, ...]
+    weighted: bool = False
 
     def buckets(self, first: int, stop: int) -> Iterator[Slice]:
         for name in self.names:
@@ -123,8 +126,10 @@ class FileRuns:
                     targets, rows = np.empty(count, np.uint32), np.empty(count, np.uint16)
                     _read(path, file, targets, begin + 4 * start)
                     _read(path, file, rows, begin + 4 * keys + 2 * start)
-                    yield Slice(rows, targets, segment[first : stop + 1] - start)
-                    begin += 6 * keys
+                    weights = np.empty(count if self.weighted else 0, np.uint32)
+                    _read(path, file, weights, begin + 6 * keys + 4 * start)
+                    yield Slice(rows, targets, weights, segment[first : stop + 1] - start)
+                    begin += (10 if self.weighted else 6) * keys
 
     def keys(self, first: int, stop: int) -> NDArray[np.int64]:
         total = np.zeros(stop - first, np.int64)
@@ -148,9 +153,10 @@ def _read(path: Path, file: BinaryIO, into: NDArray, position: int) -> None:
 
 def scatter_batch(batch: Batch, table: PositionTable, layout: Layout) -> Slice:
     offsets = np.empty(layout.buckets + 1, np.int64)
-    u, v = table.translate(batch)
-    rows, targets = csr.scatter(u, v, layout.placement, layout.directed, offsets)
-    return Slice(rows, targets, offsets)
+    u, v = table.translate(batch[:2])
+    weights = batch[2] if len(batch) > 2 else NO_WEIGHTS
+    rows, targets, weights = csr.scatter(u, v, weights, layout.placement, layout.directed, offsets)
+    return Slice(rows, targets, weights, offsets)
 
 
 def scatter_to_file(
@@ -166,10 +172,11 @@ def scatter_to_file(
     layout = with_global_ids(layout, scratch)
     index = []
     with scratch_file(Path(scratch.folder, f"run-{name}")) as file:
-        for batch in source.batches(chunks, rows):
+        for batch in source.batches(chunks, rows, weights=True):
             segment = scatter_batch(batch, table, layout)
             file.write(segment.targets)
             file.write(segment.rows)
+            file.write(segment.weights)
             index.append(segment.offsets)
             del batch, segment  # not held while the next batch is read
     scratch.save(f"index-{name}", np.stack(index))

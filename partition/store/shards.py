@@ -8,66 +8,154 @@ memory, never the store.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base import bitmap, sort
 from ...kernels.base.compiled import compile_kernels
-from ...kernels.base.sort import radix_sort
-from ...kernels.prepare import csr, positions
+from ...kernels.base.sort import radix_sort, radix_sort_with
+from ...kernels.prepare import csr, positions, weights
+from ...kernels.prepare.weights import Combining
 from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import Scratch, replacing
+from ..input.weights import NO_WEIGHTS, Duplicates, WeightType
+from . import long_rows
 from .layout import Layout, Shard, Subgraph, ends_of
-from .manifest import targets_file
+from .manifest import targets_file, weights_of
 from .runs import Runs, Slice, with_global_ids
 
 GATHER_EDGES = 1 << 21
 """Keys that a build task fetches from the runs at once."""
 
 
+class Weighing(NamedTuple):
+    """What becomes of weights. kind: of the store's."""
+
+    kind: WeightType
+    duplicates: Duplicates
+
+    @property
+    def combining(self) -> Combining:
+        return Combining(get_args(Duplicates).index(self.duplicates), self.kind == "float32")
+
+
 def build_shard(
-    shard: Shard, runs: Runs, layout: Layout, vertices: int, folder: str, scratch: Scratch
-) -> FileRecord:
+    shard: Shard,
+    runs: Runs,
+    layout: Layout,
+    vertices: int,
+    folder: str,
+    scratch: Scratch,
+    weighing: Weighing | None = None,
+) -> list[FileRecord]:
     """Write a shard's targets into the store ``folder``, and ``counts-SHARD`` (uint32, its rows).
 
-    vertices: of the graph; positions lie below it.
+    vertices: of the graph; positions lie below it. weighing: writes a file of weights, too, and
+    ``weights-SHARD`` (float64: the least, the greatest, their sum). Returns records of the files.
     """
     layout = with_global_ids(layout, scratch)
     subgraph = shard.subgraph
-    name = targets_file(subgraph.partition, subgraph.name, shard.number)
+    place = subgraph.partition, subgraph.name, shard.number
     ids = target_ids(subgraph, layout)
     starts = subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
-    row = 0
-    with replacing(Path(folder, name)) as partial, ArrayWriter(partial, np.uint32) as file:
-        for first, stop, keys in _fetches(runs, shard):
-            base = subgraph.first_bucket
-            fetched = runs.buckets(base + first, base + stop)
-            if keys > GATHER_EDGES and starts[stop] - starts[first] == 1:
-                marked = bitmap.empty(vertices)
-                for part in fetched:
-                    csr.mark_targets(part.targets, marked)
-                for positions in _members(marked, vertices):
-                    counts[row] += len(positions)
-                    file.append(ids(positions))
-                row += 1
-                continue
-            parts = list(fetched)
-            for i in range(first, stop):
-                rows = int(starts[i + 1] - starts[i])
-                positions = _build_bucket(parts, i - first, counts[row : row + rows], vertices)
-                file.append(ids(positions))
-                row += rows
-        record = file.finish()
+    with contextlib.ExitStack() as stack:
+        file = _open(stack, Path(folder, targets_file(*place)), np.uint32)
+        weights = None
+        if weighing is not None:
+            path = Path(folder, weights_of(targets_file(*place)))
+            weights = _WeightsFile(_open(stack, path, weighing.kind), weighing.kind)
+        for positions, bits in _built(shard, runs, vertices, weighing, counts):
+            file.append(ids(positions))
+            if weights is not None:
+                weights.append(bits)
+        records = [file.finish()]
+        if weights is not None:
+            records.append(weights.file.finish())
+            scratch.save(weights_name(shard), weights.facts())
     scratch.save(counts_name(shard), counts)
-    return record
+    return records
+
+
+def _open(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> ArrayWriter:
+    return stack.enter_context(ArrayWriter(stack.enter_context(replacing(path)), dtype))
+
+
+class _WeightsFile:
+    """Of a shard, and what its weights are like."""
+
+    def __init__(self, file: ArrayWriter, kind: WeightType) -> None:
+        self.file = file
+        self._kind = kind
+        self._least, self._most, self._sum = math.inf, 0.0, 0.0
+
+    def append(self, bits: NDArray[np.uint32]) -> None:
+        weights = bits.view(self._kind)
+        self.file.append(weights)
+        if len(weights):
+            self._least = min(self._least, float(weights.min()))
+            self._most = max(self._most, float(weights.max()))
+            self._sum += float(weights.sum(dtype=np.float64))
+
+    def facts(self) -> NDArray[np.float64]:
+        return np.array([self._least, self._most, self._sum])
+
+
+def _built(
+    shard: Shard,
+    runs: Runs,
+    vertices: int,
+    weighing: Weighing | None,
+    counts: NDArray[np.uint32],
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    """Positions of the targets of a shard's rows, in order, and the bits of their weights, if there
+    are any. counts: receives how many targets each row has.
+    """
+    starts, base = shard.subgraph.ranges.starts, shard.subgraph.first_bucket
+    row = 0
+    for first, stop, keys in _fetches(runs, shard):
+        fetch = partial(runs.buckets, base + first, base + stop)
+        if keys > GATHER_EDGES and starts[stop] - starts[first] == 1:
+            if weighing is None:
+                some = _long_row(fetch(), vertices)
+            else:
+                some = long_rows.built(fetch, vertices, weighing.combining, GATHER_EDGES)
+            for positions, bits in some:
+                counts[row] += len(positions)
+                yield positions, bits
+            row += 1
+            continue
+        parts = list(fetch())
+        for i in range(first, stop):
+            rows = int(starts[i + 1] - starts[i])
+            bucket = [part.buckets(i - first, i - first + 1) for part in parts]
+            yield build_bucket(bucket, counts[row : row + rows], vertices, weighing)
+            row += rows
+
+
+def _long_row(
+    fetched: Iterator[Slice], vertices: int
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+    marked = bitmap.empty(vertices)
+    for part in fetched:
+        csr.mark_targets(part.targets, marked)
+    for some in _members(marked, vertices):
+        yield some, NO_WEIGHTS
 
 
 def counts_name(shard: Shard) -> str:
     return f"counts-{shard.subgraph.partition}-{shard.subgraph.name}-{shard.number}"
+
+
+def weights_name(shard: Shard) -> str:
+    return f"weights-{shard.subgraph.partition}-{shard.subgraph.name}-{shard.number}"
 
 
 def _fetches(runs: Runs, shard: Shard) -> Iterator[tuple[int, int, int]]:
@@ -83,23 +171,30 @@ def _fetches(runs: Runs, shard: Shard) -> Iterator[tuple[int, int, int]]:
         yield first, shard.stop, held
 
 
-def _build_bucket(
-    parts: Sequence[Slice], bucket: int, rows: NDArray[np.uint32], vertices: int
-) -> NDArray[np.uint32]:
-    """Sorted targets (positions) of a bucket's rows, without duplicates; counts them in
-    ``rows``.
+def build_bucket(
+    parts: Sequence[Slice],
+    rows: NDArray[np.uint32],
+    vertices: int,
+    weighing: Weighing | None,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Sorted targets (positions) of a bucket's rows, without duplicates, and the bits of their
+    weights; counts them in ``rows``.
     """
-    some = [part.buckets(bucket, bucket + 1) for part in parts]
-    keys = np.empty(sum(len(part.rows) for part in some), np.uint64)
+    keys = np.empty(sum(len(part.rows) for part in parts), np.uint64)
     at = 0
-    for part in some:
+    for part in parts:
         csr.join_keys(part.rows, part.targets, keys[at : at + len(part.rows)])
         at += len(part.rows)
     position_bits = (vertices - 1).bit_length()
     row_bits = max(len(rows) - 1, 0).bit_length()
-    keys = radix_sort(keys, np.empty_like(keys), position_bits, row_bits)
-    positions = np.empty(len(keys), np.uint32)
-    return positions[: csr.rows_from_sorted(keys, rows, positions)]
+    if weighing is None:
+        positions = np.empty(len(keys), np.uint32)
+        keys = radix_sort(keys, np.empty_like(keys), position_bits, row_bits)
+        return positions[: csr.rows_from_sorted(keys, rows, positions)], NO_WEIGHTS
+    bits = np.concatenate([NO_WEIGHTS, *(part.weights for part in parts)])
+    spare = np.empty_like(keys), np.empty_like(bits)
+    keys, bits = radix_sort_with(keys, bits, *spare, position_bits, row_bits)
+    return long_rows.without_duplicates(keys, bits, weighing.combining, rows)
 
 
 def _members(marked: NDArray[np.uint64], vertices: int) -> Iterator[NDArray[np.uint32]]:
@@ -135,4 +230,5 @@ def target_ids(
 
 def compile_build(rows: int) -> None:
     """What the tasks of a build call, of so many input rows."""
-    compile_kernels(bitmap, sort, positions, csr, degrees=csr.degree_dtype(rows))
+    modules = bitmap, sort, positions, csr, weights
+    compile_kernels(*modules, degrees=csr.degree_dtype(rows))

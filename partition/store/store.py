@@ -5,6 +5,7 @@
     delegates.npy                     global id of each delegate; in the delegate layout
     partition-0000/nn.offsets.npy     each subgraph in compressed sparse rows (layout.py, grid.py)
     partition-0000/nn.targets-0000.npy ...   its targets, in shards of whole rows
+    partition-0000/nn.weights-0000.npy ...   their weights, if there are any, float32 or uint32
 
 The manifest is written last; a folder without one is no store. The same input and parameters
 give the same bytes.
@@ -47,6 +48,7 @@ from .manifest import (
     encode_manifest,
     offsets_file,
     shards_of,
+    weights_of,
 )
 from .manifest_check import read_manifest
 from .vertex_table import read_vertices
@@ -198,6 +200,24 @@ class Store:
             at += len(self.read_shard(partition, name, file, targets[at:], team))
         return offsets, targets
 
+    def weights(self, partition: int, name: str, team: Team) -> NDArray[np.uint32]:
+        """The bits of the weights of a subgraph's targets, (0,) where there are none."""
+        if self.info.weights is None:
+            return np.empty(0, np.uint32)
+        files = [weights_of(file) for file in self.shards(partition, name)]
+        bits = np.empty(sum(self.files[file].length(np.uint32) for file in files), np.uint32)
+        at = 0
+        for file in files:
+            some = bits[at : at + self.files[file].length(np.uint32)]
+            read_array_into(self.path / file, self.files[file], some.view(self.weight_type), team)
+            at += len(some)
+        return bits
+
+    @property
+    def weight_type(self) -> np.dtype:
+        assert self.info.weights is not None
+        return np.dtype(self.info.weights.kind)
+
     def delegates(self, team: Team) -> NDArray[np.uint32]:
         """Global id of each delegate."""
         info, path = self.info, self.path / DELEGATES
@@ -256,6 +276,22 @@ class Store:
                 offsets, first, targets, rows, ends = read()
                 sources = rows_of_edges(offsets, first, first + len(targets))
                 yield renumber_all(rows, sources), renumber_all(ends, targets)
+
+    def weighted_batches(
+        self, team: Team
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
+        """The same with weights, of the store's type; their blocks have the same cuts."""
+        subgraphs = [
+            (p, name)
+            for p in range(self.info.partitions)
+            for name in kept_subgraphs(self.info.grid, directed=False)
+        ]
+        batches, kind = self.edge_batches(team), Values(self.weight_type)
+        for subgraph in subgraphs:
+            for file in map(weights_of, self.shards(*subgraph)):
+                for k in range(len(self.files[file].xxh3)):
+                    _, some = read_array_block(self.path / file, self.files[file], kind, k)
+                    yield *next(batches), some
 
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""

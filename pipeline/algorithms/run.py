@@ -176,7 +176,7 @@ def run_to_result(
         )
     else:
         id_type, directed = graph.id_type, choices.directed
-        fingerprint = graph_fingerprint(graph, directed)
+        fingerprint = graph_fingerprint(graph, directed, choices.duplicates)
     asked = algorithm.options(id_type)  # what is wrong in it is told before anything is read
     info = ResultInfo(algorithm.name, fingerprint, directed, asked, __version__)
     purpose = {**wanted_of(info), "delegraph": __version__}
@@ -217,7 +217,7 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
             raise InputError(f"{path} is a store: how to read and build it was decided with it")
         return open_store(path)
     choices = build_options or BuildOptions()
-    return open_edges(path, choices.src, choices.dst)
+    return open_edges(path, choices.src, choices.dst, choices.weight)
 
 
 def _run(

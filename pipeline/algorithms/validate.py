@@ -155,7 +155,8 @@ def _judge_edges(
     if judge.by_edges is not None:
         if fits(need, resources.limit):
             dense, directed = read_edges(edges, executor), choices.directed
-            of = dense, graph_fingerprint(edges, directed), directed, result, Team(threads)
+            fingerprint = graph_fingerprint(edges, directed, choices.duplicates)
+            of = dense, fingerprint, directed, result, Team(threads)
             by_edges = partial(judge.by_edges, *of)
             return executor.once(_STEP, by_edges, held_now() + judging)
         refused = too_little(_STEP, need, resources.limit)

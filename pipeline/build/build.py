@@ -73,12 +73,12 @@ def build_graph(
     started = time.perf_counter()
     output = Path(output)
     if is_store(output) and not overwrite:
-        edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
+        edges = _opened(path, options, resources)
         clean_up(output, purpose_of(edges, options), resources.scratch)
         check_built(output, edges, options)
         return Built(open_store(output), already=True, reused=(), notes=edges.notes)
     check_output(output, "store", overwrite, path)
-    edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
+    edges = _opened(path, options, resources)
     purpose = purpose_of(edges, options)
     with device_errors():
         device = _open_device(edges, options, resources)
@@ -116,7 +116,7 @@ def plan_graph(
     By the metadata alone: upper bounds. exact: by the passes that count, which leave nothing.
     Raises InputError for bad input or a plan that does not fit.
     """
-    edges = open_edges(resources.cluster.absolute(path), options.src, options.dst)
+    edges = _opened(path, options, resources)
     if resources.cluster.any and resources.device == "cuda":
         raise InputError(
             "--device cuda is planned for one GPU of this machine: leave out --workers and "
@@ -138,6 +138,10 @@ def plan_graph(
             return _counted_plan(run, count(run))
 
 
+def _opened(path: str | Path, options: BuildOptions, resources: Resources) -> EdgeList:
+    return open_edges(resources.cluster.absolute(path), options.src, options.dst, options.weight)
+
+
 def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -> Device | None:
     """The chosen device, its kernels compiled: what that takes counts as held before any work."""
     device = resources.chosen_device()
@@ -157,6 +161,10 @@ def _build_anywhere(
     """
     notes: tuple[str, ...] = ()
     pool, asked = run.executor.pool, resources.device
+    if run.edges.weight is not None:
+        build_files(run)
+        wanted = device is not None or asked not in ("auto", "cpu")
+        return None, ("built on the CPU: GPUs build without weights",) * wanted
     try:
         if isinstance(pool, Cluster) and may_have_devices(pool, asked):
             there, told = build_files_on_workers(run, pool, resources)
@@ -266,6 +274,8 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
         "--order": options.order,
         "--partitions": str(partitions),
     }
+    if options.weight is not None:
+        chosen |= {"--weight": options.weight, "--duplicates": options.duplicates}
     if partitions > 1:
         chosen["--layout"] = options.layout
         if grid is None:
@@ -278,6 +288,7 @@ def choices_of(options: BuildOptions, rows: int) -> dict[str, str]:
 def _built_with(info: GraphInfo) -> dict[str, str]:
     """What a store was built with, as ``choices_of`` says it."""
     wanted = info.threshold if info.threshold_chosen_by == "user" else None
+    weights = (info.weights.column, info.weights.duplicates) if info.weights else (None, "min")
     options = BuildOptions(
         info.directed,
         info.src,
@@ -287,6 +298,7 @@ def _built_with(info: GraphInfo) -> dict[str, str]:
         info.order,  # pyright: ignore
         "delegate" if info.layout == "csr" else info.layout,  # pyright: ignore
         info.grid if info.layout == "2d" else None,
+        *weights,  # pyright: ignore
     )
     return choices_of(options, info.rows)
 
@@ -295,7 +307,8 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
     """Raises InputError, with the difference in words, unless ``output`` is what is asked for."""
     info = open_store(output).info
     theirs, ours = _built_with(info), choices_of(options, edges.rows)
-    same_graph = info.fingerprint == graph_fingerprint(edges, options.directed)
+    ours_is = graph_fingerprint(edges, options.directed, options.duplicates)
+    same_graph = info.fingerprint == ours_is
     if not same_graph and theirs == ours:
         theirs, ours = {"the edge list": "another one"}, {"the edge list": "of this content"}
     if theirs != ours:

@@ -130,7 +130,7 @@ def _build(run: Preparation, device: Device) -> None:
     make_folders(run.work.output, layout.partitions)
     writer = ShardWriter(device, layout, rows_made, shards, run.work.output, run.scratch)
     records = run.spread("build", writer.write, list(range(len(shards))), writer.sizes)
-    finish_store(run, counted, entries_of(layout, entries), records)
+    finish_store(run, counted, entries_of(layout, entries), [[record] for record in records])
 
 
 def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:

@@ -36,6 +36,7 @@ _COPIES = 6  # of strings that are made into a dictionary, or written: tables, a
 _STRING = 24  # bytes of an id, where nothing better is known
 _SORTED = 32  # bytes a key takes while its bucket is sorted: keys twice, positions, slack
 _WRITER = 1 << 20
+_PARTED = 24  # bytes a key takes while a part of a long row is picked out of a segment
 _WINDOWS = 32 << 20  # temporary arrays over so many vertices at a time
 
 
@@ -63,6 +64,7 @@ def facts_of(
         partitions=partitions,
         grid=grid,
         reading=edges.reading,
+        weight_bytes=0 if edges.weight is None else 4,
     )
 
 
@@ -104,7 +106,8 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     if facts.encoded and not shape.in_memory:
         entries = facts.domain if facts.exact else min(2 * facts.rows, 4 * facts.domain)
         size = facts.id_bytes * entries + facts.reading.texts
-        yield StepPlan("encode", tasks, read, disk_bytes=8 * facts.rows + size)
+        batches = (8 + facts.weight_bytes) * facts.rows
+        yield StepPlan("encode", tasks, read, disk_bytes=batches + size)
         yield StepPlan(
             "ids",
             max(1, size // RANGE_BYTES),
@@ -115,10 +118,11 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     if facts.encoded:  # a batch of places, its part of the dictionary, and its dense ids
         decode = ENCODE_ROWS * 2 * (4 + 4 + 4)
     both = 2 if facts.directed else 1
+    weight = facts.weight_bytes
     spans = shape.spans
     span = -(-facts.domain // spans)
     degree = facts.degree_bytes
-    held = 8 * facts.rows if shape.in_memory else 0
+    held = (8 + weight) * facts.rows if shape.in_memory else 0
     batch = decode + _PAIR * shape.batch_rows
     if shape.in_memory:
         marks = facts.domain + dictionary_bytes(facts)
@@ -156,31 +160,34 @@ def steps_of(facts: Facts, shape: Shape, tasks: int) -> Iterator[StepPlan]:
     buckets = facts.partitions * (
         2 * facts.rows // RANGE_EDGES + 2 * facts.vertices // RANGE_ROWS + 8
     )
-    runs = 2 * _KEY * facts.rows
+    runs = 2 * (_KEY + weight) * facts.rows
     keep = kept if shape.in_memory else 0
     # In a grid a vertex has a row in each partition of its column.
     more_rows = 4 * both * facts.vertices * (facts.grid.rows - 1 if facts.grid else 0)
     yield StepPlan(
         "scatter",
         tasks,
-        placed + 2 * _KEY * shape.batch_rows + 24 * buckets,
+        placed + (2 * (_KEY + weight) + weight) * shape.batch_rows + 24 * buckets,
         # In memory, batches are let go of as their keys are made.
         shared + (max(held, runs) + keep if shape.in_memory else 0),
         disk_bytes=0 if shape.in_memory else runs,
     )
-    fetched = _KEY * max(GATHER_EDGES, shape.batch_rows)
+    # A long row's edges are gathered with their weights, and sorted, part by part.
+    fetched = (_KEY + weight) * max(GATHER_EDGES, shape.batch_rows)
+    longest = (_SORTED + 3 * weight) * GATHER_EDGES + _PARTED * shape.batch_rows
+    sorting = (_SORTED + 3 * weight) * RANGE_EDGES
     yield StepPlan(
         "build",
         max(1, 2 * facts.rows // (8 * RANGE_EDGES)),
         fetched
-        + _SORTED * RANGE_EDGES
+        + (max(sorting, longest) if weight else sorting)
         + 4 * min(SHARD_ROWS, facts.vertices)
         + facts.vertices // 8
         + 16 * buckets
         + 2 * _WRITER,
         (runs + keep + more_rows if shape.in_memory else 0) + numbers + delegates,
         disk_bytes=0 if shape.in_memory else more_rows,
-        final_bytes=4 * 2 * facts.rows,
+        final_bytes=(4 + weight) * 2 * facts.rows,
     )
     yield StepPlan(
         "vertices",

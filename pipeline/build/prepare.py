@@ -35,6 +35,7 @@ from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
+from ...partition.input.weights import Duplicates
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
@@ -63,7 +64,8 @@ class BuildOptions:
 
     partitions: None for the default, which depends on the number of rows. threshold: vertices
     of higher degree are delegates; None for the automatic one. layout, grid: see
-    partition/store/grid.py; of 2d, None for the squarest grid.
+    partition/store/grid.py; of 2d, None for the squarest grid. weight: a column of weights to keep;
+    duplicates: what of those of rows that are the same edge.
     """
 
     directed: bool = False
@@ -74,6 +76,8 @@ class BuildOptions:
     order: Order = "degree"
     layout: LayoutName = "delegate"
     grid: Grid | None = None
+    weight: str | None = None
+    duplicates: Duplicates = "min"
 
     def __post_init__(self) -> None:
         for name in ("partitions", "threshold"):
@@ -94,6 +98,15 @@ class BuildOptions:
         self._check_grid()
         if self.src == self.dst:
             raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
+        if self.weight in (self.src, self.dst):
+            raise InputError(f"column {self.weight!r} holds ends of edges: it is no weight")
+        if self.duplicates not in get_args(Duplicates):
+            names = ", ".join(get_args(Duplicates))
+            raise InputError(f"duplicates is one of {names}, not {self.duplicates!r}")
+        if self.duplicates != "min" and self.weight is None:
+            raise InputError(
+                f"--duplicates {self.duplicates} is of weights: name their column with --weight"
+            )
 
     def _check_grid(self) -> None:
         grid = self.grid
@@ -112,8 +125,8 @@ class BuildOptions:
     @property
     def shapes_store(self) -> bool:
         """Whether anything but the reading of the input was asked for."""
-        chosen = (self.partitions, self.threshold, self.order, self.layout)
-        return chosen != (None, None, "degree", "delegate")
+        chosen = (self.partitions, self.threshold, self.order, self.layout, self.weight)
+        return chosen != (None, None, "degree", "delegate", None)
 
     def places_for(self, rows: int) -> tuple[int, Grid | None]:
         """Of a graph of so many input rows: its partitions, and their grid; None for delegates.
@@ -143,6 +156,8 @@ class StoreOptions(TypedDict, total=False):
     order: Order
     layout: LayoutName
     grid: Grid | str | None
+    weight: str | None
+    duplicates: Duplicates
 
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
@@ -337,7 +352,8 @@ def _encode(
     distinct = run.journal("ids", merge)["distinct"]
     bases = np.cumsum([0, *distinct]).tolist()
     ids.check_size(bases[-1])
-    return dictionary.EncodedSource(scratch, tuple(tuple(rows) for rows in batches), tuple(bases))
+    places = tuple(tuple(rows) for rows in batches), tuple(bases)
+    return dictionary.EncodedSource(scratch, *places, edges.weight is not None)
 
 
 def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[int]:

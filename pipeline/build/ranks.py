@@ -340,7 +340,7 @@ def finish(run: Preparation, shares: Sequence[Share]) -> None:
     spans = counting.spans_of(run.source.domain, run.plan.shape.spans)
     table = PositionTable(run.scratch, tuple(spans))
     counted = Counted(order, table, first.threshold, layout, first.loops)
-    records = [record for share in shares for record in share.records]
+    records = [[record] for share in shares for record in share.records]
     finish_store(run, counted, entries_of(layout, first.entries), records)
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, EdgeList
-from ...partition.input.ids import Batch, Ids
+from ...partition.input.ids import Batch, Ids, dense_batches
+from ...partition.input.weights import Duplicates
 from ..run.execute import Executor
 
 LARGE_PAGES = 64 << 20
@@ -32,7 +33,7 @@ class DenseEdges:
 
     @property
     def rows(self) -> int:
-        return sum(len(src) for src, _ in self.batches)
+        return sum(len(batch[0]) for batch in self.batches)
 
 
 def with_bounds(edges: EdgeList, executor: Executor) -> EdgeList:
@@ -64,7 +65,7 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
         present = np.zeros(domain, np.uint8)
         read = executor.step(
             "read",
-            lambda chunk: list(ids.dense_batches(edges, [chunk], domain, CHUNK_ROWS, present)),
+            lambda chunk: list(dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True)),
             chunks,
             projected_bytes,
             sizes=sizes,
@@ -97,12 +98,15 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
 def _cut(batches: list[Batch]) -> list[Batch]:
     """Batches of at most CHUNK_ROWS rows, whatever the row groups were: later steps share them."""
     return [
-        (src[first : first + CHUNK_ROWS], dst[first : first + CHUNK_ROWS])
-        for src, dst in batches
-        for first in range(0, len(src), CHUNK_ROWS)
+        tuple(column[first : first + CHUNK_ROWS] for column in batch)
+        for batch in batches
+        for first in range(0, len(batch[0]), CHUNK_ROWS)
     ]
 
 
-def graph_fingerprint(edges: EdgeList, directed: bool) -> str:
-    """The same for every store and every result of one graph: its input and its direction."""
-    return f"{edges.fingerprint}-{'directed' if directed else 'undirected'}"
+def graph_fingerprint(edges: EdgeList, directed: bool, duplicates: Duplicates) -> str:
+    """The same for every store and every result of one graph: its input, its direction and, if it
+    has weights, what becomes of those of duplicates.
+    """
+    kind = "directed" if directed else "undirected"
+    return "-".join([edges.fingerprint, kind, *([duplicates] if edges.weight else [])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,13 @@ from ...partition.input.arrow import as_arrow
 from ...partition.input.sources import HeldSource
 from ...partition.store import shards as build
 from ...partition.store.layout import Shard, Subgraph
-from ...partition.store.manifest import GraphInfo, stem_of, targets_file
+from ...partition.store.manifest import (
+    GraphInfo,
+    WeightInfo,
+    stem_of,
+    targets_file,
+    weights_of,
+)
 from ...partition.store.runs import (
     FileRuns,
     MemoryRuns,
@@ -54,9 +61,10 @@ def write_store(run: Preparation, counted: Counted) -> None:
             vertices=counted.order.vertices,
             folder=str(run.work.output),
             scratch=run.scratch,
+            weighing=weighing_of(run),
         )
-        records = run.spread("build", build_one, shards, sizes)
-        return {"files": [record.to_json() for record in records]}
+        built = run.spread("build", build_one, shards, sizes)
+        return {"files": [[record.to_json() for record in records] for records in built]}
 
     files = run.journal("build", build_all)["files"]
 
@@ -64,7 +72,13 @@ def write_store(run: Preparation, counted: Counted) -> None:
         first = subgraph.first_bucket
         return int(runs.keys(first, first + len(subgraph.ranges)).sum())
 
-    finish_store(run, counted, keys, [FileRecord.from_json(file) for file in files])
+    records = [[FileRecord.from_json(file) for file in some] for some in files]
+    finish_store(run, counted, keys, records)
+
+
+def weighing_of(run: Preparation) -> build.Weighing | None:
+    weight = run.edges.weight
+    return None if weight is None else build.Weighing(weight.kind, run.options.duplicates)
 
 
 def make_folders(output: Path, partitions: int) -> None:
@@ -77,18 +91,21 @@ def finish_store(
     run: Preparation,
     counted: Counted,
     keys: Callable[[Subgraph], int],
-    records: Sequence[FileRecord],
+    records: Sequence[Sequence[FileRecord]],
 ) -> None:
     """Write what is left once the shards are there, the manifest last.
 
-    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order.
+    keys: entries of a subgraph before duplicates were dropped. records: of all shards, in order:
+    of the targets of each, and of its weights, if there are any.
     Scratch holds positions and degrees of the vertices, and the counts of each shard's rows.
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
     writer = StoreWriter(run.work.output)
-    for shard, record in zip(shards, records, strict=True):
+    for shard, (targets, *weights) in zip(shards, records, strict=True):
         name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
-        writer.add(name, record)
+        writer.add(name, targets)
+        for record in weights:
+            writer.add(weights_of(name), record)
     need = run.plan.held(run.plan.step("vertices"))
     write = partial(_write_rest, run, counted, keys, shards)
     run.executor.step("vertices", write, [writer], need)
@@ -124,7 +141,8 @@ def _scatter(run: Preparation, counted: Counted) -> Runs:
         run.spread("scatter", scatter_one, items, rows_of(run, tasks))
         return {"runs": [name for _, name in items]}
 
-    return FileRuns(run.scratch, tuple(run.journal("scatter", scatter)["runs"]))
+    names = tuple(run.journal("scatter", scatter)["runs"])
+    return FileRuns(run.scratch, names, run.edges.weight is not None)
 
 
 def _scatter_task(item: tuple[list[int], str], **shared: Any) -> None:
@@ -164,7 +182,7 @@ def _write_rest(
     edges_kept = sum(written.values()) // (1 if options.directed else 2)
     writer.finish(
         GraphInfo(
-            fingerprint=graph_fingerprint(run.edges, options.directed),
+            fingerprint=graph_fingerprint(run.edges, options.directed, options.duplicates),
             src=run.edges.src,
             dst=run.edges.dst,
             id_type=str(run.edges.id_type),
@@ -184,8 +202,24 @@ def _write_rest(
             delegates=threshold.delegates,
             nn_row_share=threshold.nn_share,
             subgraph_edges=written,
+            weights=_weight_info(run, shards),
         )
     )
+
+
+def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
+    """Shards come in one order, whoever built them."""
+    weighing = weighing_of(run)
+    if weighing is None or run.edges.weight is None:
+        return None
+    facts = [run.scratch.load(build.weights_name(shard)).tolist() for shard in shards]
+    counts = [int(run.scratch.load(build.counts_name(shard)).sum()) for shard in shards]
+    least = min((some[0] for some in facts), default=0.0)
+    most = max((some[1] for some in facts), default=0.0)
+    if not sum(counts):
+        least = 0.0
+    mean = math.fsum(some[2] for some in facts) / max(1, sum(counts))
+    return WeightInfo(run.edges.weight.column, *weighing, least, most, mean)
 
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -218,7 +218,7 @@ class DeviceRowsEngine:
 def subject_of(edges: EdgeList, dense: DenseEdges, directed: bool, layout: str) -> Subject:
     names = names_of_ids(dense.ids, dense.present)
     record = GraphRecord(
-        fingerprint=graph_fingerprint(edges, directed),
+        fingerprint=graph_fingerprint(edges, directed, "min"),
         directed=directed,
         vertices=sum(names.pieces),
         rows=edges.rows,

@@ -86,7 +86,7 @@ class JudgedEdges:
     places: int
     fingerprint: str
     directed: bool
-    batches: Callable[[], Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]]
+    batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
 
 
 def judged_edges(store: Store, team: Team) -> JudgedEdges:

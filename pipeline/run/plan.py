@@ -45,6 +45,7 @@ class Facts:
     id_bytes: of one id in memory; of a string beside its characters. encoded: whether ids go
     through a dictionary. exact: whether ``domain`` and ``vertices`` were counted. grid: None for
     the delegate layout. reading: what that holds; ``distinct`` is exact where the rest is.
+    weight_bytes: of an edge's weight; 0 where there are none.
     """
 
     rows: int
@@ -58,6 +59,7 @@ class Facts:
     grid: Grid | None
     exact: bool = False
     reading: Reading = field(default_factory=Reading)
+    weight_bytes: int = 0
 
     @property
     def degree_bytes(self) -> int:

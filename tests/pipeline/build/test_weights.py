@@ -1,0 +1,215 @@
+"""Weights in a store: against a plain definition, and the same bytes however it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.partition.errors import InputError
+from delegraph.partition.input.arrow import as_numpy
+from delegraph.partition.store import shards
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.api import build
+
+TEAM = Team(1)
+
+
+def write(path, **columns) -> None:
+    pq.write_table(pa.table(columns), path)
+
+
+def random_weighted(seed: int, kind: str, rows: int = 3000, vertices: int = 200):
+    """Edges with many duplicates and ties, as ids and weights; 0 among them."""
+    rng = np.random.default_rng(seed)
+    src, dst = (rng.integers(0, vertices, rows) ** 2 // vertices for _ in range(2))
+    if kind == "uint32":
+        return src, dst, rng.integers(0, 7, rows)
+    scales = 2.0 ** rng.integers(-40, 40, rows)
+    return src, dst, (rng.integers(0, 7, rows) * scales).astype(np.float32)
+
+
+def defined(src, dst, weight, duplicates: str, directed: bool) -> dict[tuple[int, int], float]:
+    """Weight by edge, in one direction of each if it is undirected."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for u, v, w in zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True):
+        if u != v:
+            found.setdefault((u, v) if directed else (min(u, v), max(u, v)), []).append(w)
+    fold = {"min": min, "max": max, "sum": lambda some: float(np.float32(sum(sorted(some))))}
+    return {edge: fold[duplicates](some) for edge, some in found.items()}
+
+
+def stored(store: Store, name_of: Callable[[Any], Any] = int) -> dict[tuple, float]:
+    """The same of a store; every undirected edge has to stand there twice, alike."""
+    table = store.vertices(TEAM, ["vertex", "global_id"])
+    names: list[Any] = [None] * store.info.vertices
+    for vertex, at in zip(table["vertex"].to_pylist(), as_numpy(table["global_id"]), strict=True):
+        names[at] = name_of(vertex)
+    edges: dict[tuple, float] = {}
+    for sources, targets, weights in store.weighted_batches(TEAM):
+        assert len(sources) == len(targets) == len(weights)
+        for u, v, w in zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True):
+            assert (names[u], names[v]) not in edges
+            edges[names[u], names[v]] = w
+    if store.info.directed:
+        return edges
+    assert all(edges[v, u] == w for (u, v), w in edges.items())
+    return {(u, v): w for (u, v), w in edges.items() if u < v}
+
+
+def same(found: dict, wanted: dict) -> None:
+    assert found.keys() == wanted.keys()
+    np.testing.assert_allclose(
+        [found[edge] for edge in wanted], list(wanted.values()), rtol=1e-6, atol=0
+    )
+
+
+@pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
+@pytest.mark.parametrize("kind", ["float32", "uint32"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        {"partitions": 3, "threshold": 12},
+        {"partitions": 4, "layout": "2d", "order": "random"},
+        {"directed": True, "partitions": 3, "layout": "1d"},
+        {"directed": True, "partitions": 2, "threshold": 12, "order": "none"},
+    ],
+    ids=str,
+)
+def test_weights_are_what_rows_say(tmp_path, duplicates, kind, shape):
+    src, dst, weight = random_weighted(1, kind)
+    path = tmp_path / "edges.parquet"
+    write(path, src=src, dst=dst, w=weight)
+    options: dict[str, Any] = {**shape, "weight": "w", "duplicates": duplicates}
+    build(path, tmp_path / "graph.dg", device="cpu", **options)
+    store = open_store(tmp_path / "graph.dg")
+    wanted = defined(src, dst, weight, duplicates, shape.get("directed", False))
+    same(stored(store), wanted)
+    info = store.info.weights
+    assert info is not None
+    assert (info.column, info.kind, info.duplicates) == ("w", kind, duplicates)
+    assert info.least == pytest.approx(min(wanted.values()))
+    assert info.most == pytest.approx(max(wanted.values()))
+    assert info.mean == pytest.approx(np.mean(list(wanted.values())))
+
+
+@pytest.mark.parametrize("names", [str, lambda i: i * 10**12 - 5], ids=["strings", "sparse"])
+def test_weights_go_with_ids_of_any_kind(tmp_path, names):
+    src, dst, weight = random_weighted(2, "float32")
+    path = tmp_path / "edges.parquet"
+    ends = ([names(int(i)) for i in column] for column in (src, dst))
+    write(path, src=next(ends), dst=next(ends), w=weight)
+    wanted = defined(src, dst, weight, "sum", directed=True)
+    for scratch in (None, tmp_path / "scratch"):
+        place = tmp_path / f"graph-{scratch is None}.dg"
+        options: dict[str, Any] = {"scratch": str(scratch)} if scratch else {}
+        if scratch:
+            scratch.mkdir()
+        build(path, place, weight="w", duplicates="sum", directed=True, device="cpu", **options)
+        back = {names(int(i)): int(i) for i in {*src.tolist(), *dst.tolist()}}
+        same(stored(open_store(place), back.get), wanted)
+
+
+@pytest.mark.parametrize("duplicates", ["min", "sum"])
+def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicates):
+    src, dst, weight = random_weighted(3, "float32", rows=20_000)
+    folder = tmp_path / "edges"
+    folder.mkdir()
+    for part in range(4):
+        some = slice(part * 5000, (part + 1) * 5000)
+        table = pa.table({"src": src[some], "dst": dst[some], "w": weight[some]})
+        pq.write_table(table, folder / f"{part}.parquet", row_group_size=1000 * (part + 1))
+    found = []
+    ways: list[dict[str, Any]] = [
+        {"threads": 1},
+        {"threads": 4},
+        {"scratch": 1},
+        {"scratch": 1 << 12},
+    ]
+    for way in ways:
+        if "scratch" in way:
+            monkeypatch.setattr(shards, "GATHER_EDGES", shards.GATHER_EDGES // way["scratch"])
+            way["scratch"] = str(tmp_path / f"scratch-{len(found)}")
+            Path(way["scratch"]).mkdir()
+        place = tmp_path / f"graph-{len(found)}.dg"
+        build(folder, place, weight="w", duplicates=duplicates, device="cpu", **way)
+        files = sorted(file for file in place.rglob("*") if file.is_file())
+        found.append({str(file.relative_to(place)): file.read_bytes() for file in files})
+    assert all(some == found[0] for some in found)
+
+
+@pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
+def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
+    """More edges than are held at once, and one of them in more rows than that."""
+    monkeypatch.setattr(shards, "GATHER_EDGES", 300)
+    monkeypatch.setattr("delegraph.partition.store.layout.RANGE_EDGES", 400)
+    monkeypatch.setattr("delegraph.partition.store.long_rows.CELLS", 16)
+    rng = np.random.default_rng(4)
+    dst = np.concatenate([rng.integers(1, 2000, 3000), np.full(1000, 777)])
+    weight = rng.random(4000).astype(np.float32)
+    path = tmp_path / "edges.parquet"
+    write(path, src=np.zeros(4000, np.int64), dst=dst, w=weight)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    build(
+        path,
+        tmp_path / "graph.dg",
+        weight="w",
+        duplicates=duplicates,
+        device="cpu",
+        scratch=str(scratch),
+    )
+    wanted = defined(np.zeros(4000, np.int64), dst, weight, duplicates, directed=False)
+    same(stored(open_store(tmp_path / "graph.dg")), wanted)
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "said"),
+    [
+        ([1.0, -2.5], [], "column 'w' of row group 0: weights are numbers from 0 to 3.4e+38"),
+        ([1.0, float("nan")], [], "not nan"),
+        ([1.0, 1e300], [], "not 1e+300"),
+        ([1, -3], [], "weights that are integers lie between 0 and 4,294,967,295, not -3"),
+        ([1, 2**32], [], "not 4294967296"),
+        ([1.0, None], [], "holds nulls"),
+        (["a", "b"], [], "weights are floats or integers"),
+        ([3e38, 3e38], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
+        ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
+    ],
+)
+def test_bad_weights_are_refused(tmp_path, delegraph, column, given, said):
+    path = tmp_path / "edges.parquet"
+    write(path, src=[0, 0], dst=[1, 1], w=column)
+    done = delegraph("build", path, "-o", tmp_path / "graph.dg", "--weight", "w", *given)
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "graph.dg").exists()
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    path = tmp_path / "edges.parquet"
+    write(path, src=[0], dst=[1])
+    with pytest.raises(InputError, match="no column named 'w' for weights"):
+        build(path, tmp_path / "graph.dg", weight="w")
+    with pytest.raises(InputError, match="name their column with --weight"):
+        build(path, tmp_path / "graph.dg", duplicates="sum")
+    with pytest.raises(InputError, match="it is no weight"):
+        build(path, tmp_path / "graph.dg", weight="src")
+
+
+def test_a_store_with_weights_is_not_one_without(tmp_path, delegraph, ok):
+    path, place = tmp_path / "edges.parquet", tmp_path / "graph.dg"
+    write(path, src=[0, 1], dst=[1, 2], w=[1.0, 2.0])
+    for _ in range(2):
+        ok("build", path, "-o", place, "--weight", "w")
+    assert "--weight" in delegraph("build", path, "-o", place).err
+    other = delegraph("build", path, "-o", place, "--weight", "w", "--duplicates", "max")
+    assert "--duplicates" in other.err
