@@ -28,6 +28,11 @@ def _read_modify_write(operation: str):
 fetch_or: Any = intrinsic(_read_modify_write("or"))
 """``fetch_or(array, index, value)``: ``array[index] |= value``; returns the value before."""
 
+fetch_min: Any = intrinsic(_read_modify_write("umin"))
+"""``fetch_min(array, index, value)``: ``array[index] = min(array[index], value)``, of unsigned
+integers; returns the value before.
+"""
+
 fetch_add: Any = intrinsic(_read_modify_write("add"))
 """``fetch_add(array, index, value)``: ``array[index] += value``; returns the value before."""
 

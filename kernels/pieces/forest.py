@@ -89,7 +89,7 @@ def join_piece(piece, row_ids, target_ids, forest, twice):
 
     twice: whether every edge stands in the rows of both its ends, of which one is enough.
     """
-    offsets, targets, begin, end = piece
+    offsets, targets, begin, end, _ = piece
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:

@@ -90,7 +90,7 @@ def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     x, y: values by place; x_places, y_places: of the subgraph's targets and rows. rows, values:
     (CUTS,), receive places and values of rows that are cut; others stay as they are.
     """
-    offsets, targets, begin, end = piece
+    offsets, targets, begin, end, _ = piece
     cuts = (rows, values)
     _gather(operator, offsets, targets, begin, begin, end, x_places, x, y_places, y, cuts, 0)
 
@@ -118,7 +118,7 @@ def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, val
 @kernel(SUM, PIECE, u32s, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
 def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y):
     """The same of rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
-    offsets, targets, begin, _ = piece
+    offsets, targets, begin, _, _ = piece
     for i in range(first, last):
         row = np.int64(queue[i])
         start = np.int64(offsets[row]) - begin
@@ -144,7 +144,7 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
 
     x_places, y_places: of the subgraph's rows and targets.
     """
-    offsets, targets, begin, end = piece
+    offsets, targets, begin, end, _ = piece
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:
@@ -164,7 +164,7 @@ def push_bits(piece, queue, first, last, x_places, x, y_places, y):
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
     ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets.
     """
-    offsets, targets, begin, end = piece
+    offsets, targets, begin, end, _ = piece
     listed = queue.shape[0] > 0
     for i in range(first, last):
         row = np.int64(queue[i]) if listed else i

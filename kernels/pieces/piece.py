@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from ..base.compiled import OFFSETS, Struct, compiled, i64, kernel, u32s, u64s
 from ..base.numbering import NUMBERING, Numbering
 
+NO_WEIGHTS = np.empty(0, np.uint32)
+
 
 class Piece(NamedTuple):
     """Compressed sparse rows, of whose edges ``begin <= e < end`` are at hand.
 
     offsets: uint32 or uint64 (rows + 1,), of the whole subgraph. targets: uint32 (end - begin,).
-    The first and the last row of the edges may be cut: their other edges are in other pieces, which
-    other threads may hold at the same time.
+    weights: uint32 (end - begin,), their bits, or (0,). The first and the last row of the edges may
+    be cut: their other edges are in other pieces, which other threads may hold at the same time.
     """
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
     begin: int
     end: int
+    weights: NDArray[np.uint32] = NO_WEIGHTS
 
 
 class Start(NamedTuple):
@@ -55,7 +58,7 @@ class Ends(NamedTuple):
     parents: NDArray[np.uint32]
 
 
-PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64))
+PIECE = Struct(Piece, (OFFSETS, u32s, i64, i64, u32s))
 START = Struct(Start, (NUMBERING, NUMBERING, u64s))
 ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
 

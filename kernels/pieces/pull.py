@@ -20,7 +20,7 @@ def pull_piece(piece, first, last, start, ends):
     The rows are incoming edges, ``ends`` is theirs; start: of the targets, the candidates for a
     parent.
     """
-    offsets, targets, first_edge, last_edge = piece
+    offsets, targets, first_edge, last_edge, _ = piece
     places, ids, reached = start
     rows, visited, found, vertices, parents = ends
     plain = is_identity(places)

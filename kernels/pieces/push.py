@@ -22,7 +22,7 @@ def push_piece(piece, queue, first, last, start, ends):
     (0,), for those of all rows ``first <= row < last``. start: Start, of the rows. ends: Ends, of
     the targets. Returns (found, examined): vertices, edges.
     """
-    offsets, targets, first_edge, last_edge = piece
+    offsets, targets, first_edge, last_edge, _ = piece
     rows, ids, frontier = start
     places, visited, found, vertices, parents = ends
     new = 0

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..disk import files
-from ..disk.files import HEADER_BYTES, check_block, damaged_block, open_regular
+from ..disk.files import HEADER_BYTES, Values, check_block, damaged_block, open_regular
 from ..errors import InputError
+from .manifest import weights_of
 from .store import Store
 
 PAGES_A_BLOCK = 32
@@ -40,18 +41,21 @@ def run_bytes() -> int:
 
 
 class EdgeStream:
-    """One subgraph's targets on disk.
+    """One subgraph's targets on disk, or its weights: these have the same pages.
 
     page_starts: int64 (pages + 1,); page k holds the edges page_starts[k] .. page_starts[k + 1] - 1
     of the subgraph. Every shard has whole blocks of pages, the last of which may be empty, as the
     first is where the header fills it.
     """
 
-    def __init__(self, store: Store, partition: int, name: str) -> None:
+    def __init__(self, store: Store, partition: int, name: str, weights: bool = False) -> None:
         shards = store.shards(partition, name)
+        self._values = store.targets(partition, name)
+        if weights:
+            shards = [weights_of(shard) for shard in shards]
+            self._values = Values(store.weight_type)
         self._paths = [store.path / shard for shard in shards]
         self._records = [store.files[shard] for shard in shards]
-        self._values = store.targets(partition, name)
         self._page_bytes = files.BLOCK_BYTES // PAGES_A_BLOCK
         blocks = [len(record.xxh3) for record in self._records]
         self._first_block = np.cumsum([0, *blocks])
@@ -118,7 +122,7 @@ class EdgeStream:
         return first, min(last, self._records[run.shard].bytes) - first
 
     def read(self, run: PageRun, buffer: NDArray[np.uint8]) -> tuple[int, NDArray[np.uint32], int]:
-        """Read a run into ``buffer`` (run_bytes(),): its first edge, its targets, bytes read.
+        """Read a run into ``buffer`` (run_bytes(),): its first edge, its values, bytes read.
 
         Raises InputError naming the file if a block that was not read before is damaged.
         """

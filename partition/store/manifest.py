@@ -121,6 +121,10 @@ def weights_of(targets: str) -> str:
     return targets.replace(".targets-", ".weights-")
 
 
+def is_weights(name: str) -> bool:
+    return ".weights-" in name
+
+
 def shards_of(records: dict[str, FileRecord], partition: int, name: str) -> list[str]:
     """The files of a subgraph's targets, in the order of their rows; those of its weights have the
     same cuts.

@@ -38,6 +38,7 @@ class Brandes:
     sources: NDArray[np.uint32]
     normalized: bool
     columns = ("betweenness",)
+    weighted = False
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + 4 * len(self.sources)

@@ -34,6 +34,7 @@ class JoinAll:
     """The program: one scan of the edges."""
 
     columns = ("component",)
+    weighted = False
 
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest

@@ -46,6 +46,7 @@ class Sums:
     sources: NDArray[np.uint32]
     along: bool
     columns = ("source", "reached", "total", "farthest")
+    weighted = False
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * len(self.sources)

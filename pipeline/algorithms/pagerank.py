@@ -51,6 +51,7 @@ class Walk:
     dangling: Dangling
     teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
     columns = ("pagerank",)
+    weighted = False
 
     def held_bytes(self, counts: Counts) -> int:
         named = 0 if self.teleport is None else len(self.teleport[0])

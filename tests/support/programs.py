@@ -35,7 +35,8 @@ def run_program(
         with telling_others(communicator.rank, communicator):
             place = communicator.rank, ranks
             team = stream_team(threads) if on_disk else Team(threads)
-            graph = load_rank(store, *place, team, on_disk=on_disk)
+            weighted = program.weighted
+            graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
             operations = Operations(graph, communicator, team, store.info.directed)
             given = program.run(operations, checkpoint, lambda *_: None)
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}

@@ -43,7 +43,8 @@ class AloneEngine:
 
     def load(self) -> None:
         team = Team(self._threads)
-        self._graph = load_rank(self._store, 0, 1, team, on_disk=not self.in_memory)
+        on_disk, weighted = not self.in_memory, self._program.weighted
+        self._graph = load_rank(self._store, 0, 1, team, on_disk=on_disk, weighted=weighted)
 
     def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         assert self._graph is not None

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.graph import UNREACHED
-from ....kernels.base.numbering import by_rule, by_table, is_identity, renumber_all
+from ....kernels.base.numbering import (
+    Numbering,
+    by_rule,
+    by_table,
+    is_identity,
+    renumber_all,
+)
 from ....kernels.base.team import Team
 from ....kernels.pieces import forest
 from ....kernels.pieces.piece import Piece
@@ -88,7 +94,7 @@ def _join_sampled(adjacencies: list[Adjacency], team: Team, trees: NDArray[np.ui
     def join(skipped: int, most: int, known: np.uint32) -> None:
         for adjacency in adjacencies:
             assert isinstance(adjacency.rows, Rows)
-            rows = *adjacency.rows, *_global_ids(adjacency)
+            rows = adjacency.rows.offsets, adjacency.rows.targets, *_global_ids(adjacency)
             team.run(forest.join_rows, *rows, trees, skipped, most, known, np.zeros(1, np.int64))
 
     join(0, forest.NEIGHBOURS, UNREACHED)
@@ -120,10 +126,11 @@ def _flatten(team: Team, trees: NDArray[np.uint32]) -> None:
 
 def _global_ids(adjacency: Adjacency) -> tuple[Any, Any]:
     """From a subgraph's rows and its targets to global ids."""
-    return _composed(adjacency.source), _composed(adjacency.target)
+    return global_ids(adjacency.source), global_ids(adjacency.target)
 
 
-def _composed(side: Side) -> Any:
+def global_ids(side: Side) -> Numbering:
+    """From the numbers of a subgraph's rows, or targets."""
     if is_identity(side.places):
         return side.segment.ids
     if is_identity(side.segment.ids):

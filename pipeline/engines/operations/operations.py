@@ -286,7 +286,8 @@ class Operations:
             parts = np.empty(CUTS * turns, y[1].dtype)
             cursor = np.zeros(1, np.int64)
             team = self.team if turns > 1 else Team(1)
-            team.run(gather_turns, operator, *rows, *x, *y, cut, parts, cursor)
+            edges = rows.offsets, rows.targets
+            team.run(gather_turns, operator, *edges, *x, *y, cut, parts, cursor)
             join_cuts(operator, y[1], cut, parts)
             self._edges += len(rows.targets)
             return

@@ -39,10 +39,14 @@ class Given(NamedTuple):
 
 
 class Program(Protocol):
-    """Frozen data: it goes to workers as it is. columns: that it gives."""
+    """Frozen data: it goes to workers as it is. columns: that it gives. weighted: whether it reads
+    the weights of edges.
+    """
 
     @property
     def columns(self) -> Sequence[str]: ...
+    @property
+    def weighted(self) -> bool: ...
 
     def held_bytes(self, counts: Counts) -> int:
         """What it holds on a rank beside the graph, at most."""
@@ -63,8 +67,10 @@ def program_bytes(
     program: Program, store: Store, rank: int, ranks: int, threads: int, on_disk: bool
 ) -> int:
     """What loading a rank's share and running a program over it hold at most."""
-    place = store, rank, ranks
-    edges = rows_bytes(*place) + (on_disk_instead(*place, threads) if on_disk else 0)
+    place, weighted = (store, rank, ranks), program.weighted
+    edges = rows_bytes(*place, weighted)
+    if on_disk:
+        edges += on_disk_instead(*place, threads, weighted)
     return edges + program.held_bytes(counts_of(*place))
 
 

@@ -9,7 +9,8 @@ is all the reading ahead that is needed, and memory is bounded by the buffers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from ....kernels.base.bitmap import WORD
 from ....kernels.base.numbering import Numbering, by_rule
 from ....kernels.base.team import Team
 from ....kernels.pieces.active import cut_turns, mark_pages
-from ....kernels.pieces.piece import Piece, row_of
+from ....kernels.pieces.piece import NO_WEIGHTS, Piece, row_of
 from ....kernels.pieces.vertices import add_all, numbers_in
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
@@ -133,10 +134,16 @@ many vertices it finds at most."""
 
 
 class Rows(NamedTuple):
-    """Compressed sparse rows in memory."""
+    """Compressed sparse rows in memory. weights: bits, of each target, or (0,)."""
 
     offsets: NDArray[np.unsignedinteger]
     targets: NDArray[np.uint32]
+    weights: NDArray[np.uint32] = NO_WEIGHTS
+
+    @property
+    def piece(self) -> Piece:
+        """All of them."""
+        return Piece(self.offsets, self.targets, 0, len(self.targets), self.weights)
 
     def active(self, team: Team, chosen: Chosen) -> Active:
         """The rows of some vertices."""
@@ -151,7 +158,7 @@ class Rows(NamedTuple):
         """Visit active rows."""
         if not active.edges:
             return Visits([])
-        piece, queue = Piece(*self, 0, len(self.targets)), active.queue
+        piece, queue = self.piece, active.queue
         turns = list(pairwise(active.where.tolist()))
         done = team.map(lambda t: visit(piece, queue, t[0][0], t[1][0], t[1][1] - t[0][1]), turns)
         return Visits(done)
@@ -160,7 +167,7 @@ class Rows(NamedTuple):
         self, team: Team, places: Numbering, known: NDArray[np.uint64], visit: Visit
     ) -> Visits:
         """Visit all rows. known: bitmap of those that need no visit; places: of rows there."""
-        piece, count = Piece(*self, 0, len(self.targets)), len(self.offsets) - 1
+        piece, count = self.piece, len(self.offsets) - 1
 
         def turn(first: int) -> Any:
             last = min(first + ROWS_A_TURN, count)
@@ -174,8 +181,8 @@ class Rows(NamedTuple):
 
         def turn(begin: int) -> Any:
             end = min(begin + EDGES_A_TURN, edges)
-            piece = Piece(self.offsets, self.targets[begin:end], begin, end)
-            return visit(piece, NONE, 0, 0, end - begin)
+            targets, weights = self.targets[begin:end], self.weights[begin:end]
+            return visit(Piece(self.offsets, targets, begin, end, weights), NONE, 0, 0, end - begin)
 
         return Visits(team.map(turn, range(0, edges, EDGES_A_TURN)))
 
@@ -184,14 +191,16 @@ class RowsOnDisk(NamedTuple):
     """Compressed sparse rows whose targets are read when they are visited.
 
     buffers: of all rows of a rank, for as many runs as its threads read at once; made when they are
-    needed. check: called before each run, which may take as long as a superstep in memory. Visits
-    raise InputError, naming the file, where a block is damaged.
+    needed. check: called before each run, which may take as long as a superstep in memory. weights:
+    read with the targets, if there are any. Visits raise InputError, naming the file, where a block
+    is damaged.
     """
 
     offsets: NDArray[np.unsignedinteger]
     stream: EdgeStream
     buffers: list[NDArray[np.uint8]]
     check: Callable[[], None]
+    weights: EdgeStream | None = None
 
     def active(self, team: Team, chosen: Chosen) -> Active:
         """As that of Rows; in pages."""
@@ -221,22 +230,35 @@ class RowsOnDisk(NamedTuple):
 
         def one(run: PageRun) -> tuple[Any, int]:
             self.check()
-            try:
-                buffer = self.buffers.pop()
-            except IndexError:
-                buffer = np.empty(run_bytes(), np.uint8)
-            try:
+            with self._buffer() as buffer, self._buffer(self.weights is None) as other:
                 begin, targets, read = self.stream.read(run, buffer)
+                weights = NO_WEIGHTS
+                if self.weights is not None:
+                    _, weights, more = self.weights.read(run, other)
+                    read += more
                 end = begin + len(targets)
                 first, last = row_of(self.offsets, begin), row_of(self.offsets, end - 1) + 1
-                piece = Piece(self.offsets, targets, begin, end)
+                piece = Piece(self.offsets, targets, begin, end, weights)
                 return visit(piece, NONE, first, last, len(targets)), read
-            finally:
-                self.buffers.append(buffer)
 
         done = team.map(one, self.stream.runs(pages))
         skipped = self.stream.idle_blocks(pages)
         return Visits([result for result, _ in done], sum(read for _, read in done), skipped)
+
+    @contextlib.contextmanager
+    def _buffer(self, none: bool = False) -> Iterator[NDArray[np.uint8]]:
+        """For a run; of no use if it is to be none."""
+        if none:
+            yield NONE.view(np.uint8)
+            return
+        try:
+            buffer = self.buffers.pop()
+        except IndexError:
+            buffer = np.empty(run_bytes(), np.uint8)
+        try:
+            yield buffer
+        finally:
+            self.buffers.append(buffer)
 
     def _mark(
         self,
@@ -266,25 +288,31 @@ AnyRows = Rows | RowsOnDisk
 class Loader(NamedTuple):
     """Loads a rank's subgraphs. check: called before each of them, and see RowsOnDisk.
 
-    buffers: None where edges are loaded, too.
+    buffers: None where edges are loaded, too. weighted: whether weights are.
     """
 
     store: Store
     team: Team
     check: Callable[[], None]
     buffers: list[NDArray[np.uint8]] | None
+    weighted: bool = False
 
     def rows(self, partition: int, name: str) -> AnyRows:
         """Reads and verifies them; of targets that stay on disk nothing yet."""
         self.check()
         if self.buffers is None:
-            return Rows(*self.store.subgraph(partition, name, self.team))
+            rows = Rows(*self.store.subgraph(partition, name, self.team))
+            if not self.weighted:
+                return rows
+            return rows._replace(weights=self.store.weights(partition, name, self.team))
         offsets = self.store.offsets(partition, name, self.team)
         stream = EdgeStream(self.store, partition, name)
-        return RowsOnDisk(offsets, stream, self.buffers, self.check)
+        weights = EdgeStream(self.store, partition, name, weights=True) if self.weighted else None
+        return RowsOnDisk(offsets, stream, self.buffers, self.check, weights)
 
 
-def on_disk_bytes(store: Store, parts: Iterable[int], threads: int) -> int:
+def on_disk_bytes(store: Store, parts: Iterable[int], threads: int, weighted: bool = False) -> int:
     """What RowsOnDisk of partitions hold beside offsets, searched for ``threads`` cores."""
     places = [(p, n) for p in parts for n in kept_subgraphs(store.info.grid, store.info.directed)]
-    return sum(stream_index_bytes(store, *place) for place in places) + 2 * threads * run_bytes()
+    indexes = sum(stream_index_bytes(store, *place) for place in places)
+    return (1 + weighted) * (indexes + 2 * threads * run_bytes())

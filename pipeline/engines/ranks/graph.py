@@ -17,7 +17,7 @@ from ....kernels.base.team import Team
 from ....kernels.pieces.vertices import add_all
 from ....partition.store.grid import Grid
 from ....partition.store.layout import kept_subgraphs, local_rows
-from ....partition.store.manifest import stem_of
+from ....partition.store.manifest import is_weights, stem_of
 from ....partition.store.store import Store
 from ..direction import Pullable
 from .edges import NO_ROWS, Active, AnyRows, Chosen, Loader
@@ -280,7 +280,7 @@ class _Loading:
         return Pullable(*backward.rows.active(self._loader.team, chosen)[:2])
 
 
-def rows_bytes(store: Store, rank: int, ranks: int) -> int:
+def rows_bytes(store: Store, rank: int, ranks: int, weighted: bool = False) -> int:
     """Bytes that a rank's share of a graph holds, before any search of it."""
     info = store.info
     held = owned(rank, ranks, info.partitions)
@@ -288,12 +288,16 @@ def rows_bytes(store: Store, rank: int, ranks: int) -> int:
     for some in segments_of(info, rank, ranks).values() if ranks > 1 else ():
         counts += [count_of(segment, info.vertices, info.partitions) for segment in some]
     bitmaps = sum(3 * 8 * -(-count // WORD) for count in counts)
-    return _files_bytes(store, held) + bitmaps + 4 * info.delegates
+    return _files_bytes(store, held, weighted) + bitmaps + 4 * info.delegates
 
 
-def _files_bytes(store: Store, held: range) -> int:
+def _files_bytes(store: Store, held: range, weighted: bool = False) -> int:
     prefixes = tuple(stem_of(p, "") for p in held)
-    return sum(record.bytes for name, record in store.files.items() if name.startswith(prefixes))
+    return sum(
+        record.bytes
+        for name, record in store.files.items()
+        if name.startswith(prefixes) and (weighted or not is_weights(name))
+    )
 
 
 def share_bytes(store: Store, rank: int, ranks: int) -> int:

@@ -39,12 +39,14 @@ def load_rank(
     team: Team,
     check: Callable[[], None] = lambda: None,
     on_disk: bool = False,
+    weighted: bool = False,
 ) -> RankGraph:
     """Reads and verifies the partitions of a rank; edges on disk are, as they are searched.
 
-    check: called before each subgraph, and each run of edges that a search reads.
+    check: called before each subgraph, and each run of edges that a search reads. weighted: with
+    the weights of the edges.
     """
-    return load(Loader(store, team, check, [] if on_disk else None), rank, ranks)
+    return load(Loader(store, team, check, [] if on_disk else None, weighted), rank, ranks)
 
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:
@@ -57,13 +59,15 @@ def rank_stream_bytes(store: Store, rank: int, ranks: int, threads: int) -> int:
     return rank_bytes(store, rank, ranks) + on_disk_instead(store, rank, ranks, threads)
 
 
-def on_disk_instead(store: Store, rank: int, ranks: int, threads: int) -> int:
+def on_disk_instead(
+    store: Store, rank: int, ranks: int, threads: int, weighted: bool = False
+) -> int:
     """What a rank's share takes more, or less than nothing, where its edges are on disk."""
     parts = range(rank, store.info.partitions, ranks)
     names = kept_subgraphs(store.info.grid, store.info.directed)
     shards = [file for p in parts for name in names for file in store.shards(p, name)]
     targets = sum(store.files[file].bytes for file in shards)
-    return on_disk_bytes(store, parts, threads) - targets
+    return on_disk_bytes(store, parts, threads, weighted) - (1 + weighted) * targets
 
 
 @dataclass

@@ -170,7 +170,7 @@ class ProgramJob:
         if on_disk:
             team = stream_team(team.threads)
         place = communicator.rank, communicator.size
-        graph = load_rank(store, *place, team, communicator.check, on_disk)
+        graph = load_rank(store, *place, team, communicator.check, on_disk, self.program.weighted)
         operations = Operations(graph, communicator, team, store.info.directed)
         given = self.program.run(operations, None, lambda *_: None)
         whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
