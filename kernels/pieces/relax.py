@@ -49,7 +49,7 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
             stop = min(np.int64(offsets[row + 1]), end) - begin
             for e in range(start, stop):
                 at = np.uintp(e)
-                through = (distance + _weight(weights[at], floats)).view(np.uint64)
+                through = np.float64(distance + _weight(weights[at], floats)).view(np.uint64)
                 v = renumber(y_places, targets[at])
                 if through < y[v] and through < fetch_min(y, np.intp(v), through):
                     fetch_or(better, np.intp(v >> np.uint32(6)), mask(v))
@@ -107,7 +107,7 @@ def adopt_piece(
             continue
         if word & mask(u):
             here = np.uint64(x[u])
-            distance = here.view(np.float64)
+            distance = np.uint64(here).view(np.float64)
             own = np.uint32(renumber(x_ids, row))
             start = max(np.int64(offsets[row]), begin) - begin
             stop = min(np.int64(offsets[row + 1]), end) - begin
@@ -116,7 +116,7 @@ def adopt_piece(
                 v = renumber(y_places, targets[at])
                 if (y[v] == here) != alike:
                     continue
-                through = (distance + _weight(weights[at], floats)).view(np.uint64)
+                through = np.float64(distance + _weight(weights[at], floats)).view(np.uint64)
                 if through == y[v] and own < fetch_min(parent, np.intp(v), own):
                     fetch_or(adopted, np.intp(v >> np.uint32(6)), mask(v))
         i += 1

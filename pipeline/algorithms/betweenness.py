@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...kernels.pieces.operators import Or, Sum
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..results.checkpoint import Checkpoint
@@ -176,12 +177,13 @@ class Betweenness:
     normalized: bool = False
     name = "betweenness"
     step = "source"
+    weighted = False
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type), "normalized": self.normalized}
 
-    def program(self, names: Names, vertices: int) -> Program:
-        return Brandes(vertices, self.sources.places(names), self.normalized)
+    def program(self, names: Names, info: GraphInfo) -> Program:
+        return Brandes(info.vertices, self.sources.places(names), self.normalized)
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + 4 * self.sources.most(counts.vertices)

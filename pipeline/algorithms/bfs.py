@@ -34,6 +34,7 @@ class Bfs:
     max_depth: int | None = None
     name = "bfs"
     step = "level"
+    weighted = False
 
     def __post_init__(self) -> None:
         if self.max_depth is not None and self.max_depth < 0:

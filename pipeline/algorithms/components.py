@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.forest import tree_sizes
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ..engines.operations.edges import EdgeScanEngine
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
@@ -50,11 +51,12 @@ class Components:
 
     name = "components"
     step = "scan"
+    weighted = False
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
 
-    def program(self, names: Names, vertices: int) -> Program:
+    def program(self, names: Names, info: GraphInfo) -> Program:
         return JoinAll()
 
     def held_bytes(self, counts: Counts) -> int:

@@ -19,6 +19,7 @@ from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.operators import Or
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import links_bytes
@@ -200,11 +201,12 @@ class ByDistances:
     along: bool
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
     step = "batch of sources"
+    weighted = False
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type)}
 
-    def program(self, names: Names, vertices: int) -> Program:
+    def program(self, names: Names, info: GraphInfo) -> Program:
         return Sums(self.sources.places(names), self.along)
 
     def held_bytes(self, counts: Counts) -> int:

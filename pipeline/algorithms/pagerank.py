@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ...kernels.pieces.operators import Sum
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
@@ -201,6 +202,7 @@ class PageRank:
     dangling: Dangling = "even"
     name = "pagerank"
     step = "iteration"
+    weighted = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
@@ -224,11 +226,11 @@ class PageRank:
             "dangling": self.dangling,
         }
 
-    def program(self, names: Names, vertices: int) -> Program:
+    def program(self, names: Names, info: GraphInfo) -> Program:
         if self.personalize is None:
-            return self.walk(vertices)
+            return self.walk(info.vertices)
         weights = self.personalize.read(names.id_type)
-        return self.walk(vertices, (weights.places(names), weights.shares))
+        return self.walk(info.vertices, (weights.places(names), weights.shares))
 
     def walk(
         self, vertices: int, teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
 from ..engines.engine import Subject
 from ..engines.operations.engine import engines_of_program
@@ -22,18 +23,22 @@ from .run import Answer, Run
 
 
 class Question(Protocol):
-    """name: the command's. step: of what its run goes on from, if it is cut off."""
+    """name: the command's. step: of what its run goes on from, if it is cut off. weighted: whether
+    the graph has to have weights.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def step(self) -> str: ...
+    @property
+    def weighted(self) -> bool: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         """What decides the result beside the graph."""
         ...
 
-    def program(self, names: Names, vertices: int) -> Program:
+    def program(self, names: Names, info: GraphInfo) -> Program:
         """InputError for what does not suit this graph."""
         ...
 
@@ -64,6 +69,10 @@ class ByProgram:
     def step(self) -> str:
         return self.question.step
 
+    @property
+    def weighted(self) -> bool:
+        return self.question.weighted
+
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return self.question.options(id_type)
 
@@ -76,7 +85,7 @@ class ByProgram:
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> Sequence[ProgramEngine]:
-        program = self.question.program(subject.names, store.info.vertices)
+        program = self.question.program(subject.names, store.info)
         return engines_of_program(store, subject, program, threads)
 
     def engines_of_edges(
@@ -87,7 +96,7 @@ class ByProgram:
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
 
-        program = self.question.program(subject.names, store.info.vertices)
+        program = self.question.program(subject.names, store.info)
         place = store, subject, run.resources, run.options.threads, run.work.scratch, run.notes
         return WorkersEngine(*place, program)
 

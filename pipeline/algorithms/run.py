@@ -80,12 +80,16 @@ class Answer(NamedTuple):
 
 
 class Algorithm(Protocol[E]):
-    """What a command asks of a graph. name: the command's. step: what a run goes on from."""
+    """What a command asks of a graph. name: the command's. step: what a run goes on from. weighted:
+    whether the graph has to have weights.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def step(self) -> str: ...
+    @property
+    def weighted(self) -> bool: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         """What decides the result beside the graph. InputError for what suits no such graph."""
@@ -166,6 +170,8 @@ def run_to_result(
     if not there:
         check_output(output, "result", overwrite, path)
     graph = open_graph(path, build_options)
+    if algorithm.weighted:
+        check_weights(graph, path)
     if isinstance(graph, Store):
         id_type = pa.type_for_alias(graph.info.id_type)
         fingerprint, directed = graph.info.fingerprint, graph.info.directed
@@ -218,6 +224,17 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
         return open_store(path)
     choices = build_options or BuildOptions()
     return open_edges(path, choices.src, choices.dst, choices.weight)
+
+
+def check_weights(graph: Store | EdgeList, path: str | Path) -> None:
+    """InputError where there are none."""
+    if isinstance(graph, Store):
+        if graph.info.weights is None:
+            raise InputError(
+                f"{path} has no weights: build it again, with their column as --weight COL"
+            )
+    elif graph.weight is None:
+        raise InputError(f"{path}: name the column of weights, as --weight COL")
 
 
 def _run(

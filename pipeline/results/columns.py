@@ -20,7 +20,7 @@ class Column(NamedTuple):
     name: str
     values: NDArray
     vertices: bool = False
-    missing: int | None = None
+    missing: float | None = None
     repeats: bool = False
 
 

@@ -209,6 +209,27 @@ class EccentricityRunRecord(AnswerRecord):
     eccentricity: EccentricityRecord
 
 
+class ShortestPathsRecord(TypedDict):
+    """farthest: the greatest distance. rounds: of following edges. buckets: of distances."""
+
+    source: int | str
+    max_distance: float | None
+    reached: int
+    farthest: float
+    rounds: int
+    buckets: int
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+class ShortestPathsRunRecord(AnswerRecord):
+    """Of shortest paths from one vertex."""
+
+    sssp: ShortestPathsRecord
+
+
 class BuildRecord(CommandRecord):
     """Of a store's preparation; inputs: size and time of each file; seconds: all of it.
 

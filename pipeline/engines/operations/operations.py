@@ -19,7 +19,7 @@ from ....kernels.base.bitmap import WORD
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import renumber_all
 from ....kernels.base.team import Team
-from ....kernels.pieces import forest, gather, piece, vertices
+from ....kernels.pieces import forest, gather, piece, relax, vertices
 from ....kernels.pieces.gather import (
     CUTS,
     gather_listed,
@@ -36,6 +36,7 @@ from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import Looked, join_vertices
+from .marks import Marks, mark_where
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
@@ -46,6 +47,9 @@ PUSHED_FOR_PULLED = 8
 
 How = Literal["gather", "scatter"]
 """To the rows of a subgraph from its targets, or to the targets from the rows."""
+
+Follow = Callable[[Adjacency, Piece, NDArray[np.uint32], int, int], None]
+"""Called with a subgraph, a piece of it, and its rows, as relax.py has them."""
 
 Some = Callable[..., Any]
 """Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
@@ -113,11 +117,15 @@ class Operations:
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
         """Sums over all ranks, the same on each."""
+        return self.everyones(numbers).sum(axis=0)
+
+    def everyones(self, numbers: Any) -> NDArray[np.float64]:
+        """All ranks' numbers, a row each, the same on each."""
         mine = np.atleast_1d(np.asarray(numbers, np.float64))
         if self.communicator.size == 1:
-            return mine
+            return mine[None]
         came = self.communicator.exchange([[mine] for _ in range(self.communicator.size)])
-        return np.sum([message[0] for message in came], axis=0)
+        return np.stack([message[0] for message in came])
 
     def degrees(self) -> Vector:
         """Neighbours that each vertex's edges lead to: uint32, without ghosts."""
@@ -187,6 +195,39 @@ class Operations:
         else:
             self._product(operator, x, y, self._pushes(along), active)
 
+    def follow(self, values: Vector, frontier: Marks, follow: Follow) -> int:
+        """Call ``follow`` with each subgraph whose edges leave marked vertices, and pieces of it;
+        how many edges these are.
+
+        values: of these vertices; ghosts that edges leave get them from their owners. Marks of
+        ghosts are gone afterwards.
+        """
+        edges = 0
+        forward = self._forward()
+        if any(isinstance(adjacency.source.segment, Ghosts) for adjacency in forward):
+            self.links.expand_marked(values, frontier)
+        for adjacency in forward:
+            self.communicator.check()
+            side = adjacency.source
+            words = frontier.at(side.segment, self.graph)
+            active = adjacency.rows.active(self.team, Chosen(side.places, words, side.count))
+
+            def visit(
+                piece: Piece,
+                queue: NDArray,
+                first: int,
+                last: int,
+                _: int,
+                a: Adjacency = adjacency,
+            ) -> None:
+                follow(a, piece, queue, first, last)
+
+            self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
+            edges += active.edges
+        for words in frontier.ghosts.values():
+            words[:] = 0
+        return edges
+
     def _product(
         self,
         operator: Operator,
@@ -232,7 +273,7 @@ class Operations:
 
     # What these are made of
 
-    def _forward(self) -> Iterable[Adjacency]:
+    def _forward(self) -> list[Adjacency]:
         """Each edge once, in the row of the vertex that it leaves."""
         return [a for a in self.graph.adjacencies if not a.name.startswith("reverse")]
 
@@ -257,9 +298,8 @@ class Operations:
     def _chosen(self, x: Vector, side: Side) -> Chosen:
         """Vertices with bits."""
         values = x.at(side.segment, self.graph)
-        words = np.zeros(-(-len(values) // WORD), np.uint64)
-        marked = np.packbits(values != 0, bitorder="little")
-        words.view(np.uint8)[: len(marked)] = marked
+        words = np.empty(-(-len(values) // WORD), np.uint64)
+        mark_where(words, values != 0)
         return Chosen(side.places, words, side.count)
 
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
@@ -338,4 +378,6 @@ def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
 
 def warm_up(offset_types: Iterable[np.dtype]) -> None:
     """Compile, or load from the cache, what operations call; offset_types: of the subgraphs."""
-    compile_kernels(bitmap, numbering, piece, vertices, gather, forest, offsets=set(offset_types))
+    compile_kernels(
+        bitmap, numbering, piece, vertices, gather, forest, relax, offsets=set(offset_types)
+    )

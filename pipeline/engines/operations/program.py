@@ -26,6 +26,7 @@ class Counts(NamedTuple):
     own: int
     shared: int
     ghosts: int
+    ranks: int = 1
 
 
 class Given(NamedTuple):
@@ -85,4 +86,4 @@ def counts_of(store: Store, rank: int = 0, ranks: int = 1) -> Counts:
         for some in segments.values()
         for segment in some
     )
-    return Counts(info.vertices, own, info.delegates if info.grid is None else 0, ghosts)
+    return Counts(info.vertices, own, info.delegates if info.grid is None else 0, ghosts, ranks)

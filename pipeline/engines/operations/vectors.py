@@ -22,6 +22,7 @@ from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts, Vertices
+from .marks import Marks, add, members, where
 
 Fold = Callable[[NDArray, NDArray], NDArray]
 """Values that were held, values that came: values."""
@@ -122,6 +123,44 @@ class Links:
         if len(values.shared):
             values.shared[:] = self._fold_shared(values.shared, fold)
 
+    def expand_marked(self, values: Vector, marked: Marks) -> None:
+        """Give ghosts the values of their owners' marked vertices, and marks."""
+        if self._communicator.size == 1:
+            return
+        messages: list[Message] = []
+        for some in self._asked:
+            messages.append([])
+            for link in some:
+                at = where(marked.own, link.places)
+                messages[-1] += [at.astype(np.uint32), values.own[link.places[at]]]
+        for some, message in zip(self._held, self._send(messages), strict=True):
+            for link, at, came in zip(some, message[::2], message[1::2], strict=True):
+                places = link.places[at]
+                values.ghosts[link.ghost][places] = came
+                add(marked.ghosts[link.ghost], places)
+
+    def fold_marked(self, values: Vector, marked: Marks) -> None:
+        """Fold the marked ones by the least: ghosts into their owners' values, shared ones into
+        each other's. Owners mark what has become less, all ranks what did of shared ones; marks of
+        ghosts are gone.
+        """
+        if self._communicator.size == 1:
+            return
+        shared = members(marked.shared)
+        messages: list[Message] = []
+        for some in self._held:
+            messages.append([shared, values.shared[shared]])
+            for link in some:
+                at = where(marked.ghosts[link.ghost], link.places)
+                ghosts = values.ghosts[link.ghost]
+                messages[-1] += [at.astype(np.uint32), ghosts[link.places[at]]]
+        for words in marked.ghosts.values():
+            words[:] = 0
+        for some, message in zip(self._asked, self._send(messages), strict=True):
+            _take_less(values.shared, marked.shared, message[0], message[1])
+            for link, at, came in zip(some, message[2::2], message[3::2], strict=True):
+                _take_less(values.own, marked.own, link.places[at], came)
+
     def _fold_shared(self, values: NDArray, fold: Fold) -> NDArray:
         """Each rank folds a part of all ranks' values, and tells all."""
         parts = np.array_split(values, self._communicator.size)
@@ -137,6 +176,14 @@ class Links:
             if rank != self._communicator.rank:
                 self.sent += sum(array.nbytes for array in message)
         return self._communicator.exchange(messages)
+
+
+def _take_less(
+    values: NDArray, words: NDArray[np.uint64], places: NDArray[np.uint32], came: NDArray
+) -> None:
+    less = came < values[places]
+    values[places[less]] = came[less]
+    add(words, places[less])
 
 
 def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]:

@@ -1,0 +1,349 @@
+"""Shortest paths from one vertex along weighted edges, none of them negative.
+
+Delta-stepping (Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm, 2003):
+vertices leave by buckets of distances. What is in a bucket shortens distances along its edges, time
+and again, until the bucket is empty; then the next one begins at the least distance that is left.
+How wide a bucket is follows from what is seen: wider, where one has little to do; narrower, where
+vertices leave it more than once.
+
+Parents follow from the distances: an edge that ends a shortest path leads to its target from a
+vertex that is nearer; or, where it weighs nothing, from one as near that has a parent already. So
+they are a tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.pieces.piece import Piece
+from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, take_below
+from ...partition.errors import DelegraphError, InputError
+from ...partition.input.edges import EdgeList
+from ...partition.input.ids import parse_id
+from ...partition.store.manifest import GraphInfo, WeightInfo
+from ..engines.operations.forests import global_ids
+from ..engines.operations.marks import Marks, add, mark_where, marks_bytes, members
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.vectors import Vector, links_bytes
+from ..engines.ranks.graph import Adjacency
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from ..run.execute import Executor
+from ..run.records import ShortestPathsRecord
+from .bfs import find
+from .run import Answer
+
+LITTLE = 1 << 15
+"""Edges of a bucket that are no work: the next one is wider."""
+
+AGAIN = 0.25
+"""Vertices that leave a bucket again, of all that do, from which on the next one is narrower."""
+
+_NARROWEST = 1e-30
+
+_EXACT = 2.0**53
+"""Whole numbers below it are floats of 64 bits."""
+
+
+@dataclass(frozen=True)
+class DeltaStepping:
+    """The program. source: global id. weights: of the store. most: paths are no longer than that.
+
+    mean_degree: of the vertices; with the mean weight it says how wide the first bucket is.
+    """
+
+    source: int
+    weights: WeightInfo
+    mean_degree: float
+    most: float
+    columns = ("distance", "parent")
+    weighted = True
+
+    def held_bytes(self, counts: Counts) -> int:
+        return paths_bytes(counts)
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        paths = _Paths(self, operations)
+        rounds = paths.begin(checkpoint)
+        while paths.next_frontier():
+            paths.relax()
+            rounds += 1
+            tell(rounds, 0, f"distance {paths.limit:.6g}")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(rounds, {"distance": paths.distance.own}, paths.bucket)
+        paths.leave_out()
+        values = {"distance": paths.distance, "parent": paths.parents()}
+        record = {"rounds": rounds, "buckets": paths.buckets, "integers": not paths.floats}
+        return Given(values, {**operations.looked()._asdict(), **record})
+
+
+class _Paths:
+    """What a rank holds. pending: vertices whose edges have to be followed, still or again.
+
+    frontier: those of them that are in the bucket, which holds distances below ``limit``. better:
+    vertices whose distances a round has made less. left: vertices that have left the bucket.
+    """
+
+    def __init__(self, of: DeltaStepping, operations: Operations) -> None:
+        self._of = of
+        self._operations = operations
+        self.floats = of.weights.kind == "float32"
+        graph = operations.graph
+        self.distance = operations.vector(np.float64, np.inf, ghosts=True)
+        self._pending, self._frontier, self._better, self._left = (
+            Marks.none(graph) for _ in range(4)
+        )
+        self._width = max(of.weights.mean / max(1.0, of.mean_degree), _NARROWEST)
+        self._begin, self.limit = 0.0, self._width
+        self.buckets = 1
+        self._taken = self._again = self._edges = 0.0
+
+    def begin(self, checkpoint: Checkpoint | None) -> int:
+        """From what was saved, or from the source; rounds done."""
+        own = self.distance.own
+        saved = checkpoint and checkpoint.load_state({"distance": np.float64}, len(own))
+        if checkpoint and saved and isinstance(saved.facts, list):
+            checkpoint.go_on_from(saved.done)
+            own[:] = saved.arrays["distance"]
+            self._begin, self._width = saved.facts
+            self.limit = self._begin + self._width
+            mark_where(self._pending.own, np.isfinite(own) & (own >= self._begin))
+            return saved.done
+        source = np.array([self._of.source], np.uint32)
+        self._operations.put(self.distance, source, np.zeros(1))
+        self._mark_reached(self._pending)
+        return 0
+
+    @property
+    def bucket(self) -> list[float]:
+        """Where it begins, and how wide it is: all that is nearer has shortened what it can."""
+        return [self._begin, self._width]
+
+    def _mark_reached(self, marks: Marks) -> None:
+        mark_where(marks.own, np.isfinite(self.distance.own))
+        mark_where(marks.shared, np.isfinite(self.distance.shared))
+
+    def next_frontier(self) -> bool:
+        """Take what is in the bucket, or in the next one that holds anything; whether any is."""
+        while True:
+            count, least = self._take()
+            if count:
+                return True
+            if not least <= self._of.most or least == np.inf:
+                return False
+            self._next_bucket(least)
+
+    def _take(self) -> tuple[float, float]:
+        """How many vertices, over all ranks, and the least distance of the others."""
+        communicator = self._operations.communicator
+        limit = min(self.limit, np.nextafter(self._of.most, np.inf))
+        bits = np.float64(limit).view(np.uint64)
+        taken, again, least = 0, 0, FAR
+        for counts, values, segment in (
+            (True, self.distance.own, "own"),
+            (communicator.rank == 0, self.distance.shared, "shared"),
+        ):
+            marks = self._pending, self._frontier, self._left
+            pending, frontier, left = (getattr(some, segment) for some in marks)
+            count, stay = take_below(pending, values.view(np.uint64), bits, frontier)
+            least = min(least, stay)
+            taken += count * counts
+            again += int(np.bitwise_count(frontier & left).sum()) * counts
+            left |= frontier
+        numbers = [taken, again, float(np.uint64(least).view(np.float64))]
+        came = self._operations.everyones(numbers)
+        self._taken += came[:, 0].sum()
+        self._again += came[:, 1].sum()
+        return float(came[:, 0].sum()), float(came[:, 2].min())
+
+    def _next_bucket(self, least: float) -> None:
+        (edges,) = self._operations.total([self._edges])
+        if self._again > AGAIN * self._taken:
+            self._width = max(self._width / 2, _NARROWEST)
+        elif edges < LITTLE:
+            self._width *= 2
+        self._begin = least
+        self.limit = max(least + self._width, math.nextafter(least, math.inf))
+        self.buckets += 1
+        self._taken = self._again = self._edges = 0.0
+        self._left.clear()
+
+    def relax(self) -> None:
+        """Let the frontier's edges shorten distances, on all ranks."""
+        operations, distance, graph = self._operations, self.distance, self._operations.graph
+
+        def follow(
+            adjacency: Adjacency, piece: Piece, queue: NDArray[np.uint32], first: int, last: int
+        ) -> None:
+            source, target = adjacency.source, adjacency.target
+            x = distance.at(source.segment, graph).view(np.uint64)
+            y = distance.at(target.segment, graph).view(np.uint64)
+            rows = source.places, x, self._frontier.at(source.segment, graph)
+            better = self._better.at(target.segment, graph)
+            relax_piece(piece, self.floats, queue, first, last, *rows, target.places, y, better)
+
+        self._edges += operations.follow(distance, self._frontier, follow)
+        operations.links.fold_marked(distance, self._better)
+        self._pending.own |= self._better.own
+        self._pending.shared |= self._better.shared
+        self._better.clear()
+
+    def leave_out(self) -> None:
+        """What is too far, of what edges have reached."""
+        self._operations.each(self._without, self.distance)
+
+    def _without(self, distance: NDArray[np.float64]) -> None:
+        distance[distance > self._of.most] = np.inf
+
+    def parents(self) -> Vector:
+        """Once distances are what they are."""
+        operations, distance = self._operations, self.distance
+        operations.links.expand(distance)
+        parent = operations.vector(np.uint32, UNREACHED)
+        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
+        source = np.array([self._of.source], np.uint32)
+        operations.put(parent, source, np.zeros(1, np.uint32))  # it takes no other
+        self._mark_reached(self._frontier)
+        self._offer(offered, alike=False)
+        operations.links.fold(offered, np.minimum)
+        operations.each(_take_offers, parent, offered)
+        (orphans,) = operations.sum_each(_orphans, distance, parent)
+        if orphans:
+            offered.fill(UNREACHED)
+            self._better.clear()
+            mark_where(self._frontier.own, parent.own != UNREACHED)
+            mark_where(self._frontier.shared, parent.shared != UNREACHED)
+        while orphans:
+            self._offer(offered, alike=True)
+            adopted = {ghost: members(words) for ghost, words in self._better.ghosts.items()}
+            operations.links.fold_marked(offered, self._better)
+            orphans -= self._adopt(parent, offered)
+            for ghost, places in adopted.items():
+                offered.ghosts[ghost][places] = UNREACHED
+        operations.put(parent, source, np.array([UNREACHED]))
+        return parent
+
+    def _offer(self, offered: Vector, alike: bool) -> None:
+        """The frontier to its neighbours, as parents."""
+        operations, distance, graph = self._operations, self.distance, self._operations.graph
+        ids = {id(a): global_ids(a.source) for a in graph.adjacencies}
+
+        def follow(
+            adjacency: Adjacency, piece: Piece, queue: NDArray[np.uint32], first: int, last: int
+        ) -> None:
+            source, target = adjacency.source, adjacency.target
+            x = distance.at(source.segment, graph).view(np.uint64)
+            y = distance.at(target.segment, graph).view(np.uint64)
+            rows = source.places, ids[id(adjacency)], x, self._frontier.at(source.segment, graph)
+            offers = offered.at(target.segment, graph), self._better.at(target.segment, graph)
+            ends = target.places, y, *offers, alike
+            adopt_piece(piece, self.floats, queue, first, last, *rows, *ends)
+
+        operations.follow(distance, self._frontier, follow)
+
+    def _adopt(self, parent: Vector, offered: Vector) -> float:
+        """Those that had no parent take what they are offered, and are the next frontier; how many
+        these are.
+        """
+        count = 0
+        counts = True, self._operations.communicator.rank == 0
+        for counted, segment in zip(counts, ("own", "shared"), strict=True):
+            words = getattr(self._better, segment)
+            parents, offers = getattr(parent, segment), getattr(offered, segment)
+            at = members(words)
+            new = at[parents[at] == UNREACHED]
+            parents[new] = offers[new]
+            offers[at] = UNREACHED
+            words[:] = 0
+            frontier = getattr(self._frontier, segment)
+            frontier[:] = 0
+            add(frontier, new)
+            count += len(new) * counted
+        (found,) = self._operations.total([count])
+        return float(found)
+
+
+def _take_offers(parent: NDArray[np.uint32], offered: NDArray[np.uint32]) -> None:
+    np.minimum(parent, offered, out=parent)
+
+
+def _orphans(counted: Any, distance: NDArray[np.float64], parent: NDArray[np.uint32]) -> int:
+    return int(np.count_nonzero(np.isfinite(distance) & (parent == UNREACHED) & counted))
+
+
+def paths_bytes(counts: Counts) -> int:
+    """Vectors, bitmaps, and the rows of a frontier; what ranks tell each other."""
+    here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
+    vectors = (8 + 4 + 4) * here + (8 + 4) * ghosts
+    told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
+    # Rows, one more bitmap as bytes, and distances as integers.
+    return vectors + 5 * marks_bytes(here + ghosts) + told + (4 + 1) * here + 8 * counts.vertices
+
+
+@dataclass(frozen=True)
+class ShortestPaths:
+    """The question. source: as typed. max_distance: of paths; None for any."""
+
+    source: str
+    max_distance: float | None = None
+    name = "sssp"
+    step = "round"
+    weighted = True
+
+    def __post_init__(self) -> None:
+        if self.max_distance is not None and not self.max_distance >= 0:
+            raise InputError(f"the greatest distance must not be negative, not {self.max_distance}")
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        return {"source": parse_id(self.source, id_type), "max_distance": self.max_distance}
+
+    def program(self, names: Names, info: GraphInfo) -> Program:
+        most = math.inf if self.max_distance is None else self.max_distance
+        assert info.weights is not None
+        entries = sum(info.subgraph_edges.values())
+        source = find(names, self.source)
+        return DeltaStepping(source, info.weights, entries / info.vertices, most)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return paths_bytes(counts)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # a duplicate's weight is known once rows are sorted
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        distance, parent = (np.asarray(given.values[name]) for name in DeltaStepping.columns)
+        reached = np.isfinite(distance)
+        farthest = float(distance.max(where=reached, initial=0.0))
+        column = Column("distance", distance, missing=math.inf)
+        if given.record["integers"]:
+            if farthest >= _EXACT:
+                raise DelegraphError(f"distances of {farthest:g} are too large to be exact")
+            whole = np.where(reached, distance, -1.0).astype(np.int64)
+            column = Column("distance", whole, missing=-1)
+        record = ShortestPathsRecord(
+            source=parse_id(self.source, names.id_type),
+            max_distance=self.max_distance,
+            reached=int(np.count_nonzero(reached)),
+            farthest=farthest,
+            rounds=given.record["rounds"],
+            buckets=given.record["buckets"],
+            method=method,
+            edges_examined=given.record["edges"],
+            bytes_read=given.record["read"],
+            bytes_sent=given.record["sent"],
+        )
+        parents = Column("parent", parent, vertices=True, missing=int(UNREACHED))
+        return Answer((column, parents), {"sssp": record})

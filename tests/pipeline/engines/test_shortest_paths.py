@@ -1,0 +1,151 @@
+"""Shortest paths against their definition: every engine on CPUs, layout, number of ranks."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.kernels.base.graph import UNREACHED
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.algorithms import sssp
+from delegraph.pipeline.algorithms.sssp import DeltaStepping
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import SHAPES, graphs, store_options
+from support.programs import run_program
+
+WEIGHTS = {
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "ties": lambda rng, m: rng.integers(0, 3, m),
+    "nothing": lambda rng, m: np.zeros(m, np.int64),
+    "far apart": lambda rng, m: (10.0 ** rng.integers(-30, 20, m)).astype(np.float32),
+    "integers": lambda rng, m: rng.integers(0, 1 << 32, m),
+}
+
+
+def stored(folder: Path, src: Any, dst: Any, weight: Any, options: BuildOptions) -> Store:
+    table = {"src": np.asarray(src), "dst": np.asarray(dst), "w": weight}
+    pq.write_table(pa.table(table), folder / "e.parquet")
+    delegraph.build(
+        folder / "e.parquet",
+        folder / "graph.dg",
+        threads=2,
+        device="cpu",
+        directed=options.directed,
+        partitions=options.partitions,
+        layout=options.layout,
+        grid=None if options.grid is None else str(options.grid),
+        threshold=options.threshold,
+        order=options.order,
+        weight="w",
+    )
+    return open_store(folder / "graph.dg")
+
+
+def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    some = list(store.weighted_batches(Team(1)))
+    return tuple(np.concatenate(column) for column in zip(*some, strict=True))  # pyright: ignore
+
+
+def program_of(store: Store, source: int, most: float = np.inf) -> DeltaStepping:
+    assert store.info.weights is not None
+    return DeltaStepping(source, store.info.weights, 3.0, most)
+
+
+def check(store: Store, columns: dict[str, np.ndarray], source: int, most: float = np.inf) -> None:
+    """Distances by the definition; parents along edges that make them, up to the source."""
+    u, v, w = entries_of(store)
+    wanted = reference.shortest_paths(u, v, w, store.info.vertices, source)
+    wanted[wanted > most] = np.inf
+    distance, parent = columns["distance"], columns["parent"]
+    assert (distance == wanted).all()
+    reached = np.flatnonzero(np.isfinite(distance))
+    assert parent[source] == UNREACHED
+    assert (parent[~np.isfinite(distance)] == UNREACHED).all()
+    weight = dict(zip(zip(u.tolist(), v.tolist(), strict=True), w.tolist(), strict=True))
+    for vertex in reached.tolist():
+        steps, at = 0, vertex
+        while at != source:
+            above = int(parent[at])
+            assert distance[above] + np.float64(weight[above, at]) == distance[at]
+            at, steps = above, steps + 1
+            assert steps < store.info.vertices
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    kind=st.sampled_from(sorted(WEIGHTS)),
+    seed=st.integers(0, 1000),
+    limited=st.booleans(),
+)
+def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limited):
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = stored(folder, src, dst, WEIGHTS[kind](rng, len(src)), options)
+        ranks, source = min(ranks, store.info.partitions), int(rng.integers(store.info.vertices))
+        most = np.inf
+        if limited:
+            far = reference.shortest_paths(*entries_of(store), store.info.vertices, source)
+            most = float(np.median(far[np.isfinite(far)]))
+        program = program_of(store, source, most)
+        columns, _ = run_program(store, program, folder / "p", ranks, on_disk)
+        check(store, columns, source, most)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("shape", ["path", "grid", "hubs", "two components"])
+@pytest.mark.parametrize(("little", "again"), [(0, 0.0), (1 << 60, 2.0), (1 << 15, 0.25)])
+def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, again):
+    """As narrow as they become, and as wide."""
+    monkeypatch.setattr(sssp, "LITTLE", little)
+    monkeypatch.setattr(sssp, "AGAIN", again)
+    src, dst = SHAPES[shape][:2]
+    weight = np.random.default_rng(5).integers(0, 9, len(src))
+    store = stored(tmp_path, src, dst, weight, BuildOptions())
+    columns, _ = run_program(store, program_of(store, 1), tmp_path / "p", on_disk=on_disk)
+    check(store, columns, 1)
+
+
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+def test_a_long_path_of_no_weight_by_ranks(tmp_path, layout):
+    """Parents from vertex to vertex, through all ranks; and none in a circle."""
+    n = 400
+    ids = np.arange(n)
+    src, dst = np.append(ids, ids[:-7]), np.append((ids + 1) % n, ids[7:])
+    store = stored(
+        tmp_path, src, dst, np.zeros(len(src), int), BuildOptions(partitions=4, layout=layout)
+    )
+    columns, _ = run_program(store, program_of(store, 3), tmp_path / "p", ranks=4)
+    check(store, columns, 3)
+
+
+def test_goes_on_from_a_checkpoint(tmp_path):
+    src, dst = SHAPES["grid"][:2]
+    weight = np.random.default_rng(6).random(len(src)).astype(np.float32)
+    store = stored(tmp_path, src, dst, weight, BuildOptions())
+    loaded: list[int] = []
+    program = program_of(store, 0)
+    saved = Checkpoint(tmp_path / "c", 0, "this", lambda: None, loaded.append)
+    _, (whole,) = run_program(store, program, tmp_path / "one", checkpoint=saved)
+    columns, (rest,) = run_program(store, program, tmp_path / "two", checkpoint=saved)
+    assert loaded
+    assert rest.record["edges"] < whole.record["edges"] / 2
+    check(store, columns, 0)
