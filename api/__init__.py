@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         open,
         pagerank,
         plan,
+        sssp,
         validate,
     )
 
@@ -37,6 +38,7 @@ _HOME = {
     "open": ".pipeline.api",
     "pagerank": ".pipeline.api",
     "plan": ".pipeline.api",
+    "sssp": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
     "DelegraphError": ".partition.errors",
@@ -59,6 +61,7 @@ __all__ = [
     "open_store",
     "pagerank",
     "plan",
+    "sssp",
     "validate",
 ]
 

@@ -32,11 +32,12 @@ _COMMANDS = {
     "info": "Describe an edge list, a store or a result.",
     "pagerank": "PageRank of every vertex, as Parquet.",
     "plan": "Say what a build would hold in memory and write to disk, step by step.",
+    "sssp": "Shortest paths from one vertex along weighted edges, as Parquet.",
     "validate": "Check a result against its graph, by rules that make it right.",
 }
 
 
-_ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank"}
+_ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"}
 """In a folder of their own."""
 
 

@@ -24,7 +24,7 @@ from .progress import ProgressLine
 @click.option(
     "--algorithm",
     type=click.Choice(
-        ["bfs", "components", "pagerank", "closeness", "eccentricity", "betweenness"]
+        ["bfs", "components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"]
     ),
     default="bfs",
     show_default=True,

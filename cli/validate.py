@@ -24,6 +24,7 @@ from .progress import ProgressLine
     "the system's folder for temporary files]",
 )
 @options.reading_options
+@options.weight_options
 @click.option(
     "--personalize",
     type=click.Path(),
@@ -37,16 +38,16 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
 
     The result says what it is of. Distances are judged by Graph500's rules, components by the edges
-    between and inside them, PageRank by one more iteration, closeness and eccentricity by a few
-    vertices found anew. Exits with 0 if the result is right and 1 if it is not, naming each rule
-    that fails, how often, and an example.
+    between and inside them, shortest paths by Graph500's rules for these, PageRank by one more
+    iteration, closeness and eccentricity by a few vertices found anew. Exits with 0 if the result
+    is right and 1 if it is not, naming each rule that fails, how often, and an example.
 
     \b
     delegraph validate graph.dg distances/
     delegraph validate edges/ components/
 
-    --src, --dst and --directed say how an edge list is read; its edges are directed, too, where the
-    result says so.
+    --src, --dst, --weight and --directed say how an edge list is read; its edges are directed, too,
+    where the result says so.
     """
     from ..pipeline.api import validate
 
@@ -85,5 +86,8 @@ def _found(verdict: Any) -> str:
         return f"{verdict['rows']:,} of {vertices}, {verdict['found_anew']} of them found anew"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
+    if verdict["algorithm"] == "sssp":
+        reached = f"{verdict['reached']:,} of {vertices} reached from {verdict['source']}"
+        return f"{reached}, the farthest at {verdict['farthest']:g}"
     source, depth = verdict["source"], verdict["depth"]
     return f"{verdict['reached']:,} of {vertices} reached from {source}, depth {depth}"

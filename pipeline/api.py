@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ..partition.input.weights import Duplicates
+    from ..partition.store.manifest import GraphInfo
     from .algorithms.many_sources import Sources
     from .algorithms.run import Algorithm, Outcome
     from .bench.across import ScalingRow
@@ -104,7 +106,7 @@ def plan(
     *,
     exact: bool = False,
     algorithm: Literal[
-        "bfs", "components", "pagerank", "closeness", "eccentricity", "betweenness"
+        "bfs", "components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"
     ] = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -135,26 +137,29 @@ def plan(
     return plan_graph(str(edges), chosen, _threads(threads), resources, exact, progress)
 
 
-def _program(algorithm: str) -> Callable[[int], Program]:
-    """By a graph's vertices, with default options."""
+def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
+    """Of a graph, with default options."""
     import numpy as np
 
     from .algorithms.betweenness import Brandes
     from .algorithms.components import JoinAll
     from .algorithms.many_sources import Sums
     from .algorithms.pagerank import PageRank
+    from .algorithms.sssp import planned_paths
 
     if algorithm == "components":
-        return lambda vertices: JoinAll()
+        return lambda info: JoinAll()
     if algorithm == "pagerank":
-        return PageRank().walk
+        return lambda info: PageRank().walk(info.vertices)
+    if algorithm == "sssp":
+        return planned_paths
 
     def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
         return np.broadcast_to(np.uint32(0), vertices)
 
     if algorithm == "betweenness":
-        return lambda vertices: Brandes(vertices, every(vertices), normalized=False)
-    return lambda vertices: Sums(every(vertices), along=True)
+        return lambda info: Brandes(info.vertices, every(info.vertices), normalized=False)
+    return lambda info: Sums(every(info.vertices), along=True)
 
 
 def bfs(
@@ -208,6 +213,24 @@ def pagerank(
 
     where = None if personalize is None else VertexFile(Path(personalize))
     asked = PageRank(damping, tolerance, max_iterations, iterations, where, dangling)
+    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+
+
+def sssp(
+    graph: AnyPath,
+    source: int | str,
+    output: AnyPath,
+    *,
+    max_distance: float | None = None,
+    **options: Unpack[RunningOptions],
+) -> Outcome:
+    """Shortest paths from ``source`` by the weights of a store, or of an edge list, whose column
+    ``weight`` names; those that are no longer than ``max_distance``.
+    """
+    from .algorithms.programs import ByProgram
+    from .algorithms.sssp import ShortestPaths
+
+    asked = ShortestPaths(str(source), max_distance)
     return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
 
@@ -348,17 +371,20 @@ def validate(
     directed: bool | None = None,
     src: str | None = None,
     dst: str | None = None,
+    weight: str | None = None,
+    duplicates: Duplicates | None = None,
     personalize: AnyPath | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
     """Judge a result against its graph, a store or an edge list, by rules that make it right.
 
     directed, src, dst: of an edge list, as in ``open``; edges are directed, too, where the result
-    says that they are. personalize: the file that a PageRank was personalised by.
+    says that they are. weight, duplicates: as in ``build``. personalize: the file that a PageRank
+    was personalised by.
     """
     from .algorithms.validate import validate_result
 
-    chosen = _reading(directed, src, dst)
+    chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(_threads(threads), progress)
     file = None if personalize is None else Path(personalize)
@@ -419,9 +445,16 @@ def bench_across(
     return bench_by_workers(str(graph), scaling, resources, shape, shaped, bench_options)
 
 
-def _reading(directed: bool | None, src: str | None, dst: str | None) -> BuildOptions | None:
+def _reading(
+    directed: bool | None,
+    src: str | None,
+    dst: str | None,
+    weight: str | None = None,
+    duplicates: Duplicates | None = None,
+) -> BuildOptions | None:
     """How an edge list is read, if that is said at all."""
     given = {"directed": directed, "src": src, "dst": dst}
+    given |= {"weight": weight, "duplicates": duplicates}
     given = {name: value for name, value in given.items() if value is not None}
     return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
 

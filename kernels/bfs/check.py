@@ -86,7 +86,7 @@ def check_tree(
     if violations.count[2] > before:  # else every parent is one level up, which no cycle can be
         has_parent = parent != UNREACHED
         has_parent[source] = False  # told already
-        astray = has_parent & ~_leads_to(source, parent)
+        astray = has_parent & ~leads_to(source, parent)
         count = int(np.count_nonzero(astray))
         violations.add(1, count, int(np.argmax(astray)))
 
@@ -122,7 +122,7 @@ def _check_vertices(distance, parent, source, limit, start, stop):
     return rootless, rootless_at, wrong, wrong_at
 
 
-def _leads_to(source: int, parent: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def leads_to(source: int, parent: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Whether following parents from each vertex ends at the source (pointer jumping)."""
     ancestor = np.where(parent < len(parent), parent, np.arange(len(parent), dtype=np.uint32))
     for _ in range(len(parent).bit_length()):

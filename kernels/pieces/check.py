@@ -13,13 +13,18 @@ shortest paths, by distances that are found anew: of few sources alone.
 Closeness and eccentricity: (1) every value is a number that it may be; (2) those of some vertices
 are what distances give that are found anew, by letting edges shorten them until none does.
 
+Shortest paths (Graph500's rules for its third kernel): (1) the parents form a tree; (2) distances
+are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from what is reached to
+what is not; (5) every vertex but the source has its distance by an edge from its parent.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one.
 """
 
 import numpy as np
+from numba import types
 
-from ..base.compiled import compiled, i64s, kernel, u32s
+from ..base.compiled import compiled, i64s, kernel, u8s, u32s
 from ..base.graph import UNREACHED
 from .gather import f64s
 
@@ -46,6 +51,18 @@ PAGERANK_RULES = {
     2: "all values add up to 1",
     3: "one more iteration changes no more than the damping allows",
 }
+
+
+PATH_RULES = {
+    1: "the parents form a tree rooted at the source",
+    2: "every distance is one that a path may have, and the source's is 0",
+    3: "no edge makes a distance less",
+    4: "everything that the source reaches is reached",
+    5: "an edge from its parent makes a vertex's distance",
+}
+
+_SLACK = 1e-9
+"""Of distances, relatively: others may add up in another order."""
 
 
 @compiled
@@ -102,3 +119,32 @@ def shorten(sources, targets, distance):
             distance[targets[e]] = here + np.uint32(1)
             shorter = True
     return shorter
+
+
+@kernel(u32s, u32s, f64s, f64s, u32s, types.float64, u8s, i64s)
+def check_paths(sources, targets, weights, distance, parent, limit, joined, found):
+    """Some edges by rules 3 and 4; marks in ``joined`` whose parent they make the distance by.
+
+    distance: float64, infinite where unreached. limit: of distances. found: int64 (6,): adds how
+    often rule 3 fails, keeps the ends of one such edge; then the same of rule 4.
+    """
+    for e in range(sources.shape[0]):
+        u = sources[e]
+        v = targets[e]
+        here = distance[u]
+        if here == np.inf:
+            continue
+        through = here + weights[e]
+        slack = _SLACK * through
+        there = distance[v]
+        if there == np.inf:
+            if through + slack < limit:
+                found[3] += 1
+                found[4] = u
+                found[5] = v
+        elif through + slack < there:
+            found[0] += 1
+            found[1] = u
+            found[2] = v
+        elif parent[v] == u and through - slack <= there:
+            joined[v] = 1

@@ -291,6 +291,19 @@ def paths_bytes(counts: Counts) -> int:
     return vectors + 5 * marks_bytes(here + ghosts) + told + (4 + 1) * here + 8 * counts.vertices
 
 
+def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:
+    assert info.weights is not None
+    entries = sum(info.subgraph_edges.values())
+    return DeltaStepping(source, info.weights, entries / info.vertices, most)
+
+
+def planned_paths(info: GraphInfo) -> DeltaStepping:
+    """For a plan, for which any source will do. InputError without weights."""
+    if info.weights is None:
+        raise InputError("the store has no weights: build it again, as with --weight COL")
+    return _program(0, info, math.inf)
+
+
 @dataclass(frozen=True)
 class ShortestPaths:
     """The question. source: as typed. max_distance: of paths; None for any."""
@@ -310,10 +323,7 @@ class ShortestPaths:
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         most = math.inf if self.max_distance is None else self.max_distance
-        assert info.weights is not None
-        entries = sum(info.subgraph_edges.values())
-        source = find(names, self.source)
-        return DeltaStepping(source, info.weights, entries / info.vertices, most)
+        return _program(find(names, self.source), info, most)
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)

@@ -34,6 +34,7 @@ from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
+from ..results.judge_paths import PATHS_BYTES, validate_paths
 from ..results.judge_programs import (
     JudgedEdges,
     judged_edges,
@@ -234,6 +235,7 @@ def _betweenness(judged: JudgedEdges, result: Result) -> Verdict:
 
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
+    "sssp": _Judge(validate_paths, more=PATHS_BYTES),
     "components": _Judge(_of_edges(validate_components), _components_by_edges),
     "pagerank": _Judge(_of_edges(validate_pagerank), more=24),
     "closeness": _Judge(_of_edges(validate_closeness), more=8),

@@ -12,6 +12,7 @@ from ...partition.disk.files import BLOCK_BYTES
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes
 from ...partition.input.arrow import TEXT_BYTES
 from ...partition.store.edge_stream import index_bytes, run_bytes
+from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store, open_store
 from ..ranks.communicator import SingleCommunicator
 from ..results.checkpoint import Checkpoint
@@ -106,15 +107,15 @@ def plan_search(
     path: str | Path,
     threads: int,
     resources: Resources,
-    program: Callable[[int], Program] | None = None,
+    program: Callable[[GraphInfo], Program] | None = None,
 ) -> Plan:
     """What searching a store would hold, on workers on each. LimitError if it does not fit.
 
-    program: by the store's vertices, what is run over it instead.
+    program: of the store, what is run over it instead.
     """
     store = open_store(path)
     subject = subject_of(store, StoreNames(store, Team(threads)))
-    what = None if program is None else program(store.info.vertices)
+    what = None if program is None else program(store.info)
     if resources.cluster.any:
         from .workers.plan import plan_on_ranks  # Dask is not needed otherwise
 

@@ -138,8 +138,18 @@ def _value_facts(result: Result) -> Document:
     return {"top": [[row["vertex"], row[name]] for row in rows]}
 
 
+def _path_facts(result: Result) -> Document:
+    unreached, farthest = 0, 0.0
+    for batch in result.batches(1 << 20, ("distance",)):
+        distance = batch.column("distance")
+        unreached += distance.null_count
+        known = as_numpy(distance.drop_null().cast(pa.float64()))
+        farthest = max(farthest, float(known.max(initial=0.0)))
+    return {"reached": result.rows - unreached, "unreached": unreached, "farthest": farthest}
+
+
 _TOP = 10
-_FACTS = {"bfs": _search_facts, "components": _component_facts}
+_FACTS = {"bfs": _search_facts, "components": _component_facts, "sssp": _path_facts}
 
 
 def plan_document(plan: Plan) -> Document:
@@ -222,6 +232,15 @@ def _store_lines(document: Document) -> str:
         ),
         ("order", document["order"]),
     ]
+    if document["weights"] is not None:
+        rows.insert(
+            3,
+            (
+                "weights",
+                "{column}: {kind} from {least:g} to {most:g}, {mean:g} in the mean; "
+                "of duplicates the {duplicates}".format(**document["weights"]),
+            ),
+        )
     if document["partitions"] == 1:
         rows.append(
             ("partitions", "1: nothing to separate for (no threshold, no delegates), one CSR")
@@ -296,6 +315,10 @@ def _result_lines(document: Document) -> str:
     rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
     if document["algorithm"] == "components":
         return _table([*rows, ("components", f"{document['components']:,}")])
+    if document["algorithm"] == "sssp":
+        rows += [("source", str(document.get("source", "?")))]
+        rows += [(name, f"{document[name]:,}") for name in ("reached", "unreached")]
+        return _table([*rows, ("farthest", f"{document['farthest']:g}")])
     rows.append(("vertex", f"{document['algorithm']}, the greatest"))
     top = ((f"  {vertex}", f"{value:.6g}") for vertex, value in document["top"])
     return _table([*rows, *top])

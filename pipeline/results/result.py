@@ -134,8 +134,13 @@ def writing_bytes(store: Store, tasks: int) -> int:
     return store.info.vertices * (4 + 4) + names_bytes(store, tasks) + tasks * _WRITER_BYTES
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
 COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     "bfs": {"distance": pa.types.is_integer, "parent": None},
+    "sssp": {"distance": _is_number, "parent": None},
     "components": {"component": None},
     "pagerank": {"pagerank": pa.types.is_floating},
     "betweenness": {"betweenness": pa.types.is_floating},

@@ -1,0 +1,98 @@
+"""Validation of shortest paths: Graph500's rules for its third kernel (kernels/pieces/check.py).
+
+Streams the result's rows twice and the graph's edges, with their weights, once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.base.team import Team
+from ...kernels.bfs.check import leads_to
+from ...kernels.pieces.check import PATH_RULES, check_paths
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
+from ...partition.store.store import Store
+from .judge_programs import add_rule, judged_edges, read_column, rule_of, verdict_of
+from .result import Result
+from .validate import Places, Verdict, check_kind, named
+
+PATHS_BYTES = 40
+"""Of a vertex, beside what judging a search holds."""
+
+
+class PathsVerdict(Verdict):
+    """farthest: the greatest distance."""
+
+    source: int | str
+    reached: int
+    farthest: float
+
+
+def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
+    """InputError where the result is of another kind of edges, of other ids, or does not say what
+    it is of.
+    """
+    if result.info is None:
+        raise InputError("the result does not say its source: only what delegraph wrote is judged")
+    if store.info.weights is None:
+        raise InputError("the graph has no weights: build it with their column, as --weight COL")
+    check_kind(result, store.info.directed)
+    graph = judged_edges(store, team)
+    names, index = graph.names, graph.names.index
+    asked = result.info.options["source"]
+    source = names.find(asked) if isinstance(asked, int | str) else None
+    if source is None:
+        raise InputError(f"the result's source, {asked!r}, is no vertex of the graph")
+    most = result.info.options["max_distance"]
+    limit = math.inf if most is None else float(most)
+    distance = np.full(graph.places, np.inf)
+    parent = np.full(graph.places, UNREACHED, np.uint32)
+    places_of = Places(names)
+    nobody = np.zeros(graph.places, np.bool_)
+
+    def put_distance(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        distance[at] = as_numpy(column.cast(pa.float64()).fill_null(np.inf))[known]
+
+    def put_parent(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
+        place, there = places_of(column)
+        parent[at] = np.where(there, place, UNREACHED)[known]
+        nobody[at] = (as_numpy(column.is_valid().cast(pa.uint8())).view(np.bool_) & ~there)[known]
+
+    rules = read_column(graph, result, places_of, "distance", put_distance)
+    read_column(graph, result, places_of, "parent", put_parent)
+    wrong = np.isnan(distance) | (distance < 0) | ((distance > limit) & np.isfinite(distance))
+    wrong[source] = distance[source] != 0
+    add_rule(rules, names, PATH_RULES, 2, wrong[index])
+    distance[wrong] = np.inf
+    distance[source] = 0
+    reached = np.isfinite(distance)
+    has_parent = parent != UNREACHED
+    astray = nobody | (has_parent & ~leads_to(source, parent))
+    astray |= reached & ~has_parent
+    astray[source] = has_parent[source]
+    add_rule(rules, names, PATH_RULES, 1, (astray & reached)[index])
+    joined = np.zeros(graph.places, np.uint8)
+    joined[source] = 1
+    found = np.zeros(6, np.int64)
+    for sources, targets, weights in store.weighted_batches(team):
+        check_paths(
+            sources, targets, weights.astype(np.float64), distance, parent, limit, joined, found
+        )
+    for rule, at in ((3, 0), (4, 3)):
+        if found[at]:
+            example = named(names, (int(found[at + 1]), int(found[at + 2])))
+            rules.append(rule_of(PATH_RULES, rule, int(found[at]), example))
+    unjoined = reached & has_parent & (joined == 0)
+    add_rule(rules, names, PATH_RULES, 5, unjoined[index])
+    return PathsVerdict(
+        **verdict_of(graph, result, rules),
+        source=asked,  # pyright: ignore - an id
+        reached=int(np.count_nonzero(reached[index])),
+        farthest=float(distance.max(where=reached, initial=0.0)),
+    )

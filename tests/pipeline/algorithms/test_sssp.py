@@ -1,0 +1,186 @@
+"""``sssp`` as a command: every way to run it, ids of every kind, others' answers, bad input."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph as api
+from delegraph.pipeline.run.records import ShortestPathsRunRecord
+from support.graphs import random_edges
+from support.marks import slow
+from support.schema import conforms
+
+LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
+
+
+def columns(folder: Path) -> dict[Any, tuple[Any, Any]]:
+    table = pq.read_table(folder).to_pydict()
+    rest = zip(table["distance"], table["parent"], strict=True)
+    return dict(zip(table["vertex"], rest, strict=True))
+
+
+def weighted(edge_list, seed: int = 5, named=int, **options):
+    """Some edges with integer weights, and NetworkX's graph of them."""
+    src, dst = random_edges(seed, 300, 1200)
+    weight = np.random.default_rng(seed).integers(0, 50, len(src))
+    edges = edge_list([named(v) for v in src], [named(v) for v in dst], w=weight)
+    graph = networkx.DiGraph() if options.get("directed") else networkx.Graph()
+    for u, v, w in zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True):
+        least = min(w, graph[u][v]["weight"]) if graph.has_edge(u, v) else w
+        graph.add_edge(u, v, weight=least)
+    return edges, graph
+
+
+@pytest.mark.parametrize(
+    ("way", "directed"),
+    [*product(["edges", "store", "streamed"], [False, True]), slow("workers", False)],
+)
+def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
+    edges, wanted = weighted(edge_list, directed=directed)
+    given = ["--weight", "w", *(["--directed"] if directed else [])]
+    graph, source = edges, int(next(iter(wanted)))
+    if way != "edges":
+        ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
+        graph, given = tmp_path / "graph.dg", []
+    args = ("sssp", graph, "-o", tmp_path / "out", "--source", source, *given)
+    extra = {"workers": ["--workers", 2]}.get(way, [])
+    if way == "streamed":
+        refused = delegraph(*args, "--memory-limit", "1MB")
+        assert refused.code == 2
+        extra = ["--memory-limit", refused.err.split("--memory-limit ")[1].split()[0]]
+    told = ok(*args, *extra, "--json").json
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert {**record, "already": False} == told
+    assert conforms(record, ShortestPathsRunRecord)
+    assert record["sssp"]["method"] == ("streamed" if way == "streamed" else "in memory")
+    distances = networkx.single_source_dijkstra_path_length(wanted, source)
+    found = columns(tmp_path / "out")
+    assert {v: d for v, (d, _) in found.items() if d is not None} == distances
+    schema = pq.read_schema(next((tmp_path / "out").glob("*.parquet")))
+    assert schema.field("distance").type == pa.int64()
+    assert record["sssp"]["reached"] == len(distances)
+    assert record["sssp"]["farthest"] == max(distances.values())
+    verdict = ok("validate", graph, tmp_path / "out", *given, "--json").json
+    assert (verdict["valid"], verdict["same_graph"]) == (True, True)
+    assert verdict["reached"] == len(distances)
+    assert "already" in ok(*args, *extra).err
+    assert str(len(distances)) in ok("info", tmp_path / "out").out
+
+
+def test_strings_floats_and_a_greatest_distance(ok, edge_list, tmp_path):
+    edges = edge_list(["a", "b", "c", "x"], ["b", "c", "d", "y"], w=[0.5, 0.25, 4.0, 1.0])
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    out = tmp_path / "out"
+    ok("sssp", tmp_path / "g.dg", "-o", out, "--source", "a", "--max-distance", 0.75)
+    nothing = (None, None)
+    wanted = {"a": (0, None), "b": (0.5, "a"), "c": (0.75, "b"), "d": nothing}
+    assert columns(out) == {**wanted, "x": nothing, "y": nothing}
+    ok("validate", tmp_path / "g.dg", out)
+    api.sssp(tmp_path / "g.dg", "a", tmp_path / "all")
+    assert columns(tmp_path / "all")["d"] == (4.75, "c")
+
+
+@pytest.mark.parametrize("kind", ["directed", "undirected"])
+@pytest.mark.parametrize("example", ["example", "test-sssp"])
+def test_ldbc(ok, tmp_path, example, kind):
+    """Within 1e-4 of the reference, relatively; infinite where nothing leads."""
+    if not LDBC.is_dir():
+        pytest.skip(f"{LDBC} is not here")
+    name = f"{example}-{kind}"
+    table = np.loadtxt(LDBC / f"{name}.e", np.float64, ndmin=2)
+    vertices = np.loadtxt(LDBC / f"{name}.v", np.int64, ndmin=1)
+    ends = table[:, :2].astype(np.int64)
+    alone = np.setdiff1d(vertices, ends)
+    src, dst = (np.concatenate([end, alone]) for end in ends.T)
+    weight = np.append(table[:, 2], np.zeros(len(alone)))
+    pq.write_table(pa.table({"src": src, "dst": dst, "w": weight}), tmp_path / "e.parquet")
+    (source,) = (
+        line.split(" = ")[1]
+        for line in (LDBC / f"{name}.properties").read_text().splitlines()
+        if "sssp.source-vertex" in line
+    )
+    given = ["--directed"] if kind == "directed" else []
+    given += ["--weight", "w", "--source", source]
+    ok("sssp", tmp_path / "e.parquet", "-o", tmp_path / "out", *given)
+    lines = (line.split() for line in (LDBC / f"{name}-SSSP").read_text().splitlines())
+    wanted = {int(vertex): float(value) for vertex, value in lines}
+    found = {v: np.inf if d is None else d for v, (d, _) in columns(tmp_path / "out").items()}
+    assert found == pytest.approx(wanted, rel=1e-4)
+
+
+def change(folder: Path, name: str, values: dict[int, Any]) -> None:
+    (path,) = folder.glob("*.parquet")
+    table = pq.read_table(path)
+    some = table.to_pydict()
+    for row, value in values.items():
+        some[name][row] = value
+    pq.write_table(pa.table(some, schema=table.schema), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rule"),
+    [
+        ("distance", {3: 7}, 3),  # farther than it is
+        ("distance", {3: 2}, 5),  # nearer
+        ("distance", {3: -2}, 2),
+        ("distance", {0: 1}, 2),  # the source's
+        ("distance", {3: None}, 4),
+        ("parent", {1: 3, 2: 1}, 1),  # a circle
+        ("parent", {3: None}, 1),
+        ("parent", {3: 0}, 5),  # no neighbour
+    ],
+)
+def test_what_is_wrong_is_found(ok, delegraph, edge_list, tmp_path, name, values, rule):
+    edges = edge_list([0, 1, 2, 3], [1, 2, 3, 4], w=[1, 2, 3, 4])
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    ok("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", "--source", 0)
+    change(tmp_path / "out", name, values)
+    judged = delegraph("validate", tmp_path / "g.dg", tmp_path / "out", "--json")
+    assert judged.code == 1
+    assert rule in {some["rule"] for some in judged.json["rules"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--source", 9], "source 9 is not a vertex"),
+        (["--source", "x"], "is not an integer"),
+        (["--source", 0, "--max-distance", -1], "must not be negative"),
+        (["--source", 0, "--max-distance", "nan"], "must not be negative"),
+        (["--source", 0, "--device", "cuda"], "--device"),
+    ],
+)
+def test_bad_input(ok, delegraph, edge_list, tmp_path, given, said):
+    edges = edge_list([0], [1], w=[1.5])
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    refused = delegraph("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", *given)
+    assert refused.code == 2
+    assert said in refused.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_graph_without_weights(ok, delegraph, edge_list, tmp_path):
+    edges = edge_list([0], [1])
+    ok("build", edges, "-o", tmp_path / "g.dg")
+    for graph in (edges, tmp_path / "g.dg"):
+        refused = delegraph("sssp", graph, "-o", tmp_path / "out", "--source", 0)
+        assert refused.code == 2
+        assert "--weight COL" in refused.err
+
+
+def test_plan_says_what_it_holds(ok, delegraph, edge_list, tmp_path):
+    edges = edge_list([0], [1], w=[1.5])
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    ok("build", edges, "-o", tmp_path / "plain.dg")
+    ok("plan", tmp_path / "g.dg", "--algorithm", "sssp")
+    assert delegraph("plan", tmp_path / "plain.dg", "--algorithm", "sssp").code == 2
+    assert "w: float32 from 1.5 to 1.5" in ok("info", tmp_path / "g.dg").out
