@@ -40,15 +40,18 @@ class EdgeLists(dict):
         self.folder = folder
 
     def __missing__(self, name: str) -> Path:
-        ends = random_edges(3, 1_500_000, 3_000_000)
+        ends = [*random_edges(3, 1_500_000, 3_000_000)]
         if name == "sparse":
             ends = [end * -987_654_321_012 for end in ends]
         elif name == "strings":
             ends = [np.char.add("vertex ", end.astype(str)) for end in ends]
         elif name == "heavy":
-            ends = random_edges(4, 200_000, 8_000_000)
+            ends = [*random_edges(4, 200_000, 8_000_000)]
+        if name == "weighted":
+            ends = [*random_edges(4, 200_000, 5_000_000)]
+            ends.append(np.random.default_rng(4).random(len(ends[0]), np.float32))
         path = self[name] = self.folder / f"{name}.parquet"
-        table = pa.table(dict(zip(("src", "dst"), map(pa.array, ends), strict=True)))
+        table = pa.table(dict(zip(("src", "dst", "w"), map(pa.array, ends), strict=False)))
         pq.write_table(table, path, row_group_size=500_000)
         return path
 
@@ -72,6 +75,7 @@ OPTIONS = {
     "directed": ("--directed", "--order", "random", "--partitions", 2),
     "grid": ("--directed", "--order", "random", "--layout", "2d", "--grid", "3x1"),
 }
+WEIGHTS = ("--weight", "w", "--duplicates", "sum")
 
 
 IDS = ("dense", "sparse", "strings")
@@ -79,12 +83,15 @@ BUILDS = [(options, name) for options in OPTIONS for name in IDS if options != "
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "name"), [*BUILDS, ("grid", "sparse")])
+@pytest.mark.parametrize(
+    ("options", "name"), [*BUILDS, ("grid", "sparse"), ("weights", "weighted")]
+)
 def test_the_least_limit_is_enough_and_is_kept(graphs, tmp_path, name, options):
+    chosen = OPTIONS.get(options, WEIGHTS)
     # Through files, too, so that all is compiled: a process that compiles holds more.
     unlimited = ("build", graphs[name], "-o", tmp_path / "wanted.dg", "--scratch", tmp_path)
-    assert run(*unlimited, *OPTIONS[options]).returncode == 0
-    args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *OPTIONS[options])
+    assert run(*unlimited, *chosen).returncode == 0
+    args = ("build", graphs[name], "-o", tmp_path / "graph.dg", *chosen)
     limit = least_limit(*args) + 2 * MB  # what a process holds before any work varies a little
     ran = run(*args, "--memory-limit", limit)
     assert ran.returncode == 0, ran.stderr
@@ -284,15 +291,25 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "algorithm"),
-    [("grid", "components"), ("grid", "pagerank"), ("plain", "pagerank"), ("plain", "closeness")],
+    [
+        ("grid", "components"),
+        ("grid", "pagerank"),
+        ("plain", "pagerank"),
+        ("plain", "closeness"),
+        ("weights", "sssp"),
+    ],
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     """At the least limit that a refusal names, and in memory; judged so, too."""
     store = tmp_path / "graph.dg"
-    assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
+    edges = graphs["weighted" if options == "weights" else "heavy"]
+    built = run("build", edges, "-o", store, *OPTIONS.get(options, WEIGHTS))
+    assert built.returncode == 0
     args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
     if algorithm == "closeness":
         args = (*args, "--sources", 64)
+    if algorithm == "sssp":
+        args = (*args, "--source", 0)
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
