@@ -75,19 +75,22 @@ def pagerank(
     iterations: int = 20,
     teleport: NDArray | None = None,
     dangling: bool = True,
+    weight: NDArray | None = None,
 ) -> NDArray[np.float64]:
-    """Of directed edges, each as often as it stands there; teleport: how likely each vertex is.
+    """Of directed edges, each as often as it stands there, or by its weight; teleport: how likely
+    each vertex is.
 
     >>> pagerank(np.array([0, 1]), np.array([1, 0]), 2).tolist()
     [0.5, 0.5]
     """
     to = np.full(vertices, 1 / vertices) if teleport is None else teleport
-    degree = np.bincount(src, minlength=vertices)
+    counts = np.ones(len(src)) if weight is None else weight.astype(np.float64)
+    degree = np.bincount(src, weights=counts, minlength=vertices)
     rank = np.full(vertices, 1 / vertices)
     for _ in range(iterations):
         share = np.divide(rank, degree, out=np.zeros(vertices), where=degree > 0)
         lost = rank[degree == 0].sum() if dangling else 0.0
-        came = np.bincount(dst, weights=share[src], minlength=vertices)
+        came = np.bincount(dst, weights=share[src] * counts, minlength=vertices)
         rank = (1 - damping) * to + damping * (came + lost * to)
     return rank
 

@@ -150,7 +150,7 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     if algorithm == "components":
         return lambda info: JoinAll()
     if algorithm == "pagerank":
-        return lambda info: PageRank().walk(info.vertices)
+        return PageRank().walk
     if algorithm == "sssp":
         return planned_paths
 
@@ -199,20 +199,23 @@ def pagerank(
     iterations: int | None = None,
     personalize: AnyPath | None = None,
     dangling: Literal["even", "none"] = "even",
+    unweighted: bool = False,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """PageRank of a store or an edge list, until an iteration changes less than ``tolerance`` (L1).
 
     iterations: instead, exactly so many. personalize: a Parquet file with ``vertex`` and, if they
     differ, ``weight``: where the walk teleports to. dangling: whether what vertices without edges
-    out of them hold is spread as the walk teleports, or dropped.
+    out of them hold is spread as the walk teleports, or dropped. Edges count by their weights, if
+    the graph has any; unweighted: all alike.
     """
     from .algorithms.pagerank import PageRank
     from .algorithms.programs import ByProgram
     from .results.weights import VertexFile
 
     where = None if personalize is None else VertexFile(Path(personalize))
-    asked = PageRank(damping, tolerance, max_iterations, iterations, where, dangling)
+    stops = tolerance, max_iterations, iterations
+    asked = PageRank(damping, *stops, where, dangling, unweighted)
     return _run(ByProgram(asked), graph, output, _on_cpus(options))
 
 

@@ -52,18 +52,21 @@ from ..running import run_and_tell
     show_default=True,
     help="What vertices hold that no edge leaves: spread as the walk teleports, or dropped.",
 )
+@click.option("--unweighted", is_flag=True, help="Edges count alike, even where they have weights.")
+@options.weight_options
 @click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
     """PageRank of GRAPH, a store or a Parquet edge list.
 
     Writes the folder OUTPUT with vertex and pagerank of every vertex, which add up to 1, and the
     run's record beside it, OUTPUT.run.json. Edges count once, whatever their rows; in an undirected
-    graph they lead both ways.
+    graph they lead both ways. Where the graph has weights, an edge is as likely as its weight says.
 
     \b
     delegraph pagerank graph.dg -o ranks/
     delegraph pagerank edges/ -o ranks/ --directed --tolerance 1e-8
     delegraph pagerank graph.dg -o ranks/ --iterations 20
+    delegraph pagerank edges/ -o ranks/ --weight amount --duplicates sum
 
     Personalised ranks are those of NetworkX, whose tolerance is this one's, for each vertex.
     """

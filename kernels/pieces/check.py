@@ -95,6 +95,20 @@ def check_components(sources, targets, component, parent, found):
             found[1] += 1
 
 
+@kernel(u32s, f64s, f64s)
+def add_weights(sources, weights, degree):
+    """Add the weights of some edges to their sources."""
+    for e in range(sources.shape[0]):
+        degree[sources[e]] += weights[e]
+
+
+@kernel(u32s, u32s, f64s, f64s, f64s)
+def add_weighted_shares(sources, targets, weights, share, came):
+    """``came[target]`` += ``share[source]`` times the weight of each edge."""
+    for e in range(sources.shape[0]):
+        came[targets[e]] += share[np.uintp(sources[e])] * weights[e]
+
+
 @kernel(u32s, f64s)
 def count_edges(ends, degree):
     """Add how many of some edges each vertex is an end of. ends: uint32, sources or targets."""

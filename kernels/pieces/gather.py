@@ -9,10 +9,10 @@ Turns have the same edges whatever the number of threads.
 import numpy as np
 from numba import types
 
-from ..base.compiled import OFFSETS, compiled, i64, i64s, kernel, u32s, u64s
+from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
-from .operators import OR, SUM, combine, finished
+from .operators import OR, SUM, WEIGHTED_SUM, along, combine, finished
 from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
@@ -23,7 +23,12 @@ f64s = types.float64[::1]
 
 
 @compiled
-def _combined(operator, value, targets, first, stop, x):
+def _term(operator, x, targets, weights, e):
+    return along(operator, x[targets[np.uintp(e)]], weights, e)
+
+
+@compiled
+def _combined(operator, value, targets, weights, first, stop, x):
     """A value with those of ``targets[first:stop]``; in four chains, as one would wait for each
     addition.
     """
@@ -31,46 +36,49 @@ def _combined(operator, value, targets, first, stop, x):
     two = three = four = operator.unit
     e = first
     while e + 4 <= stop and not finished(operator, one):
-        one = combine(operator, one, x[targets[np.uintp(e)]])
-        two = combine(operator, two, x[targets[np.uintp(e + 1)]])
-        three = combine(operator, three, x[targets[np.uintp(e + 2)]])
-        four = combine(operator, four, x[targets[np.uintp(e + 3)]])
+        one = combine(operator, one, _term(operator, x, targets, weights, e))
+        two = combine(operator, two, _term(operator, x, targets, weights, e + 1))
+        three = combine(operator, three, _term(operator, x, targets, weights, e + 2))
+        four = combine(operator, four, _term(operator, x, targets, weights, e + 3))
         e += 4
     value = combine(operator, combine(operator, one, two), combine(operator, three, four))
     while e < stop and not finished(operator, value):
-        value = combine(operator, value, x[targets[np.uintp(e)]])
+        value = combine(operator, value, _term(operator, x, targets, weights, e))
         e += 1
     return value
 
 
 @compiled
-def _renumbered(operator, value, targets, first, stop, places, x):
+def _renumbered(operator, value, targets, weights, first, stop, places, x):
     """The same, where targets have other places."""
     for e in range(first, stop):
         if finished(operator, value):
             break
-        value = combine(operator, value, x[renumber(places, targets[np.uintp(e)])])
+        there = x[renumber(places, targets[np.uintp(e)])]
+        value = combine(operator, value, along(operator, there, weights, e))
     return value
 
 
 @compiled
-def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places, y, cuts, slot):
-    """Of edges ``begin <= e < end``, whose targets are ``targets[e - base]``."""
+def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
+    """Of edges ``first <= e < last`` of those at hand."""
+    offsets, targets, base, _, weights = piece
     rows, values = cuts
     plain = is_identity(x_places)
-    row = row_of(offsets, begin)
-    edge = begin
-    while edge < end:
+    row = row_of(offsets, first)
+    edge = first
+    while edge < last:
         start = np.int64(offsets[row])
         stop = np.int64(offsets[row + 1])
-        upto = min(stop, end)
+        upto = min(stop, last)
         place = renumber(y_places, row)
-        cut = edge > start or stop > end
+        cut = edge > start or stop > last
         value = operator.unit if cut else y[place]
         if plain:
-            value = _combined(operator, value, targets, edge - base, upto - base, x)
+            value = _combined(operator, value, targets, weights, edge - base, upto - base, x)
         else:
-            value = _renumbered(operator, value, targets, edge - base, upto - base, x_places, x)
+            some = targets, weights, edge - base, upto - base
+            value = _renumbered(operator, value, *some, x_places, x)
         if cut:
             rows[slot] = place
             values[slot] = value
@@ -82,6 +90,7 @@ def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places,
 
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
+@kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     """``y[row]`` = it combined with ``x[target]`` of each edge of the row that is at hand.
@@ -90,19 +99,20 @@ def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     x, y: values by place; x_places, y_places: of the subgraph's targets and rows. rows, values:
     (CUTS,), receive places and values of rows that are cut; others stay as they are.
     """
-    offsets, targets, begin, end, _ = piece
     cuts = (rows, values)
-    _gather(operator, offsets, targets, begin, begin, end, x_places, x, y_places, y, cuts, 0)
+    _gather(operator, piece, piece.begin, piece.end, x_places, x, y_places, y, cuts, 0)
 
 
-@kernel(SUM, OFFSETS, u32s, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
-@kernel(OR, OFFSETS, u32s, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
-def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, values, cursor):
-    """The same of all edges, run by several threads at once, each taking the next turn.
+@kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
+@kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
+@kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
+def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, cursor):
+    """The same of all edges, which are at hand, by several threads at once: each takes the next
+    turn.
 
     rows, values: (CUTS * turns,). cursor: int64 (1,), 0 at first.
     """
-    edges = np.int64(targets.shape[0])
+    edges = piece.end
     turns = (edges + EDGES_A_TURN - 1) // EDGES_A_TURN
     cuts = (rows, values)
     while True:
@@ -112,22 +122,23 @@ def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, val
         begin = turn * EDGES_A_TURN
         end = min(begin + EDGES_A_TURN, edges)
         slot = turn * CUTS
-        _gather(operator, offsets, targets, 0, begin, end, x_places, x, y_places, y, cuts, slot)
+        _gather(operator, piece, begin, end, x_places, x, y_places, y, cuts, slot)
 
 
 @kernel(SUM, PIECE, u32s, i64, i64, NUMBERING, f64s, NUMBERING, f64s)
 def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y):
     """The same of rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
-    offsets, targets, begin, _, _ = piece
+    offsets, targets, begin, _, weights = piece
     for i in range(first, last):
         row = np.int64(queue[i])
         start = np.int64(offsets[row]) - begin
         stop = np.int64(offsets[row + 1]) - begin
         place = renumber(y_places, row)
-        y[place] = _renumbered(operator, y[place], targets, start, stop, x_places, x)
+        y[place] = _renumbered(operator, y[place], targets, weights, start, stop, x_places, x)
 
 
 @kernel(SUM, f64s, i64s, f64s)
+@kernel(WEIGHTED_SUM, f64s, i64s, f64s)
 @kernel(OR, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
     """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
@@ -137,6 +148,7 @@ def join_cuts(operator, y, rows, values):
 
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
+@kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
     """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
@@ -144,7 +156,7 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
 
     x_places, y_places: of the subgraph's rows and targets.
     """
-    offsets, targets, begin, end, _ = piece
+    offsets, targets, begin, end, weights = piece
     row = row_of(offsets, begin)
     edge = begin
     while edge < end:
@@ -152,7 +164,7 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         value = x[renumber(x_places, row)]
         for e in range(edge - begin, upto - begin):
             place = renumber(y_places, targets[np.uintp(e)])
-            y[place] = combine(operator, y[place], value)
+            y[place] = combine(operator, y[place], along(operator, value, weights, e))
         edge = upto
         row += 1
 

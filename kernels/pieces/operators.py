@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from ..base.compiled import Struct
+from .piece import weight_of
 
 
 class Sum(NamedTuple):
@@ -30,17 +31,31 @@ class Or(NamedTuple):
     full: np.uint64
 
 
+class WeightedSum(NamedTuple):
+    """The same, of values times the weights of edges. floats: whether weights are."""
+
+    unit: float
+    floats: bool
+
+
 SUM = Struct(Sum, (types.float64,))
+WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 OR = Struct(Or, (types.uint64, types.uint64))
 
-Operator = Sum | Or
+AnySum = Sum | WeightedSum
+Operator = AnySum | Or
 
-FOLDS = {Sum: np.add, Or: np.bitwise_or}
+FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or}
 """How arrays of values are combined."""
 
 
 def combine(operator: Any, one: Any, other: Any) -> Any:
     """In kernels alone."""
+    raise NotImplementedError
+
+
+def along(operator: Any, value: Any, weights: Any, edge: Any) -> Any:
+    """What an edge makes of the value at its end. In kernels alone."""
     raise NotImplementedError
 
 
@@ -51,13 +66,22 @@ def finished(operator: Any, value: Any) -> Any:
 
 @overload(combine)
 def _combine(operator, one, other):
-    if operator.instance_class is Sum:
-        return lambda operator, one, other: one + other
-    return lambda operator, one, other: one | other
+    if operator.instance_class is Or:
+        return lambda operator, one, other: one | other
+    return lambda operator, one, other: one + other
+
+
+@overload(along)
+def _along(operator, value, weights, edge):
+    if operator.instance_class is WeightedSum:
+        return lambda operator, value, weights, edge: (
+            value * weight_of(weights[np.uintp(edge)], operator.floats)
+        )
+    return lambda operator, value, weights, edge: value
 
 
 @overload(finished)
 def _finished(operator, value):
-    if operator.instance_class is Sum:
-        return lambda operator, value: False
-    return lambda operator, value: value == operator.full
+    if operator.instance_class is Or:
+        return lambda operator, value: value == operator.full
+    return lambda operator, value: False

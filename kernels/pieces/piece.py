@@ -64,6 +64,14 @@ ENDS = Struct(Ends, (NUMBERING, u64s, u64s, u32s, u32s))
 
 
 @compiled
+def weight_of(bits, floats):
+    """A weight by its bits; floats: of 32 bits, or an integer."""
+    if floats:
+        return np.float64(np.uint32(bits).view(np.float32))
+    return np.float64(bits)
+
+
+@compiled
 def keep(vertices, parents, count, v, parent):
     """Keep a vertex that was found after ``count`` others, as Ends has it."""
     if vertices.shape[0]:

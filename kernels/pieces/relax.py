@@ -7,20 +7,13 @@ several is taken by one instruction on unsigned integers.
 import numpy as np
 
 from ..base.bitmap import mask
-from ..base.compiled import boolean, compiled, i64, kernel, u32s, u64, u64s
+from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
 from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
-from .piece import PIECE
+from .piece import PIECE, weight_of
 
 FAR = np.float64(np.inf).view(np.uint64)
 """The distance of what no path leads to."""
-
-
-@compiled
-def _weight(bits, floats):
-    if floats:
-        return np.float64(np.uint32(bits).view(np.float32))
-    return np.float64(bits)
 
 
 @kernel(PIECE, boolean, u32s, i64, i64, NUMBERING, u64s, u64s, NUMBERING, u64s, u64s)
@@ -49,7 +42,7 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
             stop = min(np.int64(offsets[row + 1]), end) - begin
             for e in range(start, stop):
                 at = np.uintp(e)
-                through = np.float64(distance + _weight(weights[at], floats)).view(np.uint64)
+                through = np.float64(distance + weight_of(weights[at], floats)).view(np.uint64)
                 v = renumber(y_places, targets[at])
                 if through < y[v] and through < fetch_min(y, np.intp(v), through):
                     fetch_or(better, np.intp(v >> np.uint32(6)), mask(v))
@@ -116,7 +109,7 @@ def adopt_piece(
                 v = renumber(y_places, targets[at])
                 if (y[v] == here) != alike:
                     continue
-                through = np.float64(distance + _weight(weights[at], floats)).view(np.uint64)
+                through = np.float64(distance + weight_of(weights[at], floats)).view(np.uint64)
                 if through == y[v] and own < fetch_min(parent, np.intp(v), own):
                     fetch_or(adopted, np.intp(v >> np.uint32(6)), mask(v))
         i += 1

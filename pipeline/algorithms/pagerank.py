@@ -2,10 +2,11 @@
 
     pagerank = (1 - damping) * teleport + damping * (sum over in-neighbours of pagerank / degree)
 
-In 64-bit floats; the degree is of kept neighbours, each once. What vertices without any would lose
-is spread as the walk teleports: evenly, or over the vertices it is personalised to, as NetworkX
-does it; or, as the GAP suite does it, dropped (Page, Brin, Motwani, Winograd: The PageRank Citation
-Ranking, 1999).
+In 64-bit floats; the degree is of kept neighbours, each once. Where edges have weights, a
+neighbour's share is its edge's weight over those of all edges that leave it. What vertices without
+any would lose is spread as the walk teleports: evenly, or over the vertices it is personalised to,
+as NetworkX does it; or, as the GAP suite does it, dropped (Page, Brin, Motwani, Winograd: The
+PageRank Citation Ranking, 1999).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import Sum
+from ...kernels.pieces.operators import Sum, WeightedSum
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
+from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
@@ -43,6 +45,7 @@ Dangling = Literal["even", "none"]
 class Walk:
     """The program. vertices: of the graph. tolerance: of the L1 change of an iteration; None: as
     many iterations as ``most``. teleport: where to, by global id, and how likely; None: anywhere.
+    weights: of what type those of the edges are that say how likely each is; None: all alike.
     """
 
     vertices: int
@@ -51,12 +54,17 @@ class Walk:
     most: int
     dangling: Dangling
     teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
+    weights: WeightType | None = None
     columns = ("pagerank",)
-    weighted = False
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights is not None
 
     def held_bytes(self, counts: Counts) -> int:
         named = 0 if self.teleport is None else len(self.teleport[0])
-        return pagerank_bytes(counts, self.teleport is not None) + WEIGHT_BYTES * named
+        held = pagerank_bytes(counts, self.teleport is not None, self.weighted)
+        return held + WEIGHT_BYTES * named
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         walk = _Walk(self, operations)
@@ -94,14 +102,16 @@ class Walk:
 class _Walk:
     """What one rank holds, in as few vectors as do: the limit is met by these.
 
-    degree: uint32. share: what each edge out of a vertex carries; of those without any, all that
-    they have. So what a vertex has is its share times its degree, or once. came: sums of shares.
+    degree: uint32, or float64: weights of the edges out of a vertex, added up. share: what each of
+    these carries, by its weight; of vertices without any, all that they have. So what a vertex has
+    is its share times its degree, or once. came: sums of shares.
     """
 
     def __init__(self, of: Walk, operations: Operations) -> None:
         self.of = of
         self.operations = operations
-        self.degree = operations.degrees()
+        self.sum = Sum() if of.weights is None else WeightedSum(0.0, of.weights == "float32")
+        self.degree = self._degrees()
         self.share = operations.vector(np.float64, 1 / of.vertices, ghosts=True)
         self.teleport: Vector | None = None
         if of.teleport is not None:
@@ -110,6 +120,15 @@ class _Walk:
         (ends,) = operations.sum_each(_without, self.degree)
         self.keeps = of.dangling == "even" and float(ends) > 0
         self.lost = 0.0
+
+    def _degrees(self) -> Vector:
+        if self.of.weights is None:
+            return self.operations.degrees()
+        one = self.operations.vector(np.float64, 1.0, ghosts=True)
+        degree = self.operations.vector(np.float64, ghosts=True)
+        self.operations.gather(self.sum, one, degree, along=False)
+        degree.ghosts.clear()
+        return degree
 
     def begin(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
         """From what was saved, or from everywhere alike; what has been done."""
@@ -127,7 +146,7 @@ class _Walk:
 
     def step(self) -> float:
         """One iteration; its change."""
-        self.operations.gather(Sum(), self.share, self.came)
+        self.operations.gather(self.sum, self.share, self.came)
         vectors = [self.share, self.degree, self.came]
         if self.teleport is not None:
             vectors.append(self.teleport)
@@ -166,7 +185,8 @@ class _Walk:
 def _shares(degree: NDArray) -> NDArray[np.float64]:
     """That a vertex divides what it has into."""
     shares = degree.astype(np.float64)
-    return np.maximum(shares, 1.0, out=shares)
+    shares[degree == 0] = 1.0
+    return shares
 
 
 def _without(counted: Any, degree: NDArray) -> int:
@@ -181,17 +201,19 @@ def _multiply(share: NDArray, degree: NDArray, rank: NDArray) -> None:
     np.multiply(share, _shares(degree), out=rank)
 
 
-def pagerank_bytes(counts: Counts, personalized: bool) -> int:
+def pagerank_bytes(counts: Counts, personalized: bool, weighted: bool) -> int:
     here = counts.own + counts.shared
     ghosts = counts.ghosts
-    vectors = (4 + 8 + 8 + 8 * personalized) * here + (4 + 8 + 8) * ghosts
+    degree = 8 if weighted else 4
+    vectors = (degree + 8 + 8 + 8 * personalized) * here + (degree + 8 + 8) * ghosts
     return vectors + links_bytes(ghosts) + counts.own  # and which of them are delegates
 
 
 @dataclass(frozen=True)
 class PageRank:
     """The question. tolerance: stops once an iteration changes less, in L1. iterations: instead, so
-    many. personalize: vertices and weights.
+    many. personalize: vertices and weights. unweighted: whether edges are alike, even where they
+    have weights.
     """
 
     damping: float = 0.85
@@ -200,6 +222,7 @@ class PageRank:
     iterations: int | None = None
     personalize: VertexFile | None = None
     dangling: Dangling = "even"
+    unweighted: bool = False
     name = "pagerank"
     step = "iteration"
     weighted = False
@@ -224,23 +247,27 @@ class PageRank:
             **stop,
             "personalize": self.personalize and self.personalize.read(id_type).digest,
             "dangling": self.dangling,
+            **({"unweighted": True} if self.unweighted else {}),
         }
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         if self.personalize is None:
-            return self.walk(info.vertices)
+            return self.walk(info)
         weights = self.personalize.read(names.id_type)
-        return self.walk(info.vertices, (weights.places(names), weights.shares))
+        return self.walk(info, (weights.places(names), weights.shares))
 
     def walk(
-        self, vertices: int, teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None
+        self,
+        info: GraphInfo,
+        teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None = None,
     ) -> Walk:
+        kind = None if info.weights is None or self.unweighted else info.weights.kind
         tolerance = None if self.iterations is not None else self.tolerance
         most = self.iterations or self.max_iterations
-        return Walk(vertices, self.damping, tolerance, most, self.dangling, teleport)
+        return Walk(info.vertices, self.damping, tolerance, most, self.dangling, teleport, kind)
 
     def held_bytes(self, counts: Counts) -> int:
-        return pagerank_bytes(counts, self.personalize is not None)
+        return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, executor: Executor

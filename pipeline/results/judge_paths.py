@@ -40,10 +40,10 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     """
     if result.info is None:
         raise InputError("the result does not say its source: only what delegraph wrote is judged")
-    if store.info.weights is None:
-        raise InputError("the graph has no weights: build it with their column, as --weight COL")
-    check_kind(result, store.info.directed)
     graph = judged_edges(store, team)
+    if graph.weighted_batches is None:
+        raise InputError("the graph has no weights: build it with their column, as --weight COL")
+    check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
     asked = result.info.options["source"]
     source = names.find(asked) if isinstance(asked, int | str) else None
@@ -80,10 +80,8 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     joined = np.zeros(graph.places, np.uint8)
     joined[source] = 1
     found = np.zeros(6, np.int64)
-    for sources, targets, weights in store.weighted_batches(team):
-        check_paths(
-            sources, targets, weights.astype(np.float64), distance, parent, limit, joined, found
-        )
+    for edges in graph.weighted_batches():
+        check_paths(*edges, distance, parent, limit, joined, found)
     for rule, at in ((3, 0), (4, 3)):
         if found[at]:
             example = named(names, (int(found[at + 1]), int(found[at + 2])))

@@ -20,6 +20,8 @@ from ...kernels.pieces.check import (
     DISTANCE_RULES,
     PAGERANK_RULES,
     add_shares,
+    add_weighted_shares,
+    add_weights,
     check_components,
     count_edges,
     shorten,
@@ -56,6 +58,10 @@ _ROUNDING = 1e-9
 """Of sums of values that add up to 1, in any order."""
 
 
+Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
+"""Sources, targets and weights of some edges."""
+
+
 class ComponentsVerdict(Verdict):
     components: int
 
@@ -79,7 +85,8 @@ class JudgedEdges:
     """A graph that results are judged against.
 
     places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
-    called, in any order; undirected ones in one direction or both.
+    called, in any order; undirected ones in one direction or both. weighted_batches: the same with
+    weights (float64); None where there are none.
     """
 
     names: VertexNames
@@ -87,13 +94,24 @@ class JudgedEdges:
     fingerprint: str
     directed: bool
     batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
+    weighted_batches: Callable[[], Iterator[Weighted]] | None = None
 
 
 def judged_edges(store: Store, team: Team) -> JudgedEdges:
     """Of a store: every edge once, undirected ones in both directions."""
     info, names = store.info, names_of_store(store, team)
+
+    def weighted() -> Iterator[Weighted]:
+        for sources, targets, weights in store.weighted_batches(team):
+            yield sources, targets, weights.astype(np.float64)
+
     return JudgedEdges(
-        names, info.vertices, info.fingerprint, info.directed, lambda: store.edge_batches(team)
+        names,
+        info.vertices,
+        info.fingerprint,
+        info.directed,
+        lambda: store.edge_batches(team),
+        None if info.weights is None else weighted,
     )
 
 
@@ -157,14 +175,23 @@ def validate_pagerank(
     rank[index[wrong]] = 0
     teleport = _teleport(graph, result, personalize)
     degree = np.zeros(places)
-    for sources, _ in graph.batches():
-        count_edges(sources, degree)
+    weighted = graph.weighted_batches if not options.get("unweighted") else None
+    if weighted is None:
+        for sources, _ in graph.batches():
+            count_edges(sources, degree)
+    else:
+        for sources, _, weights in weighted():
+            add_weights(sources, weights, degree)
     keeps = options.get("dangling") != "none"
     lost = float(rank[index[degree[index] == 0]].sum()) if keeps else 0.0
     share = np.divide(rank, degree, out=degree, where=degree > 0)  # 0 where there are none
     came = np.zeros(places)
-    for sources, targets in graph.batches():
-        add_shares(sources, targets, share, came)
+    if weighted is None:
+        for sources, targets in graph.batches():
+            add_shares(sources, targets, share, came)
+    else:
+        for sources, targets, weights in weighted():
+            add_weighted_shares(sources, targets, weights, share, came)
     came *= damping
     came[index] += (1 - damping + damping * lost) * (1 / n if teleport is None else teleport[index])
     total = float(rank[index].sum())

@@ -29,7 +29,7 @@ from ....kernels.pieces.gather import (
     push_bits,
     scatter_piece,
 )
-from ....kernels.pieces.operators import FOLDS, Operator, Or, Sum
+from ....kernels.pieces.operators import FOLDS, AnySum, Operator, Or
 from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator
 from ..ranks.edges import Active, Chosen, Rows
@@ -158,7 +158,7 @@ class Operations:
 
     def gather(
         self,
-        operator: Sum,
+        operator: AnySum,
         x: Vector,
         y: Vector,
         along: bool = True,
@@ -240,7 +240,7 @@ class Operations:
         active = active or {}
         for values in y.ghosts.values():
             values[:] = operator.unit
-        if self.communicator.rank and isinstance(operator, Sum):
+        if self.communicator.rank and not isinstance(operator, Or):
             y.shared[:] = 0.0  # what shared ones have already counts once
         for adjacency, how in ways:
             self.communicator.check()
@@ -326,8 +326,7 @@ class Operations:
             parts = np.empty(CUTS * turns, y[1].dtype)
             cursor = np.zeros(1, np.int64)
             team = self.team if turns > 1 else Team(1)
-            edges = rows.offsets, rows.targets
-            team.run(gather_turns, operator, *edges, *x, *y, cut, parts, cursor)
+            team.run(gather_turns, operator, rows.piece, *x, *y, cut, parts, cursor)
             join_cuts(operator, y[1], cut, parts)
             self._edges += len(rows.targets)
             return

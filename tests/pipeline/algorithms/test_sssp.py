@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python
 
 import delegraph as api
 from delegraph.pipeline.run.records import ShortestPathsRunRecord
@@ -87,6 +88,25 @@ def test_strings_floats_and_a_greatest_distance(ok, edge_list, tmp_path):
     ok("validate", tmp_path / "g.dg", out)
     api.sssp(tmp_path / "g.dg", "a", tmp_path / "all")
     assert columns(tmp_path / "all")["d"] == (4.75, "c")
+
+
+def test_pagerank_by_weights(ok, edge_list, tmp_path):
+    """As NetworkX, unless edges are to count alike."""
+    edges, graph = weighted(edge_list)
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    tight = "--tolerance", 1e-12
+    for given, weight in ((["--weight", "w"], "weight"), ([], None)):
+        ok("pagerank", edges, "-o", tmp_path / "of edges", "--overwrite", *tight, *given)
+        same = [] if weight else ["--unweighted"]
+        out = tmp_path / f"of store {weight}"
+        ok("pagerank", tmp_path / "g.dg", "-o", out, *tight, *same)
+        ok("validate", tmp_path / "g.dg", out)
+        graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+        wanted = _pagerank_python(graph, tol=1e-14, weight=weight)  # takes no SciPy
+        for folder in (tmp_path / "of edges", out):
+            table = pq.read_table(folder).to_pydict()
+            found = dict(zip(table["vertex"], table["pagerank"], strict=True))
+            assert found == pytest.approx(wanted, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["directed", "undirected"])

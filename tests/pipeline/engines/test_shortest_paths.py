@@ -19,6 +19,7 @@ from delegraph.kernels.base.graph import UNREACHED
 from delegraph.kernels.base.team import Team
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.algorithms import sssp
+from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.algorithms.sssp import DeltaStepping
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.checkpoint import Checkpoint
@@ -108,6 +109,30 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limi
         program = program_of(store, source, most)
         columns, _ = run_program(store, program, folder / "p", ranks, on_disk)
         check(store, columns, source, most)
+
+
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    kind=st.sampled_from(["floats", "ties", "nothing"]),
+)
+def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
+    src, dst, _, _ = graph
+    if not len(src):
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        weight = WEIGHTS[kind](np.random.default_rng(len(src)), len(src))
+        store = stored(folder, src, dst, weight, options)
+        assert store.info.weights is not None
+        n, ranks = store.info.vertices, min(ranks, store.info.partitions)
+        walk = Walk(n, 0.85, None, 15, "even", None, store.info.weights.kind)
+        columns, _ = run_program(store, walk, folder / "p", ranks, on_disk)
+        u, v, w = entries_of(store)
+        wanted = reference.pagerank(u, v, n, 0.85, 15, weight=w)
+        np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-11, atol=1e-300)
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
