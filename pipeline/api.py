@@ -21,7 +21,7 @@ while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .engines.operations.program import Program
     from .graph import Graph
     from .results.validate import Verdict
+    from .results.weights import NamedVertices
     from .run.plan import Plan
 
 AnyPath = str | PathLike[str]
@@ -157,21 +158,54 @@ def _program(algorithm: str) -> Callable[[int], Program]:
 
 def bfs(
     graph: AnyPath,
-    source: int | str,
-    output: AnyPath,
+    source: int | str | None = None,
+    output: AnyPath | None = None,
     *,
+    sources: Sequence[int | str] | AnyPath | None = None,
+    together: bool = False,
     max_depth: int | None = None,
     profile: AnyPath | None = None,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Search a store or an edge list from ``source``.
+    """Search a store or an edge list from ``source``, or from ``sources``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep.
+    row for each superstep of one search. sources: ids, as text with commas between them, too, or a
+    Parquet file with ``vertex``; each is searched from for itself, unless ``together``, which gives
+    the distance to the nearest.
     """
-    from .algorithms.bfs import Bfs
+    if output is None:
+        raise TypeError("bfs() needs an output")
+    if (source is None) == (sources is None):
+        raise InputError("search from --source ID or from --sources FILE|ID,ID,..., one of them")
+    if sources is None:
+        from .algorithms.bfs import Bfs
 
-    return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+        if together:
+            raise InputError("--together is of several --sources")
+        return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+    if profile is not None:
+        raise InputError("--profile is of a search from one --source")
+    from .algorithms.bfs_each import BfsEach
+    from .algorithms.bfs_together import BfsTogether
+    from .algorithms.programs import ByProgram
+
+    named = _named(sources)
+    asked = ByProgram(BfsTogether(named, max_depth)) if together else BfsEach(named, max_depth)
+    return _run(asked, graph, output, _on_cpus(options))
+
+
+def _named(sources: Sequence[int | str] | AnyPath) -> NamedVertices:
+    """Text is a file's name if it ends in .parquet, else ids with commas between them."""
+    from .results.weights import TypedVertices, VertexFile
+
+    if isinstance(sources, PathLike):
+        return VertexFile(Path(sources))
+    if isinstance(sources, str):
+        if sources.endswith(".parquet"):
+            return VertexFile(Path(sources))
+        sources = sources.split(",") if sources else []
+    return TypedVertices(sources, "--sources")
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -279,7 +313,7 @@ def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
 def _on_cpus(options: RunningOptions) -> RunningOptions:
     """InputError where a device is asked for by name: only searches run on GPUs so far."""
     if options.get("device", "auto") not in ("auto", "cpu"):
-        raise InputError("only bfs runs on GPUs so far: leave out the device")
+        raise InputError("only bfs from one source runs on GPUs so far: leave out the device")
     return {**options, "device": "cpu"}
 
 

@@ -32,6 +32,12 @@ fetch_add: Any = intrinsic(_read_modify_write("add"))
 """``fetch_add(array, index, value)``: ``array[index] += value``; returns the value before."""
 
 
+fetch_min: Any = intrinsic(_read_modify_write("umin"))
+"""``fetch_min(array, index, value)``: the lesser one of two unsigned numbers stays there; returns
+the value before.
+"""
+
+
 def _exchange(typingctx, array, index, expected, value):
     def codegen(context, builder, signature, args):
         array_type = signature.args[0]

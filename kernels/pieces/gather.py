@@ -10,9 +10,9 @@ import numpy as np
 from numba import types
 
 from ..base.compiled import OFFSETS, compiled, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_add, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
-from .operators import OR, SUM, combine, finished
+from .operators import MIN, OR, SUM, combine, finished, merge
 from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
@@ -83,6 +83,7 @@ def _gather(operator, offsets, targets, base, begin, end, x_places, x, y_places,
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
+@kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     """``y[row]`` = it combined with ``x[target]`` of each edge of the row that is at hand.
 
@@ -97,6 +98,7 @@ def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
 
 @kernel(SUM, OFFSETS, u32s, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(OR, OFFSETS, u32s, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
+@kernel(MIN, OFFSETS, u32s, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, offsets, targets, x_places, x, y_places, y, rows, values, cursor):
     """The same of all edges, run by several threads at once, each taking the next turn.
 
@@ -129,6 +131,7 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 
 @kernel(SUM, f64s, i64s, f64s)
 @kernel(OR, u64s, i64s, u64s)
+@kernel(MIN, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
     """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
     for i in range(rows.shape[0]):
@@ -138,6 +141,7 @@ def join_cuts(operator, y, rows, values):
 
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
     """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
     target may stand in any row.
@@ -157,9 +161,11 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         row += 1
 
 
-@kernel(PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
-def push_bits(piece, queue, first, last, x_places, x, y_places, y):
-    """``y[target]`` |= ``x[row]`` along the edges at hand of some rows; on several pieces at once.
+@kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
+def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y):
+    """The same along the edges at hand of some rows, on several pieces at once: of operators that
+    may combine a value twice.
 
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
     ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets.
@@ -168,15 +174,14 @@ def push_bits(piece, queue, first, last, x_places, x, y_places, y):
     listed = queue.shape[0] > 0
     for i in range(first, last):
         row = np.int64(queue[i]) if listed else i
-        bits = x[renumber(x_places, row)]
-        if bits == 0:
+        value = x[renumber(x_places, row)]
+        if value == operator.unit:
             continue
         start = max(np.int64(offsets[row]), begin) - begin
         stop = min(np.int64(offsets[row + 1]), end) - begin
         for e in range(start, stop):
             place = np.intp(renumber(y_places, targets[np.uintp(e)]))
-            if bits & ~y[place]:
-                fetch_or(y, place, bits)
+            merge(operator, y, place, value)
 
 
 @kernel(u64s, i64s)

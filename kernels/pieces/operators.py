@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from ..base.compiled import Struct
+from ..base.intrinsics import fetch_min, fetch_or
 
 
 class Sum(NamedTuple):
@@ -30,12 +31,20 @@ class Or(NamedTuple):
     full: np.uint64
 
 
+class Min(NamedTuple):
+    """Of words. unit: the greatest one. full: the least that there may be."""
+
+    unit: np.uint64
+    full: np.uint64
+
+
 SUM = Struct(Sum, (types.float64,))
 OR = Struct(Or, (types.uint64, types.uint64))
+MIN = Struct(Min, (types.uint64, types.uint64))
 
-Operator = Sum | Or
+Operator = Sum | Or | Min
 
-FOLDS = {Sum: np.add, Or: np.bitwise_or}
+FOLDS = {Sum: np.add, Or: np.bitwise_or, Min: np.minimum}
 """How arrays of values are combined."""
 
 
@@ -49,10 +58,17 @@ def finished(operator: Any, value: Any) -> Any:
     raise NotImplementedError
 
 
+def merge(operator: Any, values: Any, place: Any, value: Any) -> None:
+    """Combine a value with one of an array that other threads change, too. In kernels alone."""
+    raise NotImplementedError
+
+
 @overload(combine)
 def _combine(operator, one, other):
     if operator.instance_class is Sum:
         return lambda operator, one, other: one + other
+    if operator.instance_class is Min:
+        return lambda operator, one, other: min(one, other)
     return lambda operator, one, other: one | other
 
 
@@ -61,3 +77,20 @@ def _finished(operator, value):
     if operator.instance_class is Sum:
         return lambda operator, value: False
     return lambda operator, value: value == operator.full
+
+
+@overload(merge)
+def _merge(operator, values, place, value):
+    if operator.instance_class is Min:
+
+        def least(operator, values, place, value):
+            if value < values[place]:
+                fetch_min(values, place, value)
+
+        return least
+
+    def either(operator, values, place, value):
+        if value & ~values[place]:
+            fetch_or(values, place, value)
+
+    return either

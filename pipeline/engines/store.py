@@ -54,16 +54,21 @@ def most_bytes(facts: Facts, threads: int) -> int:
     """A bound on what searching a store that is yet to be built holds, its edges on disk, and
     writing the result.
     """
-    n, both, text = facts.vertices, 2 if facts.directed else 1, facts.reading.distinct
+    n, both = facts.vertices, 2 if facts.directed else 1
     rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
     blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * both * facts.partitions
     edges = index_bytes(blocks) + 2 * threads * run_bytes()
     searching = 8 * both * rows + vertex_bytes(n) + n // 8 + edges
+    return CODE_BYTES + max(searching, most_writing_bytes(facts))
+
+
+def most_writing_bytes(facts: Facts) -> int:
+    """The same of writing alone."""
+    n, text = facts.vertices, facts.reading.distinct
     piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
     if text:
         piece += 4 * (2 * TEXT_BYTES + 2 * facts.reading.batch)
-    writing = n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece
-    return CODE_BYTES + max(searching, writing)
+    return n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece
 
 
 class DiskEngine:

@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
 
 class Program(Protocol):
-    """Frozen data: it goes to workers as it is. columns: that it gives."""
+    """Frozen data: it goes to workers as it is. columns: that it gives at most."""
 
     @property
     def columns(self) -> Sequence[str]: ...
@@ -54,8 +54,13 @@ class Program(Protocol):
 
 
 class ProgramEngine(Engine, Protocol):
-    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        """Values by place in the arrays of ``subject.names``."""
+    def run(
+        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+    ) -> Given:
+        """Values by place in the arrays of ``subject.names``.
+
+        program: instead of the one that the engine is for, and holding no more.
+        """
         ...
 
 
