@@ -38,7 +38,7 @@ def distances(
 def nearest(
     src: NDArray, dst: NDArray, vertices: int, sources: NDArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of directed edges: hop distance of every vertex from the nearest of ``sources``, and which one
+    """Of directed edges: every vertex's hop distance from the nearest of ``sources``, and which one
     that is, of several the first in ``sources``; -1 where unreached.
 
     >>> [found.tolist() for found in nearest(np.array([0, 2]), np.array([1, 1]), 4, [2, 0])]

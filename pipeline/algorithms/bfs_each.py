@@ -32,7 +32,7 @@ from ..results.by_source import Rows, write_rows
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import NamedVertices
+from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor
 from ..run.plan import Facts, check_space
 from .bfs import check_depth
@@ -121,7 +121,8 @@ class BfsEach:
         check_depth(self.max_depth)
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {"sources": self.sources.read(id_type).digest, "max_depth": self.max_depth}
+        named = digest_of(self.sources.read(id_type).vertex)
+        return {"sources": named, "max_depth": self.max_depth}
 
     def check(self, names: Names) -> None:
         """Sources are looked up with the program."""

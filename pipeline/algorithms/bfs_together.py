@@ -24,7 +24,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import NamedVertices
+from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor
 from .bfs import check_depth
 from .many_sources import SOURCE_BYTES, lists_bytes, searches_record, sources_by_id
@@ -165,7 +165,8 @@ class BfsTogether:
         check_depth(self.max_depth)
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {"sources": self.sources.read(id_type).digest, "max_depth": self.max_depth}
+        named = digest_of(self.sources.read(id_type).vertex)
+        return {"sources": named, "max_depth": self.max_depth}
 
     def program(self, names: Names, vertices: int) -> Program:
         return Nearest(sources_by_id(self.sources, names)[1], self.max_depth)

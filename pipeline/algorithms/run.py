@@ -130,7 +130,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One call. info: of its result. inputs: of an edge list, its files. notes: lines for the user."""
+    """One call. info: of the result. inputs: of an edge list, its files. notes: for the user."""
 
     options: RunOptions
     executor: Executor

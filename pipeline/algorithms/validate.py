@@ -43,6 +43,7 @@ from ..results.judge_programs import (
     validate_eccentricity,
     validate_pagerank,
 )
+from ..results.judge_sources import validate_each, validate_together
 from ..results.names import names_of_ids
 from ..results.result import Result, open_result
 from ..results.store_names import text_bytes
@@ -233,6 +234,8 @@ def _betweenness(judged: JudgedEdges, result: Result) -> Verdict:
 
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
+    "bfs-each": _Judge(_of_edges(validate_each), more=40),
+    "bfs-together": _Judge(_of_edges(validate_together), more=24),
     "components": _Judge(_of_edges(validate_components), _components_by_edges),
     "pagerank": _Judge(_of_edges(validate_pagerank), more=24),
     "closeness": _Judge(_of_edges(validate_closeness), more=8),

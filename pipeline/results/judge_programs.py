@@ -108,27 +108,27 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
         place, there = places_of(column)
         component[at] = np.where(there, place, UNREACHED)[known]
 
-    rules = _read(graph, result, places_of, "component", put)
+    rules = read_column(graph, result, places_of, "component", put)
     index = names.index
     unnamed = component[index] == UNREACHED
     component[index[unnamed]] = index[unnamed]  # each its own, for what follows
     stray = unnamed | (component[component[index]] != component[index])
-    _add(rules, names, COMPONENT_RULES, 1, stray)
+    add_rule(rules, names, COMPONENT_RULES, 1, stray)
     rank = np.empty(graph.places, np.uint32)
     rank[index] = np.arange(len(index), dtype=np.uint32)
-    _add(rules, names, COMPONENT_RULES, 3, rank[component[index]] > rank[index])
+    add_rule(rules, names, COMPONENT_RULES, 3, rank[component[index]] > rank[index])
     parent = np.arange(graph.places, dtype=np.uint32)
     found = np.zeros(4, np.int64)
     for sources, targets in graph.batches():
         check_components(sources, targets, component, parent, found)
     apart, joined, *ends = found.tolist()
     if apart:
-        rules.append(_rule(COMPONENT_RULES, 2, apart, named(names, tuple(ends))))
+        rules.append(rule_of(COMPONENT_RULES, 2, apart, named(names, tuple(ends))))
     claimed = int(np.count_nonzero(component[index] == index))
     if claimed != len(index) - joined:
-        rules.append(_rule(COMPONENT_RULES, 4, abs(len(index) - joined - claimed), []))
+        rules.append(rule_of(COMPONENT_RULES, 4, abs(len(index) - joined - claimed), []))
     return ComponentsVerdict(
-        **_verdict(graph, result, rules),
+        **verdict_of(graph, result, rules),
         components=claimed,
     )
 
@@ -149,11 +149,11 @@ def validate_pagerank(
     def put(at: NDArray[np.uint32], known: NDArray[np.bool_], column: pa.Array) -> None:
         rank[at] = as_numpy(column.cast(pa.float64()).fill_null(np.nan))[known]
 
-    rules = _read(graph, result, Places(names), "pagerank", put)
+    rules = read_column(graph, result, Places(names), "pagerank", put)
     index = names.index
     n = len(index)
     wrong = ~((rank[index] >= 0) & (rank[index] <= 1 + _ROUNDING))
-    _add(rules, names, PAGERANK_RULES, 1, wrong)
+    add_rule(rules, names, PAGERANK_RULES, 1, wrong)
     rank[index[wrong]] = 0
     teleport = _teleport(graph, result, personalize)
     degree = np.zeros(places)
@@ -173,10 +173,10 @@ def validate_pagerank(
     single = result.schema.field("pagerank").type == pa.float32()
     rounding = _SINGLE_ROUNDING if single else _ROUNDING
     if keeps and abs(total - 1) > rounding:
-        rules.append(_rule(PAGERANK_RULES, 2, 1, []))
+        rules.append(rule_of(PAGERANK_RULES, 2, 1, []))
     if change > _allowed(options, damping) + rounding:
-        rules.append(_rule(PAGERANK_RULES, 3, 1, []))
-    return PageRankVerdict(**_verdict(graph, result, rules), sum=total, change=change)
+        rules.append(rule_of(PAGERANK_RULES, 3, 1, []))
+    return PageRankVerdict(**verdict_of(graph, result, rules), sum=total, change=change)
 
 
 def validate_closeness(graph: JudgedEdges, result: Result) -> DistancesVerdict:
@@ -208,15 +208,15 @@ def validate_betweenness(
     def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
         value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
 
-    rules = _read(graph, result, Places(names), "betweenness", put)
+    rules = read_column(graph, result, Places(names), "betweenness", put)
     wrong = ~(np.isfinite(value[index]) & (value[index] >= 0))
-    _add(rules, names, BETWEENNESS_RULES, 1, wrong)
+    add_rule(rules, names, BETWEENNESS_RULES, 1, wrong)
     leaving, entering = np.zeros(places), np.zeros(places)
     for ends in graph.batches():
         count_edges(ends[0], leaving)
         count_edges(ends[1], entering)
     end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
-    _add(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
+    add_rule(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
     few = sources if sources is not None and len(sources) <= _FEW_SOURCES else ()
     if len(few):
         between = 0
@@ -231,8 +231,8 @@ def validate_betweenness(
             scale /= 2
         total = float(value[index[~wrong]].sum())
         if abs(total - between * scale) > _ROUNDING * max(1.0, between * scale):
-            rules.append(_rule(BETWEENNESS_RULES, 3, 1, []))
-    verdict = _verdict(graph, result, rules)
+            rules.append(rule_of(BETWEENNESS_RULES, 3, 1, []))
+    verdict = verdict_of(graph, result, rules)
     return DistancesVerdict(**verdict, rows=len(index), found_anew=len(few))
 
 
@@ -257,24 +257,30 @@ def _validate_distances(
 
     options = result.info.options if result.info else {}
     every = options.get("sources") is None
-    rules = _read(graph, result, Places(names), column, put, every)
+    rules = read_column(graph, result, Places(names), column, put, every)
     there = told[index]
     good = (values[index] >= 0) & (values[index] <= most)
-    _add(rules, names, DISTANCE_RULES, 1, there & ~good)
+    add_rule(rules, names, DISTANCE_RULES, 1, there & ~good)
     sample = index[there & good]
     sample = sample[:: max(1, -(-len(sample) // _FOUND_ANEW))]
     wrong = np.zeros(graph.places, np.bool_)
     for vertex in sample.tolist():
         found = wanted(_distances(graph, vertex, along=column == "eccentricity"))
         wrong[vertex] = abs(values[vertex] - found) > _ROUNDING
-    _add(rules, names, DISTANCE_RULES, 2, wrong[index])
+    add_rule(rules, names, DISTANCE_RULES, 2, wrong[index])
     rows = int(np.count_nonzero(there))
-    verdict = _verdict(graph, result, rules)
+    verdict = verdict_of(graph, result, rules)
     return DistancesVerdict(**verdict, rows=rows, found_anew=len(sample))
 
 
 def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64]:
-    """From a vertex along edges, or to it, of those that have one."""
+    """The same of those that have one."""
+    distance = distances_anew(graph, vertex, along)
+    return distance[distance != UNREACHED].astype(np.int64)
+
+
+def distances_anew(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.uint32]:
+    """From a vertex along edges, or to it, by place; UNREACHED where there is none."""
     distance = np.full(graph.places, UNREACHED, np.uint32)
     distance[vertex] = 0
     shorter = True
@@ -283,7 +289,7 @@ def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64
         for sources, targets in graph.batches():
             ends = (sources, targets) if along else (targets, sources)
             shorter |= shorten(*ends, distance)
-    return distance[distance != UNREACHED].astype(np.int64)
+    return distance
 
 
 def _allowed(options: dict[str, Option], damping: float) -> float:
@@ -311,7 +317,7 @@ def _teleport(
     return teleport
 
 
-def _read(
+def read_column(
     graph: JudgedEdges,
     result: Result,
     places_of: Places,
@@ -338,7 +344,7 @@ def _read(
     return [verdict] if verdict["violations"] else []
 
 
-def _add(
+def add_rule(
     rules: list[RuleVerdict],
     names: VertexNames,
     meanings: dict[int, str],
@@ -349,16 +355,16 @@ def _add(
     count = int(np.count_nonzero(wrong))
     if count:
         example = named(names, (int(names.index[np.argmax(wrong)]),))
-        rules.append(_rule(meanings, rule, count, example))
+        rules.append(rule_of(meanings, rule, count, example))
 
 
-def _rule(
+def rule_of(
     meanings: dict[int, str], rule: int, violations: int, example: list[int | str | None]
 ) -> RuleVerdict:
     return RuleVerdict(rule=rule, meaning=meanings[rule], violations=violations, example=example)
 
 
-def _verdict(graph: JudgedEdges, result: Result, rules: list[RuleVerdict]) -> Verdict:
+def verdict_of(graph: JudgedEdges, result: Result, rules: list[RuleVerdict]) -> Verdict:
     return Verdict(
         algorithm=result.algorithm,
         valid=not rules,

@@ -70,6 +70,11 @@ class VertexWeights(NamedTuple):
         return places
 
 
+def digest_of(vertex: pa.Array) -> str:
+    """Of which vertices are named, whatever their weights."""
+    return VertexWeights("", vertex, np.ones(len(vertex))).digest
+
+
 class VertexFile:
     """Such a file, read when it is first needed and then no more."""
 
