@@ -14,9 +14,9 @@ Closeness and eccentricity: (1) every value is a number that it may be; (2) thos
 are what distances give that are found anew, by letting edges shorten them until none does.
 
 Several searches: (1) every distance is one that it may be; (2) the sources asked for, and they
-alone, are at 0; (3) those from some sources are found anew. Together: (3) an edge leads one level on
-at most; (4) what is no source has edges from the level before, and of the nearest sources of the
-vertices that these come from the first one.
+alone, are at 0; (3) those from some sources are found anew. Together: (3) an edge leads one level
+on at most; (4) what is no source has edges from the level before, and of the nearest sources of
+the vertices that these come from the first one.
 
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one.

@@ -28,7 +28,7 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
 from ..engines.store import most_writing_bytes
-from ..results.by_source import Rows, write_rows
+from ..results.by_source import Rows, remove_files, write_rows
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -50,6 +50,9 @@ _HELD_BITS = 512
 
 _FIRST_BITS = 8
 """Of a distance, until one is greater."""
+
+_SUMS = ("files", "reached", "depth", "edges", "read", "sent")
+"""Over batches; of depth the greatest."""
 
 
 @dataclass(frozen=True)
@@ -155,13 +158,15 @@ class BfsEach:
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
         """Goes on after the last batch that was saved; files of later ones are written anew."""
         assert engine.subject is not None
-        ids, places = sources_by_id(self.sources, engine.subject.names)
-        done, sums = 0, dict.fromkeys(("files", "reached", "depth", "edges", "read", "sent"), 0)
-        bits = _FIRST_BITS
+        with run.clock.phase("load"):
+            ids, places = sources_by_id(self.sources, engine.subject.names)
+        done, bits = 0, _FIRST_BITS
+        sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
         saved = checkpoint.load_state({}, 0)
         if saved:
             checkpoint.go_on_from(saved.done)
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
+        remove_files(run.work.output, sums["files"])
         while done < len(ids):
             some = slice(done, done + width(bits))
             given = engine.run(None, _quiet, Distances(places[some], bits, self.max_depth))
@@ -170,7 +175,8 @@ class BfsEach:
             if given.record["deeper"]:
                 bits *= 2
                 continue
-            sums["files"] += _write(engine.subject, ids[some], given, sums["files"], run)
+            with run.clock.phase("write"):
+                sums["files"] += _write(engine.subject, ids[some], given, sums["files"], run)
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])
             done = min(some.stop, len(ids))
@@ -194,8 +200,7 @@ def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) 
     rows = Rows(names, ids, reached, list(values.values()))
     run.work.disk_bytes = rows.count * (2 * id_width(names.id_type) + 4)
     check_space([(run.work.output, run.work.disk_bytes)])
-    with run.clock.phase("write"):
-        at_once, need = files_at_once(subject, len(rows.parts), run)
-        step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
-        write_rows(run.work.output, rows, run.info, first, step)
+    at_once, need = files_at_once(subject, len(rows.parts), run)
+    step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
+    write_rows(run.work.output, rows, run.info, first, step)
     return len(rows.parts)

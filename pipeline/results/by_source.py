@@ -122,3 +122,9 @@ def write_rows(
                 writer.write_batch(batch, row_group_size=max(1, len(batch)))
 
     step(write_file, range(len(rows.parts)))
+
+
+def remove_files(folder: Path, first: int) -> None:
+    """From number ``first`` on: an earlier attempt may have written others."""
+    for path in sorted(folder.glob("part-*.parquet"))[first:]:
+        path.unlink()
