@@ -19,6 +19,10 @@ EDGES_A_TURN = 1 << 16
 CUTS = 2
 """Rows that are cut, of a turn."""
 
+_DIGITS = 12
+_ADDED = (1 << _DIGITS) - 1
+"""As many words as so many digits can count."""
+
 f64s = types.float64[::1]
 
 
@@ -186,9 +190,23 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y):
 
 @kernel(u64s, i64s)
 def count_bits(words, counts):
-    """Add how many words have each bit. counts: int64 (64,)."""
-    for i in range(words.shape[0]):
-        word = words[i]
-        while word:
-            counts[np.int64(trailing_zeros(word))] += 1
-            word &= word - np.uint64(1)
+    """Add how many words have each bit. counts: int64 (64,).
+
+    64 sums at once: a word of each of their digits, to which words are added with a carry.
+    """
+    digits = np.zeros(_DIGITS, np.uint64)
+    for first in range(0, words.shape[0], _ADDED):
+        for i in range(first, min(first + _ADDED, words.shape[0])):
+            carry = words[i]
+            digit = 0
+            while carry:
+                both = digits[digit] & carry
+                digits[digit] ^= carry
+                carry = both
+                digit += 1
+        for digit in range(_DIGITS):
+            word = digits[digit]
+            digits[digit] = 0
+            while word:
+                counts[np.int64(trailing_zeros(word))] += np.int64(1) << digit
+                word &= word - np.uint64(1)

@@ -104,7 +104,7 @@ def width(bits: int) -> int:
 
 def _add(frontier: NDArray, *bits: NDArray) -> None:
     for words in bits:
-        words |= frontier.astype(words.dtype)
+        np.bitwise_or(words, frontier, out=words, casting="unsafe")
 
 
 def distances_bytes(counts: Counts) -> int:

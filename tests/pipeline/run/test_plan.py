@@ -284,15 +284,24 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "algorithm"),
-    [("grid", "components"), ("grid", "pagerank"), ("plain", "pagerank"), ("plain", "closeness")],
+    [
+        ("grid", "components"),
+        ("grid", "pagerank"),
+        ("plain", "pagerank"),
+        ("plain", "closeness"),
+        ("plain", "bfs"),
+        ("grid", "bfs --together"),
+    ],
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     """At the least limit that a refusal names, and in memory; judged so, too."""
     store = tmp_path / "graph.dg"
     assert run("build", graphs["heavy"], "-o", store, *OPTIONS[options]).returncode == 0
-    args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
+    args = (*algorithm.split(), store, "-o", tmp_path / "out", "--overwrite")
     if algorithm == "closeness":
         args = (*args, "--sources", 64)
+    elif algorithm.startswith("bfs"):
+        args = (*args, "--sources", ",".join(map(str, range(10))))
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
@@ -300,7 +309,7 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
         code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
         assert (code, peak <= some) == (0, True), (told, peak, some)
         record = json.loads((tmp_path / "out.run.json").read_text())
-        methods.append(record[algorithm]["method"])
+        methods.append(record["searches" if "bfs" in algorithm else algorithm]["method"])
     assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB
