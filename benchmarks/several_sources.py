@@ -2,11 +2,10 @@
 
     python benchmarks/several_sources.py [--graphs kron20,reddit_related] [--data FOLDER] [--runs 5]
 
-On a store, in memory. Prints medians and worst of: the searches alone, one by one on a graph that
-is opened once, by search kernels that find parents, too; together, by the record of ``bfs
---sources``; the same with ``--together``, to the nearest of them; and the whole commands, from store
-to Parquet, where one by one is eight of them, times eight. Ratios to one by one are taken run by
-run.
+On a store, in memory. Prints medians and worst of the searches alone: one by one on a graph that is
+opened once, by search kernels that find parents, too; in a pass, by the record of ``bfs
+--sources``; and with ``--together``, to the nearest of them. Then of whole commands, from store to
+Parquet, where one by one is eight of them, times eight. Ratios are to one by one, run by run.
 """
 
 from __future__ import annotations

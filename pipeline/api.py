@@ -51,6 +51,19 @@ if TYPE_CHECKING:
 AnyPath = str | PathLike[str]
 
 
+Planned = Literal[
+    "bfs",
+    "bfs-each",
+    "bfs-together",
+    "components",
+    "pagerank",
+    "closeness",
+    "eccentricity",
+    "betweenness",
+]
+"""What may run over a store. bfs-each, bfs-together: from several sources."""
+
+
 class AllOptions(ResourceOptions, StoreOptions, total=False):
     """What a run may use, and how edges are read and stored."""
 
@@ -102,9 +115,7 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
-    algorithm: Literal[
-        "bfs", "components", "pagerank", "closeness", "eccentricity", "betweenness"
-    ] = "bfs",
+    algorithm: Planned = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -126,7 +137,8 @@ def plan(
         if algorithm != "bfs":
             _on_cpus({**options})  # pyright: ignore[reportArgumentType] - of these the device
             program = _program(algorithm)
-        return plan_search(str(edges), _threads(threads), resources, program)
+        writes = algorithm == "bfs-each"
+        return plan_search(str(edges), _threads(threads), resources, program, writes)
     if algorithm != "bfs":
         raise InputError(
             f"{edges} is no store: what is planned is its build; leave out --algorithm"
@@ -139,6 +151,8 @@ def _program(algorithm: str) -> Callable[[int], Program]:
     import numpy as np
 
     from .algorithms.betweenness import Brandes
+    from .algorithms.bfs_each import first_batch
+    from .algorithms.bfs_together import Nearest
     from .algorithms.components import JoinAll
     from .algorithms.many_sources import Sums
     from .algorithms.pagerank import PageRank
@@ -151,6 +165,10 @@ def _program(algorithm: str) -> Callable[[int], Program]:
     def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
         return np.broadcast_to(np.uint32(0), vertices)
 
+    if algorithm == "bfs-each":
+        return lambda vertices: first_batch(every(vertices), None)
+    if algorithm == "bfs-together":
+        return lambda vertices: Nearest(every(1))
     if algorithm == "betweenness":
         return lambda vertices: Brandes(vertices, every(vertices), normalized=False)
     return lambda vertices: Sums(every(vertices), along=True)

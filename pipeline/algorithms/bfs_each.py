@@ -93,6 +93,11 @@ class Distances:
         return Given(given, {**operations.looked()._asdict(), **record})
 
 
+def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> Distances:
+    """No other one holds more."""
+    return Distances(places[: width(_FIRST_BITS)], _FIRST_BITS, max_depth)
+
+
 def width(bits: int) -> int:
     """Searches at once, of distances of so many bits.
 
@@ -153,7 +158,7 @@ class BfsEach:
 
     def _first(self, names: Names) -> Distances:
         _, places = sources_by_id(self.sources, names)
-        return Distances(places[: width(_FIRST_BITS)], _FIRST_BITS, self.max_depth)
+        return first_batch(places, self.max_depth)
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
         """Goes on after the last batch that was saved; files of later ones are written anew."""

@@ -112,10 +112,12 @@ def plan_search(
     threads: int,
     resources: Resources,
     program: Callable[[int], Program] | None = None,
+    writes_meanwhile: bool = False,
 ) -> Plan:
     """What searching a store would hold, on workers on each. LimitError if it does not fit.
 
-    program: by the store's vertices, what is run over it instead.
+    program: by the store's vertices, what is run over it instead. writes_meanwhile: whether results
+    are written while the graph is held.
     """
     store = open_store(path)
     subject = subject_of(store, StoreNames(store, Team(threads)))
@@ -129,7 +131,8 @@ def plan_search(
     if what is None:
         engines = engines_of_store(store, subject, resources.chosen_device(), threads)
     else:
-        engines = engines_of_program(store, subject, what, threads)
+        beside = subject.writing_bytes(1) if writes_meanwhile else 0
+        engines = engines_of_program(store, subject, what, threads, beside)
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)
 

@@ -95,6 +95,9 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
         assert "already" in ok(*args, *extra).err
         assert ok("info", out, "--json").json["depth"] == found["depth"]
         assert ok("info", out).out.startswith("result")
+        if way == "store":
+            planned = ok("plan", graph, "--algorithm", f"bfs-{name}", "--json").json
+            assert planned["in_memory"]
     apart, joint = wanted_of(src, dst, directed, sources)
     assert each(tmp_path / "each") == apart
     assert together(tmp_path / "together") == joint

@@ -301,7 +301,7 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     if algorithm == "closeness":
         args = (*args, "--sources", 64)
     elif algorithm.startswith("bfs"):
-        args = (*args, "--sources", ",".join(map(str, range(10))))
+        args = (*args, "--sources", ",".join(map(str, range(70))))
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
