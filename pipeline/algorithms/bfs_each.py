@@ -33,7 +33,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices, digest_of
-from ..run.execute import Executor
+from ..run.execute import Executor, Progress
 from ..run.plan import Facts, check_space
 from .bfs import check_depth
 from .many_sources import (
@@ -86,6 +86,7 @@ class Distances:
                 bits.append(operations.vector(f"u{width(self.bits) // 8}"))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
             operations.each(_add, searches.frontier, *has)
+            tell(level, level + 1, f"level {level:,}")
             reached += int(new.sum())
             depth = level
         given = {"reached": searches.seen, **{f"bit{i}": bit for i, bit in enumerate(bits)}}
@@ -174,7 +175,8 @@ class BfsEach:
         remove_files(run.work.output, sums["files"])
         while done < len(ids):
             some = slice(done, done + width(bits))
-            given = engine.run(None, _quiet, Distances(places[some], bits, self.max_depth))
+            tell = partial(_tell, run.executor.progress, done, len(ids))
+            given = engine.run(None, tell, Distances(places[some], bits, self.max_depth))
             for name in ("edges", "read", "sent"):
                 sums[name] += given.record[name]
             if given.record["deeper"]:
@@ -185,8 +187,6 @@ class BfsEach:
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])
             done = min(some.stop, len(ids))
-            if run.executor.progress:
-                run.executor.progress(f"search: {done:,} sources", done, len(ids))
             if checkpoint.due() and done < len(ids):
                 run.work.sync()
                 checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
@@ -194,8 +194,12 @@ class BfsEach:
         return Answer((), {"searches": record})
 
 
-def _quiet(done: int, total: int, last: str) -> None:
-    """Progress is by batches."""
+def _tell(
+    progress: Progress | None, done: int, count: int, level: int, levels: int, last: str
+) -> None:
+    """done: sources, of so many. level, levels: not told; a batch has as many as it takes."""
+    if progress:
+        progress(f"search: {done:,} sources, {last}", done, count)
 
 
 def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) -> int:
