@@ -242,6 +242,18 @@ def test_many_searches_go_on_from_a_checkpoint(tmp_path):
     assert went_on == [1]
 
 
+def test_searches_together_go_on_from_a_checkpoint(tmp_path):
+    store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
+    sources = np.array([3, 500, 7000], np.uint32)
+    whole, _ = run_program(store, Nearest(sources), tmp_path / "whole")
+    went_on = []
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
+    run_program(store, Nearest(sources, 9), tmp_path / "some", checkpoint=saved)
+    columns, _ = run_program(store, Nearest(sources), tmp_path / "rest", checkpoint=saved)
+    assert all((columns[name] == whole[name]).all() for name in whole)
+    assert went_on == [9]
+
+
 def test_one_that_has_converged_stops(tmp_path):
     store = stored(tmp_path, SHAPES["hubs"][0], SHAPES["hubs"][1], BuildOptions())
     _, given = run_program(store, walk(store, 100, tolerance=1e-6), tmp_path / "p")
