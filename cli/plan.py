@@ -24,11 +24,14 @@ from .progress import ProgressLine
 @click.option(
     "--algorithm",
     type=click.Choice(
-        ["bfs", "components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"]
+        [
+            *("bfs", "bfs-each", "bfs-together", "components", "pagerank", "sssp"),
+            *("closeness", "eccentricity", "betweenness"),
+        ]
     ),
     default="bfs",
     show_default=True,
-    help="What would run over a store.",
+    help="What would run over a store; bfs-each and bfs-together: bfs --sources.",
 )
 @options.as_json
 @options.quiet

@@ -37,10 +37,11 @@ from .progress import ProgressLine
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
     """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
 
-    The result says what it is of. Distances are judged by Graph500's rules, components by the edges
-    between and inside them, shortest paths by Graph500's rules for these, PageRank by one more
-    iteration, closeness and eccentricity by a few vertices found anew. Exits with 0 if the result
-    is right and 1 if it is not, naming each rule that fails, how often, and an example.
+    The result says what it is of. Distances are judged by Graph500's rules, those from several
+    sources by a few that are found anew, components by the edges between and inside them, shortest
+    paths by Graph500's rules for these, PageRank by one more iteration, closeness and eccentricity
+    by a few vertices found anew. Exits with 0 if the result is right and 1 if it is not, naming
+    each rule that fails, how often, and an example.
 
     \b
     delegraph validate graph.dg distances/
@@ -82,6 +83,11 @@ def _found(verdict: Any) -> str:
     vertices = f"{verdict['vertices']:,} vertices"
     if verdict["algorithm"] == "components":
         return f"{verdict['components']:,} components of {vertices}"
+    if verdict["algorithm"] == "bfs-each":
+        of = f"{verdict['sources']:,} sources, {verdict['found_anew']} of them found anew"
+        return f"{verdict['rows']:,} rows of {of}"
+    if verdict["algorithm"] == "bfs-together":
+        return f"{verdict['reached']:,} of {vertices} reached from {verdict['sources']:,} sources"
     if "found_anew" in verdict:
         return f"{verdict['rows']:,} of {vertices}, {verdict['found_anew']} of them found anew"
     if verdict["algorithm"] == "pagerank":

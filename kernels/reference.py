@@ -52,6 +52,24 @@ def shortest_paths(
             return distance
 
 
+def nearest(
+    src: NDArray, dst: NDArray, vertices: int, sources: NDArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of directed edges: every vertex's hop distance from the nearest of ``sources``, and which one
+    that is, of several the first in ``sources``; -1 where unreached.
+
+    >>> [found.tolist() for found in nearest(np.array([0, 2]), np.array([1, 1]), 4, [2, 0])]
+    [[0, 1, 0, -1], [0, 2, 2, -1]]
+    """
+    distance, which = np.full(vertices, -1), np.full(vertices, -1)
+    for source in sources:
+        own = distances(src, dst, vertices, int(source), directed=True)
+        nearer = (own >= 0) & ((distance < 0) | (own < distance))
+        distance[nearer] = own[nearer]
+        which[nearer] = source
+    return distance, which
+
+
 def components(src: NDArray, dst: NDArray, vertices: int) -> NDArray[np.int64]:
     """The least vertex of each one's weakly connected component.
 

@@ -23,7 +23,7 @@ while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -48,10 +48,25 @@ if TYPE_CHECKING:
     from .build.generate import Kind
     from .engines.operations.program import Program
     from .graph import Graph
-    from .results.validate import Verdict
+    from .judging.searches import Verdict
+    from .results.weights import NamedVertices
     from .run.plan import Plan
 
 AnyPath = str | PathLike[str]
+
+
+Planned = Literal[
+    "bfs",
+    "bfs-each",
+    "bfs-together",
+    "components",
+    "pagerank",
+    "sssp",
+    "closeness",
+    "eccentricity",
+    "betweenness",
+]
+"""What may run over a store. bfs-each, bfs-together: from several sources."""
 
 
 class AllOptions(ResourceOptions, StoreOptions, total=False):
@@ -105,9 +120,7 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
-    algorithm: Literal[
-        "bfs", "components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"
-    ] = "bfs",
+    algorithm: Planned = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -129,7 +142,8 @@ def plan(
         if algorithm != "bfs":
             _on_cpus({**options})  # pyright: ignore[reportArgumentType] - of these the device
             program = _program(algorithm)
-        return plan_search(str(edges), _threads(threads), resources, program)
+        writes = algorithm == "bfs-each"
+        return plan_search(str(edges), _threads(threads), resources, program, writes)
     if algorithm != "bfs":
         raise InputError(
             f"{edges} is no store: what is planned is its build; leave out --algorithm"
@@ -142,6 +156,8 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     import numpy as np
 
     from .algorithms.betweenness import Brandes
+    from .algorithms.bfs_each import first_batch
+    from .algorithms.bfs_together import Nearest
     from .algorithms.components import JoinAll
     from .algorithms.many_sources import Sums
     from .algorithms.pagerank import PageRank
@@ -157,6 +173,10 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
         return np.broadcast_to(np.uint32(0), vertices)
 
+    if algorithm == "bfs-each":
+        return lambda info: first_batch(every(info.vertices), None)
+    if algorithm == "bfs-together":
+        return lambda info: Nearest(every(1))
     if algorithm == "betweenness":
         return lambda info: Brandes(info.vertices, every(info.vertices), normalized=False)
     return lambda info: Sums(every(info.vertices), along=True)
@@ -164,21 +184,54 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
 
 def bfs(
     graph: AnyPath,
-    source: int | str,
-    output: AnyPath,
+    source: int | str | None = None,
+    output: AnyPath | None = None,
     *,
+    sources: Sequence[int | str] | AnyPath | None = None,
+    together: bool = False,
     max_depth: int | None = None,
     profile: AnyPath | None = None,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Search a store or an edge list from ``source``.
+    """Search a store or an edge list from ``source``, or from ``sources``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep.
+    row for each superstep of one search. sources: ids, as text with commas between them, too, or a
+    Parquet file with ``vertex``; each is searched from for itself, unless ``together``, which gives
+    the distance to the nearest.
     """
-    from .algorithms.bfs import Bfs
+    if output is None:
+        raise TypeError("bfs() needs an output")
+    if (source is None) == (sources is None):
+        raise InputError("search from --source ID or from --sources FILE|ID,ID,..., one of them")
+    if sources is None:
+        from .algorithms.bfs import Bfs
 
-    return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+        if together:
+            raise InputError("--together is of several --sources")
+        return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+    if profile is not None:
+        raise InputError("--profile is of a search from one --source")
+    from .algorithms.bfs_each import BfsEach
+    from .algorithms.bfs_together import BfsTogether
+    from .algorithms.programs import ByProgram
+
+    named = _named(sources)
+    asked = ByProgram(BfsTogether(named, max_depth)) if together else BfsEach(named, max_depth)
+    return _run(asked, graph, output, _on_cpus(options))
+
+
+def _named(sources: Sequence[int | str] | AnyPath) -> NamedVertices:
+    """Text is a file's name if it ends in .parquet, else ids with commas between them."""
+    from .results.weights import TypedVertices, VertexFile
+
+    if isinstance(sources, PathLike):
+        return VertexFile(Path(sources))
+    if isinstance(sources, str):
+        if sources.endswith(".parquet"):
+            return VertexFile(Path(sources))
+        sources = sources.split(",") if sources else []
+    return TypedVertices(sources, "--sources")
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -307,7 +360,7 @@ def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
 def _on_cpus(options: RunningOptions) -> RunningOptions:
     """InputError where a device is asked for by name: only searches run on GPUs so far."""
     if options.get("device", "auto") not in ("auto", "cpu"):
-        raise InputError("only bfs runs on GPUs so far: leave out the device")
+        raise InputError("only bfs from one source runs on GPUs so far: leave out the device")
     return {**options, "device": "cpu"}
 
 

@@ -210,9 +210,9 @@ class BfsResult:
         info = ResultInfo("bfs", facts["fingerprint"], facts["directed"], options, __version__)
         with begin_work(output, {}, restart=True) as work:
             of = run.RunOptions(self._executor.threads)
-            this = run.Run(of, self._executor, self._resources, work)
+            this = run.Run(of, self._executor, self._resources, work, info)
             this.clock.seconds["search"] = self.seconds
-            run.write(subject, answer, info, this)
+            run.write(subject, answer, this)
             record = run.record_of(self._ran, answer, this)
             work.publish("result", overwrite, encode_record(record))
 

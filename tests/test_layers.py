@@ -20,6 +20,7 @@ HOUSE = {
         "run",
         "ranks",
         "results",
+        "judging",
         "build",
         "engines",
         "algorithms",

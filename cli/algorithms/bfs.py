@@ -15,7 +15,13 @@ _TABLE = "-"  # for people, in place of a file
 
 @options.command()
 @options.running
-@click.option("--source", required=True, metavar="ID", help="The vertex to start from.")
+@click.option("--source", metavar="ID", help="The vertex to start from.")
+@click.option(
+    "--sources",
+    metavar="FILE|ID,ID,...",
+    help="Several of them: ids, or a file that ends in .parquet (column vertex).",
+)
+@click.option("--together", is_flag=True, help="Of --sources the distance to the nearest one.")
 @options.max_depth
 @options.device
 @options.device_memory_limit
@@ -27,10 +33,8 @@ _TABLE = "-"  # for people, in place of a file
     help="Show what every superstep did, and its time; of a long search, the first and last. With "
     "a FILE: write all of them there.",
 )
-def bfs(
-    graph: str, source: str, output: str, profile: str | None, quiet: bool, **values: Any
-) -> None:
-    """Search GRAPH, a store or a Parquet edge list, from one vertex.
+def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any) -> None:
+    """Search GRAPH, a store or a Parquet edge list, from one vertex, or from several.
 
     Writes the folder OUTPUT with vertex, distance and parent of every vertex (null where
     unreached), and the run's record beside it, OUTPUT.run.json.
@@ -38,6 +42,13 @@ def bfs(
     \b
     delegraph bfs graph.dg --source 17 -o distances/
     delegraph bfs edges/ --source alice -o distances/ --directed --max-depth 3
+    delegraph bfs graph.dg --sources 17,25,3 -o distances/
+    delegraph bfs graph.dg --sources seeds.parquet --together -o distances/
+
+    --sources writes source, vertex and distance: for each source, by rising id, all that it
+    reaches; 64 searches share a pass over the edges. With --together it writes vertex, distance and
+    nearest of every vertex: how far the nearest source is, and which one, of several the first by
+    id. Both run on CPUs, over a store, temporary for an edge list.
 
     Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
     was cut off goes on from its last checkpoint when the same command runs again.
@@ -57,13 +68,22 @@ def bfs(
     from ...pipeline.api import bfs
     from ...pipeline.reports.report import supersteps_table
 
+    if values["sources"] is not None and profile is not None:
+        raise click.UsageError("--profile is of a search from one --source")
+
     def told(record: Any) -> str:
+        vertices = record["graph"]["vertices"]
+        if "searches" in record:
+            found = record["searches"]
+            reached = f"reached {found['reached']:,}"
+            of = f"of {vertices:,} vertices" if values["together"] else "vertices in all"
+            return f"{reached} {of} from {found['sources']:,} sources, depth {found['depth']}"
         if profile == _TABLE:
             table = supersteps_table(record["supersteps"], record["supersteps_between"])
             click.echo(table, err=True)
-        search, vertices = record["search"], record["graph"]["vertices"]
+        search = record["search"]
         return f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}"
 
     file = None if profile == _TABLE else profile
-    search = partial(bfs, source=source, profile=file)
+    search = partial(bfs, profile=file)
     run_and_tell(search, told, graph, output, quiet=quiet, verb="searched", **values)

@@ -17,6 +17,11 @@ Shortest paths (Graph500's rules for its third kernel): (1) the parents form a t
 are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from what is reached to
 what is not; (5) every vertex but the source has its distance by an edge from its parent.
 
+Several searches: (1) every distance is one that it may be; (2) the sources asked for, and they
+alone, are at 0; (3) those from some sources are found anew. Together: (3) an edge leads one level
+on at most; (4) what is no source has edges from the level before, and of the nearest sources of
+the vertices that these come from the first one.
+
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
 than the walk's damping allows after the last one.
 """
@@ -24,7 +29,7 @@ than the walk's damping allows after the last one.
 import numpy as np
 from numba import types
 
-from ..base.compiled import compiled, i64s, kernel, u8s, u32s
+from ..base.compiled import compiled, i32s, i64, i64s, kernel, u8s, u32s
 from ..base.graph import UNREACHED
 from .gather import f64s
 
@@ -38,6 +43,20 @@ COMPONENT_RULES = {
 DISTANCE_RULES = {
     1: "every value is a number in its range",
     2: "values of some vertices are what distances found anew give",
+}
+
+EACH_RULES = {
+    0: "every row is of a source and a vertex of the graph, and no two of the same",
+    1: "every distance is a number in its range",
+    2: "the sources asked for, and they alone, are at distance 0 from themselves",
+    3: "rows of some sources are what distances found anew give",
+}
+
+TOGETHER_RULES = {
+    1: "every distance is a number in its range",
+    2: "the sources asked for, and they alone, are at distance 0, each the nearest to itself",
+    3: "an edge leads one level on at most",
+    4: "a vertex follows some of the level before, and has the first of their nearest sources",
 }
 
 BETWEENNESS_RULES = {
@@ -162,3 +181,25 @@ def check_paths(sources, targets, weights, distance, parent, limit, joined, foun
             found[2] = v
         elif parent[v] == u and through - slack <= there:
             joined[v] = 1
+
+
+@kernel(u32s, u32s, i32s, u32s, i64, u32s, i64s)
+def check_levels(sources, targets, distance, rank, most, least, found):
+    """Some edges: whether each leads one level on at most, and what it tells its target.
+
+    distance: int32, -1 where unreached. rank: uint32, of the nearest source among all vertices by
+    user id. most: levels that were searched. least: uint32, UNREACHED at first; of the edges from
+    the level before, the least rank. found: int64 (3,): adds edges that lead further; keeps the
+    ends of one.
+    """
+    for e in range(sources.shape[0]):
+        u = sources[e]
+        v = targets[e]
+        if distance[u] < 0 or distance[u] >= most:
+            continue
+        if distance[v] < 0 or distance[v] > distance[u] + 1:
+            found[0] += 1
+            found[1] = u
+            found[2] = v
+        elif distance[v] == distance[u] + 1:
+            least[v] = min(least[v], rank[u])

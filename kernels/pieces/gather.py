@@ -10,14 +10,18 @@ import numpy as np
 from numba import types
 
 from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_add, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
-from .operators import OR, SUM, WEIGHTED_SUM, along, combine, finished
+from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
 from .piece import PIECE, row_of
 
 EDGES_A_TURN = 1 << 16
 CUTS = 2
 """Rows that are cut, of a turn."""
+
+_DIGITS = 12
+_ADDED = (1 << _DIGITS) - 1
+"""As many words as so many digits can count."""
 
 f64s = types.float64[::1]
 
@@ -92,6 +96,7 @@ def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
+@kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s)
 def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     """``y[row]`` = it combined with ``x[target]`` of each edge of the row that is at hand.
 
@@ -106,6 +111,7 @@ def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
+@kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, cursor):
     """The same of all edges, which are at hand, by several threads at once: each takes the next
     turn.
@@ -140,6 +146,7 @@ def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y)
 @kernel(SUM, f64s, i64s, f64s)
 @kernel(WEIGHTED_SUM, f64s, i64s, f64s)
 @kernel(OR, u64s, i64s, u64s)
+@kernel(MIN, u64s, i64s, u64s)
 def join_cuts(operator, y, rows, values):
     """Combine rows that were cut, in the order of their parts. rows: places, -1 for none."""
     for i in range(rows.shape[0]):
@@ -150,6 +157,7 @@ def join_cuts(operator, y, rows, values):
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s)
 def scatter_piece(operator, piece, x_places, x, y_places, y):
     """The other way: ``y[target]`` = it combined with ``x[row]``. On pieces one after the other: a
     target may stand in any row.
@@ -169,9 +177,11 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         row += 1
 
 
-@kernel(PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
-def push_bits(piece, queue, first, last, x_places, x, y_places, y):
-    """``y[target]`` |= ``x[row]`` along the edges at hand of some rows; on several pieces at once.
+@kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
+@kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
+def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y):
+    """The same along the edges at hand of some rows, on several pieces at once: of operators that
+    may combine a value twice.
 
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
     ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets.
@@ -180,22 +190,35 @@ def push_bits(piece, queue, first, last, x_places, x, y_places, y):
     listed = queue.shape[0] > 0
     for i in range(first, last):
         row = np.int64(queue[i]) if listed else i
-        bits = x[renumber(x_places, row)]
-        if bits == 0:
+        value = x[renumber(x_places, row)]
+        if value == operator.unit:
             continue
         start = max(np.int64(offsets[row]), begin) - begin
         stop = min(np.int64(offsets[row + 1]), end) - begin
         for e in range(start, stop):
             place = np.intp(renumber(y_places, targets[np.uintp(e)]))
-            if bits & ~y[place]:
-                fetch_or(y, place, bits)
+            merge(operator, y, place, value)
 
 
 @kernel(u64s, i64s)
 def count_bits(words, counts):
-    """Add how many words have each bit. counts: int64 (64,)."""
-    for i in range(words.shape[0]):
-        word = words[i]
-        while word:
-            counts[np.int64(trailing_zeros(word))] += 1
-            word &= word - np.uint64(1)
+    """Add how many words have each bit. counts: int64 (64,).
+
+    64 sums at once: a word of each of their digits, to which words are added with a carry.
+    """
+    digits = np.zeros(_DIGITS, np.uint64)
+    for first in range(0, words.shape[0], _ADDED):
+        for i in range(first, min(first + _ADDED, words.shape[0])):
+            carry = words[i]
+            digit = 0
+            while carry:
+                both = digits[digit] & carry
+                digits[digit] ^= carry
+                carry = both
+                digit += 1
+        for digit in range(_DIGITS):
+            word = digits[digit]
+            digits[digit] = 0
+            while word:
+                counts[np.int64(trailing_zeros(word))] += np.int64(1) << digit
+                word &= word - np.uint64(1)

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from ..base.compiled import Struct
+from ..base.intrinsics import fetch_min, fetch_or
 from .piece import weight_of
 
 
@@ -38,14 +39,22 @@ class WeightedSum(NamedTuple):
     floats: bool
 
 
+class Min(NamedTuple):
+    """Of words. unit: the greatest one. full: the least that there may be."""
+
+    unit: np.uint64
+    full: np.uint64
+
+
 SUM = Struct(Sum, (types.float64,))
 WEIGHTED_SUM = Struct(WeightedSum, (types.float64, types.boolean))
 OR = Struct(Or, (types.uint64, types.uint64))
+MIN = Struct(Min, (types.uint64, types.uint64))
 
 AnySum = Sum | WeightedSum
-Operator = AnySum | Or
+Operator = AnySum | Or | Min
 
-FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or}
+FOLDS = {Sum: np.add, WeightedSum: np.add, Or: np.bitwise_or, Min: np.minimum}
 """How arrays of values are combined."""
 
 
@@ -64,10 +73,17 @@ def finished(operator: Any, value: Any) -> Any:
     raise NotImplementedError
 
 
+def merge(operator: Any, values: Any, place: Any, value: Any) -> None:
+    """Combine a value with one of an array that other threads change, too. In kernels alone."""
+    raise NotImplementedError
+
+
 @overload(combine)
 def _combine(operator, one, other):
     if operator.instance_class is Or:
         return lambda operator, one, other: one | other
+    if operator.instance_class is Min:
+        return lambda operator, one, other: min(one, other)
     return lambda operator, one, other: one + other
 
 
@@ -82,6 +98,23 @@ def _along(operator, value, weights, edge):
 
 @overload(finished)
 def _finished(operator, value):
-    if operator.instance_class is Or:
+    if operator.instance_class in (Or, Min):
         return lambda operator, value: value == operator.full
     return lambda operator, value: False
+
+
+@overload(merge)
+def _merge(operator, values, place, value):
+    if operator.instance_class is Min:
+
+        def least(operator, values, place, value):
+            if value < values[place]:
+                fetch_min(values, place, value)
+
+        return least
+
+    def either(operator, values, place, value):
+        if value & ~values[place]:
+            fetch_or(values, place, value)
+
+    return either

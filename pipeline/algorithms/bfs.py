@@ -22,6 +22,7 @@ from ..results.names import Names
 from ..results.result import Option
 from ..results.supersteps import shortened
 from ..run.execute import Executor
+from ..run.plan import Facts
 from ..run.records import SearchRecord
 from .run import Answer, Run
 
@@ -37,8 +38,7 @@ class Bfs:
     weighted = False
 
     def __post_init__(self) -> None:
-        if self.max_depth is not None and self.max_depth < 0:
-            raise InputError(f"the depth limit must not be negative, not {self.max_depth}")
+        check_depth(self.max_depth)
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {"source": parse_id(self.source, id_type), "max_depth": self.max_depth}
@@ -46,7 +46,7 @@ class Bfs:
     def check(self, names: Names) -> None:
         find(names, self.source)
 
-    def held_bytes(self, vertices: int, directed: bool) -> int:
+    def held_bytes(self, facts: Facts) -> int:
         return 0
 
     def engines(
@@ -71,6 +71,11 @@ class Bfs:
         found = engine.search(source, self.max_depth, checkpoint)
         value = parse_id(self.source, engine.subject.names.id_type)
         return answer_of(found, value, self.max_depth, engine.method)
+
+
+def check_depth(max_depth: int | None) -> None:
+    if max_depth is not None and max_depth < 0:
+        raise InputError(f"the depth limit must not be negative, not {max_depth}")
 
 
 def find(names: Names, source: str) -> int:

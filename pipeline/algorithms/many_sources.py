@@ -2,7 +2,7 @@
 
 What a vertex has been reached from, and what it was reached from last, are words; a level combines
 the words of neighbours by or (Then et al., The More the Merrier: Efficient Multi-Source Graph
-Traversal, VLDB 2014). Distances are not kept: closeness and eccentricity add them up by source.
+Traversal, VLDB 2014). Closeness and eccentricity add distances up by source and keep none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.operators import Or
 from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
@@ -27,13 +29,16 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import VertexFile
+from ..results.weights import NamedVertices, VertexFile
 from ..run.execute import Executor
-from ..run.records import SourcesRecord
+from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
 
 WIDTH = 64
 """Searches at once: bits of a word."""
+
+SOURCE_BYTES = 16
+"""Of a source: its place, and what finds it."""
 
 
 @dataclass(frozen=True)
@@ -81,33 +86,40 @@ class Sums:
 
 
 class Searches:
-    """Of some vertices at once. seen, frontier: words by vertex, of bits by source."""
+    """Of some vertices at once. seen, frontier: words by vertex, of bits by source: what each has
+    been reached from, and what on the last level.
+    """
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
-        self._seen = operations.vector(np.uint64)
-        self._frontier = operations.vector(np.uint64, ghosts=True)
+        self.seen = operations.vector(np.uint64)
+        self.frontier = operations.vector(np.uint64, ghosts=True)
         self._came = operations.vector(np.uint64, ghosts=True)
 
     def levels(
         self, sources: NDArray[np.uint32], along: bool
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each level, from 1 on, and how many vertices each search reaches there, until none does.
+        """Each level, from 1 on, and how many vertices each search reaches there, until none does:
+        it is searched as it is asked for.
 
-        sources: global ids, each once, WIDTH of them at most.
+        sources: global ids, each once, WIDTH of them at most; they are reached from now on.
         """
         operations, count = self._operations, len(sources)
         bits = np.uint64(1) << np.arange(count, dtype=np.uint64)
-        for words in (self._seen, self._frontier):
+        for words in (self.seen, self.frontier):
             words.fill(0)
             operations.put(words, sources, bits)
-        either = Or(np.uint64(0), np.bitwise_or.reduce(bits))
-        level = 0
+        return self._levels(Or(np.uint64(0), np.bitwise_or.reduce(bits)), count, along)
+
+    def _levels(
+        self, either: Or, count: int, along: bool
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        operations, level = self._operations, 0
         while True:
             level += 1
-            operations.each(_copy, self._seen, self._came)
-            operations.spread(either, self._frontier, self._came, along)
-            new = operations.sum_each(_advance, self._seen, self._frontier, self._came)
+            operations.each(_copy, self.seen, self._came)
+            operations.spread(either, self.frontier, self._came, along)
+            new = operations.sum_each(_advance, self.seen, self.frontier, self._came)
             if not new.any():
                 return
             yield level, new[:count].astype(np.int64)
@@ -234,4 +246,22 @@ def sources_record(sources: int, method: str, given: Given) -> SourcesRecord:
         edges_examined=given.record["edges"],
         bytes_read=given.record["read"],
         bytes_sent=given.record["sent"],
+    )
+
+
+def sources_by_id(named: NamedVertices, names: Names) -> tuple[pa.Array, NDArray[np.uint32]]:
+    """User ids, rising, and their places in the arrays of a graph. InputError for others."""
+    given = named.read(names.id_type)
+    order = pc.call_function("array_sort_indices", [given.vertex])
+    return given.vertex.take(order), given.places(names)[as_numpy(order)]
+
+
+def searches_record(
+    sources: int, max_depth: int | None, method: str, given: Given
+) -> SearchesRecord:
+    return SearchesRecord(
+        **sources_record(sources, method, given),
+        max_depth=max_depth,
+        reached=given.record["reached"],
+        depth=given.record["depth"],
     )

@@ -19,6 +19,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
+from ..run.plan import Facts
 from .run import Answer, Run
 
 
@@ -79,8 +80,8 @@ class ByProgram:
     def check(self, names: Names) -> None:
         """What a graph must have is told with the program."""
 
-    def held_bytes(self, vertices: int, directed: bool) -> int:
-        return self.question.held_bytes(Counts(vertices, vertices, 0, 0))
+    def held_bytes(self, facts: Facts) -> int:
+        return self.question.held_bytes(Counts(facts.vertices, facts.vertices, 0, 0))
 
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int

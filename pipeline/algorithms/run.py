@@ -43,7 +43,7 @@ from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
 from ..run.devices import device_errors
 from ..run.execute import Executor
-from ..run.plan import check_space, fits, held_now
+from ..run.plan import Facts, check_space, fits, held_now
 from ..run.records import AnswerRecord, Clock, command_record, encode_record
 from ..run.resources import Resources
 
@@ -69,8 +69,8 @@ class RunOptions:
 class Answer(NamedTuple):
     """What a run found. record: what its record says of it beside all else (records.py).
 
-    supersteps: of a search; None of what has none. only: places of the vertices that are told of;
-    None for all.
+    columns: none where a run has written its result itself. supersteps: of a search; None of what
+    has none. only: places of the vertices that are told of; None for all.
     """
 
     columns: Columns
@@ -99,8 +99,8 @@ class Algorithm(Protocol[E]):
         """Before anything large is read. InputError for what does not suit this graph."""
         ...
 
-    def held_bytes(self, vertices: int, directed: bool) -> int:
-        """What its state takes beside what a search has."""
+    def held_bytes(self, facts: Facts) -> int:
+        """What it takes beside a search, of a store that is yet to be built."""
         ...
 
     def engines(
@@ -134,12 +134,13 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One call. inputs: of an edge list, its files. notes: lines for the user."""
+    """One call. info: of the result. inputs: of an edge list, its files. notes: for the user."""
 
     options: RunOptions
     executor: Executor
     resources: Resources
     work: Work
+    info: ResultInfo
     inputs: dict[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
     notes: list[str] = field(default_factory=list)
@@ -202,12 +203,13 @@ def run_to_result(
         begin_work(output, purpose, restart=resources.restart, scratch=resources.scratch) as work,
         device_errors(),
     ):
-        run = Run(options, executor, resources, work)
+        run = Run(options, executor, resources, work, info)
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend(graph.notes)
-        ran, answer = _run(algorithm, graph, info, choices, run)
-        write(ran.subject, answer, info, run)
+        ran, answer = _run(algorithm, graph, choices, run)
+        if answer.columns:
+            write(ran.subject, answer, run)
         record = record_of(ran, answer, run)
         if told is not None:
             assert answer.supersteps is not None
@@ -240,37 +242,36 @@ def check_weights(graph: Store | EdgeList, path: str | Path) -> None:
 def _run(
     algorithm: Algorithm[E],
     graph: Store | EdgeList,
-    info: ResultInfo,
     choices: BuildOptions,
     run: Run,
 ) -> tuple[Ran, Answer]:
     device = run.resources.chosen_device()
     if isinstance(graph, Store):
-        return _run_on_store(algorithm, graph, info, device, run)
+        return _run_on_store(algorithm, graph, device, run)
     refused: LimitError | None = None
     if not choices.shapes_store and run.resources.scratch is None:
         engines = algorithm.engines_of_edges(graph, choices.directed, device, run.executor)
         if engines:
-            kept = f"{info.graph}, edges as they came"
+            kept = f"{run.info.graph}, edges as they came"
             try:
-                return _run_by(algorithm, engines, _kept(kept, info), run)
+                return _run_by(algorithm, engines, _kept(kept, run.info), run)
             except LimitError as error:  # through a store, then
                 refused = error
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
     facts = facts_ahead(graph, choices)
-    state = algorithm.held_bytes(facts.vertices, choices.directed)
-    then = "search", most_bytes(facts, run.options.threads) + state
+    most = most_bytes(facts, run.options.threads) + algorithm.held_bytes(facts)
+    then = "search", most
     with run.clock.phase("load"):
         store = build_store_for(
             then, refused, graph, place, choices, run.executor, run.resources, device
         )
     return_freed_memory()
-    return _run_on_store(algorithm, store, info, device, run)
+    return _run_on_store(algorithm, store, device, run)
 
 
 def _run_on_store(
-    algorithm: Algorithm[E], store: Store, info: ResultInfo, device: Device | None, run: Run
+    algorithm: Algorithm[E], store: Store, device: Device | None, run: Run
 ) -> tuple[Ran, Answer]:
     threads = run.options.threads
     with run.clock.phase("load"):
@@ -285,7 +286,7 @@ def _run_on_store(
             engine.close()
     kept = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
     engines = algorithm.engines(store, subject, device, threads)
-    return _run_by(algorithm, engines, _kept(kept, info), run)
+    return _run_by(algorithm, engines, _kept(kept, run.info), run)
 
 
 def _kept(graph: str, info: ResultInfo) -> str:
@@ -338,26 +339,31 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run
         return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
 
 
-def write(subject: Subject, answer: Answer, info: ResultInfo, run: Run) -> None:
+def write(subject: Subject, answer: Answer, run: Run) -> None:
     """Write the result into the folder of the run's work."""
-    names, limit, columns = subject.names, run.resources.limit, answer.columns
+    names, columns = subject.names, answer.columns
     width = id_width(names.id_type)
     for column in columns:
         width += id_width(names.id_type) if column.vertices else column.values.itemsize
     run.work.disk_bytes = width * sum(names.pieces)
     check_space([(run.work.output, run.work.disk_bytes)])
     with run.clock.phase("write"):
-        at_once = min(run.options.threads, max(1, len(names.pieces)))
-        while at_once > 1 and not fits(subject.writing_bytes(at_once), limit):
-            at_once -= 1
-        need = held_now() + subject.writing_bytes(at_once)
+        at_once, need = files_at_once(subject, len(names.pieces), run)
         chosen = None
         if answer.only is not None:
             chosen = np.zeros(sum(names.pieces), np.bool_)
             chosen[answer.only] = True
-        to = run.work.output, names, columns, info, run.executor
+        to = run.work.output, names, columns, run.info, run.executor
         write_result(*to, at_once, need, chosen)
         run.work.sync()
+
+
+def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:
+    """How many of a result's files are written at the same time, and what is held then."""
+    at_once = min(run.options.threads, max(1, files))
+    while at_once > 1 and not fits(subject.writing_bytes(at_once), run.resources.limit):
+        at_once -= 1
+    return at_once, held_now() + subject.writing_bytes(at_once)
 
 
 def record_of(ran: Ran, answer: Answer, run: Run) -> AnswerRecord:

@@ -34,8 +34,8 @@ from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
-from ..results.judge_paths import PATHS_BYTES, validate_paths
-from ..results.judge_programs import (
+from ..judging.paths import PATHS_BYTES, validate_paths
+from ..judging.programs import (
     JudgedEdges,
     judged_edges,
     validate_betweenness,
@@ -44,10 +44,7 @@ from ..results.judge_programs import (
     validate_eccentricity,
     validate_pagerank,
 )
-from ..results.names import names_of_ids
-from ..results.result import Result, open_result
-from ..results.store_names import text_bytes
-from ..results.validate import (
+from ..judging.searches import (
     Judged,
     Verdict,
     judged_store,
@@ -55,6 +52,10 @@ from ..results.validate import (
     reading_store_bytes,
     validate_search,
 )
+from ..judging.sources import validate_each, validate_together
+from ..results.names import names_of_ids
+from ..results.result import Result, open_result
+from ..results.store_names import text_bytes
 from ..results.weights import WEIGHT_BYTES, VertexFile
 from ..run.execute import Executor
 from ..run.plan import Shape, fits, held_now, too_little
@@ -236,6 +237,8 @@ def _betweenness(judged: JudgedEdges, result: Result) -> Verdict:
 _JUDGES = {
     "bfs": _Judge(_search_by_store, _search_by_edges),
     "sssp": _Judge(validate_paths, more=PATHS_BYTES),
+    "bfs-each": _Judge(_of_edges(validate_each), more=40),
+    "bfs-together": _Judge(_of_edges(validate_together), more=24),
     "components": _Judge(_of_edges(validate_components), _components_by_edges),
     "pagerank": _Judge(_of_edges(validate_pagerank), more=24),
     "closeness": _Judge(_of_edges(validate_closeness), more=8),

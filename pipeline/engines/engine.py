@@ -133,7 +133,7 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
         if engine.device is None:
             # Compiled code counts as held, so it is there before what is left is measured.
             if not last and not fits(most + CODE_BYTES, limit):
-                needs.append((most, step))
+                needs.append((most + CODE_BYTES, step))
                 continue
             if needs:  # the limit is near
                 return_freed_memory()

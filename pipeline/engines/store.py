@@ -55,16 +55,21 @@ def most_bytes(facts: Facts, threads: int) -> int:
     """A bound on what searching a store that is yet to be built holds, its edges on disk, and
     writing the result.
     """
-    n, both, text = facts.vertices, 2 if facts.directed else 1, facts.reading.distinct
+    n, both = facts.vertices, 2 if facts.directed else 1
     rows = n * (1 if facts.partitions == 1 else facts.grid.rows + 1 if facts.grid else _PARTS_ROWS)
     blocks = 2 * facts.rows * 4 // BLOCK_BYTES + 4 * both * facts.partitions
     edges = index_bytes(blocks) + 2 * threads * run_bytes()
     searching = 8 * both * rows + vertex_bytes(n) + n // 8 + edges
+    return CODE_BYTES + max(searching, most_writing_bytes(facts))
+
+
+def most_writing_bytes(facts: Facts) -> int:
+    """The same of writing alone."""
+    n, text = facts.vertices, facts.reading.distinct
     piece = ROW_GROUP * 8 * (facts.id_bytes + 4)
     if text:
         piece += 4 * (2 * TEXT_BYTES + 2 * facts.reading.batch)
-    writing = n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece
-    return CODE_BYTES + max(searching, writing)
+    return n * (4 + 4 + 1 + 4 + facts.id_bytes) + text + piece
 
 
 class DiskEngine:
@@ -108,10 +113,12 @@ def plan_search(
     threads: int,
     resources: Resources,
     program: Callable[[GraphInfo], Program] | None = None,
+    writes_meanwhile: bool = False,
 ) -> Plan:
     """What searching a store would hold, on workers on each. LimitError if it does not fit.
 
-    program: of the store, what is run over it instead.
+    program: of the store, what is run over it instead. writes_meanwhile: whether results are
+    written while the graph is held.
     """
     store = open_store(path)
     subject = subject_of(store, StoreNames(store, Team(threads)))
@@ -125,7 +132,8 @@ def plan_search(
     if what is None:
         engines = engines_of_store(store, subject, resources.chosen_device(), threads)
     else:
-        engines = engines_of_program(store, subject, what, threads)
+        beside = subject.writing_bytes(1) if writes_meanwhile else 0
+        engines = engines_of_program(store, subject, what, threads, beside)
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)
 

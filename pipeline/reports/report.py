@@ -90,7 +90,7 @@ def result_document(result: Result) -> Document:
         "kind": "result",
         "files": len(result.files),
         "bytes": result.bytes,
-        "vertices": result.rows,
+        "rows" if result.algorithm == "bfs-each" else "vertices": result.rows,
         **info,
         "algorithm": result.algorithm,
         **_FACTS.get(result.algorithm, _value_facts)(result),
@@ -113,6 +113,19 @@ def _search_facts(result: Result) -> Document:
         "reached": result.rows - unreached,
         "depth": max(0, len(levels) - 1),
         "vertices_by_distance": levels.tolist(),
+    }
+
+
+def _each_facts(result: Result) -> Document:
+    """Of all searches together."""
+    sources: set[int | str | None] = set()
+    for batch in result.batches(1 << 20, ("source",)):
+        sources.update(batch.column("source").unique().to_pylist())
+    found = _search_facts(result)
+    return {
+        "searches": len(sources),
+        "depth": found["depth"],
+        "rows_by_distance": found["vertices_by_distance"],
     }
 
 
@@ -149,7 +162,13 @@ def _path_facts(result: Result) -> Document:
 
 
 _TOP = 10
-_FACTS = {"bfs": _search_facts, "components": _component_facts, "sssp": _path_facts}
+_FACTS = {
+    "bfs": _search_facts,
+    "bfs-each": _each_facts,
+    "bfs-together": _search_facts,
+    "components": _component_facts,
+    "sssp": _path_facts,
+}
 
 
 def plan_document(plan: Plan) -> Document:
@@ -309,7 +328,7 @@ def _projection_lines(projection: Document) -> str:
 
 
 def _result_lines(document: Document) -> str:
-    if document["algorithm"] == "bfs":
+    if document["algorithm"].startswith("bfs"):
         return _search_lines(document)
     rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
     rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
@@ -325,19 +344,22 @@ def _result_lines(document: Document) -> str:
 
 
 def _search_lines(document: Document) -> str:
-    rows = [
-        ("result", f"{document['reached']:,} of {document['vertices']:,} vertices reached"),
-        ("depth", f"{document['depth']:,}"),
-    ]
+    counted = "rows" if document["algorithm"] == "bfs-each" else "vertices"
+    if counted == "rows":
+        found = f"{document['rows']:,} rows of {document['searches']:,} searches"
+    else:
+        found = f"{document['reached']:,} of {document['vertices']:,} vertices reached"
+    rows = [("result", found), ("depth", f"{document['depth']:,}")]
     rows += [
         (name, str(document[name]))
-        for name in ("source", "directed", "max_depth", "graph")
+        for name in ("source", "sources", "directed", "max_depth", "graph")
         if document.get(name) is not None
     ]
-    shown = document["vertices_by_distance"][:40]
-    rows += [("  distance", "vertices")]
+    by_distance = document[f"{counted}_by_distance"]
+    shown = by_distance[:40]
+    rows += [("  distance", counted)]
     rows += [(f"  {hops}", f"{count:,}") for hops, count in enumerate(shown)]
-    if len(shown) < len(document["vertices_by_distance"]):
+    if len(shown) < len(by_distance):
         rows.append(("  ...", "all of them with --json"))
     return _table(rows)
 

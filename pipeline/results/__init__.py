@@ -1,1 +1,1 @@
-"""What a run leaves: names of vertices, results, checkpoints, and how a result is judged."""
+"""What a run leaves: names of vertices, results, checkpoints."""

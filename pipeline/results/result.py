@@ -93,7 +93,7 @@ def write_result(
     """
     schema = schema_of(names, columns).with_metadata(mark("result", **asdict(info)))
     pieces = names.pieces
-    parts = _parts(pieces)
+    parts = parts_of(pieces)
     repeated = [column.name for column in columns if column.repeats]
 
     def write_file(number: int) -> None:
@@ -110,16 +110,16 @@ def write_result(
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
 
 
-def _parts(pieces: Sequence[int]) -> list[range]:
-    """The pieces of each file: at most FILE_ROWS vertices, or one piece.
+def parts_of(pieces: Sequence[int]) -> list[range]:
+    """The pieces of each file: at most FILE_ROWS rows, or one piece.
 
-    >>> _parts([1 << 20] * 3 + [1 << 22])
+    >>> parts_of([1 << 20] * 3 + [1 << 22])
     [range(0, 2), range(2, 3), range(3, 4)]
     """
     parts: list[range] = []
-    rows = FILE_ROWS
+    rows = 0
     for i, more in enumerate(pieces):
-        if rows + more > FILE_ROWS:
+        if not parts or rows + more > FILE_ROWS:
             parts.append(range(i, i))
             rows = 0
         parts[-1] = range(parts[-1].start, i + 1)
@@ -141,13 +141,18 @@ def _is_number(kind: pa.DataType) -> bool:
 COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     "bfs": {"distance": pa.types.is_integer, "parent": None},
     "sssp": {"distance": _is_number, "parent": None},
+    "bfs-each": {"source": None, "distance": pa.types.is_integer},
+    "bfs-together": {"distance": pa.types.is_integer, "nearest": None},
     "components": {"component": None},
     "pagerank": {"pagerank": pa.types.is_floating},
     "betweenness": {"betweenness": pa.types.is_floating},
     "closeness": {"closeness": pa.types.is_floating},
     "eccentricity": {"eccentricity": pa.types.is_integer},
 }
-"""Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own."""
+"""Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own.
+
+bfs-each, bfs-together: of searches from several sources.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Weights of some vertices, from a Parquet file of a user's: ``vertex``, and ``weight`` if any."""
+"""Some vertices that a user names: in a Parquet file, ``vertex``, ``weight`` if any; or typed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +14,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from ...partition.errors import InputError, one_line
-from ...partition.input.arrow import as_numpy, valid
+from ...partition.input.arrow import as_arrow, as_numpy, strings, valid
 from ...partition.input.edges import is_string
+from ...partition.input.ids import parse_id
 from .names import Names
 
 WEIGHT_BYTES = 64
@@ -24,9 +26,11 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class VertexWeights(NamedTuple):
-    """vertex: user ids, each once. weight: float64, none negative, some positive."""
+    """vertex: user ids, each once. weight: float64, none negative, some positive. given: where, for
+    messages.
+    """
 
-    path: Path
+    given: str
     vertex: pa.Array
     weight: NDArray[np.float64]
 
@@ -62,8 +66,13 @@ class VertexWeights(NamedTuple):
             found[rows] = True
         if not found.all():
             missing = self.vertex[int(np.argmin(found))].as_py()
-            raise InputError(f"{self.path}: {missing!r} is not a vertex of the graph")
+            raise InputError(f"{self.given}: {missing!r} is not a vertex of the graph")
         return places
+
+
+def digest_of(vertex: pa.Array) -> str:
+    """Of which vertices are named, whatever their weights."""
+    return VertexWeights("", vertex, np.ones(len(vertex))).digest
 
 
 class VertexFile:
@@ -103,8 +112,7 @@ def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
         raise InputError(f"{path}: column 'vertex': {one_line(error)}") from error
     if vertex.null_count:
         raise InputError(f"{path}: column 'vertex': holds nulls")
-    if len(vertex.unique()) < len(vertex):
-        raise InputError(f"{path}: column 'vertex': one stands there twice")
+    _check_once(f"{path}: column 'vertex'", vertex)
     weight = np.ones(len(vertex))
     if "weight" in table.column_names:
         try:
@@ -116,4 +124,34 @@ def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
         raise InputError(
             f"{path}: column 'weight': weights are finite numbers, none negative, some positive"
         )
-    return VertexWeights(path, vertex, weight)
+    return VertexWeights(str(path), vertex, weight)
+
+
+class TypedVertices:
+    """Such ids as they were typed. given: as of VertexWeights."""
+
+    def __init__(self, ids: Sequence[int | str], given: str) -> None:
+        self._ids = [str(value) for value in ids]
+        self._given = given
+
+    def read(self, id_type: pa.DataType) -> VertexWeights:
+        """id_type: of the graph. InputError for what is no id of it."""
+        if not self._ids:
+            raise InputError(f"{self._given}: names no vertices")
+        values = [parse_id(value, id_type) for value in self._ids]
+        if is_string(id_type):
+            vertex = strings([str(value) for value in values]).cast(pa.large_string())
+        else:
+            vertex = as_arrow(np.array(values, id_type.to_pandas_dtype()))
+        _check_once(self._given, vertex)
+        return VertexWeights(self._given, vertex, np.ones(len(vertex)))
+
+
+NamedVertices = VertexFile | TypedVertices
+
+
+def _check_once(where: str, vertex: pa.Array) -> None:
+    counts = pc.call_function("value_counts", [vertex])
+    if len(counts) < len(vertex):
+        most = int(np.argmax(as_numpy(counts.field("counts"))))
+        raise InputError(f"{where}: {counts.field('values')[most].as_py()!r} stands there twice")

@@ -104,6 +104,19 @@ class SearchRecord(TypedDict):
     depth: int
 
 
+class SearchesRecord(TypedDict):
+    """reached: rows of the result that say so. depth: greatest distance."""
+
+    sources: int
+    max_depth: int | None
+    method: str
+    reached: int
+    depth: int
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
 class CommandRecord(TypedDict):
     """What every record holds."""
 
@@ -136,6 +149,12 @@ class RunRecord(AnswerRecord):
     search: SearchRecord
     supersteps: list[SuperstepRecord]
     supersteps_between: BetweenRecord | None
+
+
+class SearchesRunRecord(AnswerRecord):
+    """Of searches from several sources, each for itself or all together."""
+
+    searches: SearchesRecord
 
 
 class ComponentsRecord(TypedDict):
@@ -308,11 +327,15 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds = PhasesRecord(load=0.0, compile=0.0, search=0.0, write=0.0)
+        self._inside = 0.0
 
     @contextmanager
     def phase(self, name: Literal["load", "compile", "search", "write"]) -> Iterator[None]:
-        started = time.perf_counter()
+        """What another phase inside it takes counts as that one's."""
+        started, before, self._inside = time.perf_counter(), self._inside, 0.0
         try:
             yield
         finally:
-            self.seconds[name] += time.perf_counter() - started
+            spent = time.perf_counter() - started
+            self.seconds[name] += spent - self._inside
+            self._inside = before + spent

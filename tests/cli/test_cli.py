@@ -27,6 +27,7 @@ from delegraph.pipeline.run.records import (
     GenerateRecord,
     PageRankRunRecord,
     RunRecord,
+    SearchesRunRecord,
 )
 from support.graphs import random_edges
 from support.marks import slow
@@ -84,7 +85,7 @@ def test_record_schema_is_documented():
             yield from names(arg)
 
     answers = (
-        *(RunRecord, ComponentsRunRecord, PageRankRunRecord),
+        *(RunRecord, SearchesRunRecord, ComponentsRunRecord, PageRankRunRecord),
         *(BetweennessRunRecord, ClosenessRunRecord, EccentricityRunRecord),
     )
     for record in (*answers, BuildRecord, GenerateRecord):

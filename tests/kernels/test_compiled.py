@@ -55,6 +55,11 @@ for name in ("components", "pagerank", "closeness", "eccentricity"):
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
         run(graph, folder / f"{name}-{i}", threads=2)
         assert delegraph.validate(graph, folder / f"{name}-{i}")["valid"]
+for together in (False, True):
+    for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
+        out = folder / f"{together}-{i}"
+        delegraph.bfs(graph, output=out, sources=[0, 1], together=together, threads=2)
+        assert delegraph.validate(graph, out)["valid"]
 assert compiled.variants(*programs) == declared
 after = compiled.variants(*modules)
 assert after == before, {name: n for name, n in after.items() if n != before[name]}

@@ -52,5 +52,6 @@ def run_program(
     for some in given:
         if isinstance(some, Exception):
             raise some
-    columns = rank_result.gather_columns(store, folder, program.columns)
-    return dict(zip(program.columns, columns, strict=True)), given
+    names = list(given[0].values)
+    columns = rank_result.gather_columns(store, folder, names)
+    return dict(zip(names, columns, strict=True)), given

@@ -17,7 +17,7 @@ from ...run.execute import Executor
 from ..edges import subject_of
 from ..engine import Need, Subject
 from .forests import Looked
-from .program import Given, Tell
+from .program import Given, Program, Tell
 
 _FIRST_EDGES = 1 << 18
 """After so many, and then after as many as have been looked at, trees are made flat."""
@@ -54,8 +54,10 @@ class EdgeScanEngine:
         self._dense = read_edges(self._edges, self._executor)
         self.subject = subject_of(self._edges, self._dense, self._directed, "edges")
 
-    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        """As join_vertices, by dense id: of all ids below the largest."""
+    def run(
+        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+    ) -> Given:
+        """As join_vertices, by dense id: of all ids below the largest. program: none is asked."""
         dense = self._dense
         assert dense is not None
         team, trees = Team(self._executor.threads), np.arange(dense.ids.domain, dtype=np.uint32)

@@ -16,14 +16,23 @@ from .vectors import Vector
 
 
 class AloneEngine:
-    """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan."""
+    """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan.
+
+    beside: bytes that whoever takes what it finds holds meanwhile.
+    """
 
     device = None
     ranks = 1
     once = False
 
     def __init__(
-        self, store: Store, subject: Subject | None, program: Program, threads: int, on_disk: bool
+        self,
+        store: Store,
+        subject: Subject | None,
+        program: Program,
+        threads: int,
+        on_disk: bool,
+        beside: int = 0,
     ) -> None:
         self.subject = subject
         self.method = "streamed" if on_disk else "in memory"
@@ -31,12 +40,12 @@ class AloneEngine:
         self._store = store
         self._program = program
         self._threads = threads
+        self._beside = beside
         self._graph: RankGraph | None = None
 
     def need(self) -> Need:
-        return Need(
-            program_bytes(self._program, self._store, 0, 1, self._threads, not self.in_memory)
-        )
+        of = self._program, self._store, 0, 1, self._threads
+        return Need(program_bytes(*of, not self.in_memory) + self._beside)
 
     def compile(self) -> None:
         warm_up(self._store.offsets_types())
@@ -46,12 +55,14 @@ class AloneEngine:
         on_disk, weighted = not self.in_memory, self._program.weighted
         self._graph = load_rank(self._store, 0, 1, team, on_disk=on_disk, weighted=weighted)
 
-    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(
+        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+    ) -> Given:
         assert self._graph is not None
         team = Team(self._threads) if self.in_memory else stream_team(self._threads)
         alone, directed = SingleCommunicator(), self._store.info.directed
         operations = Operations(self._graph, alone, team, directed)
-        given = self._program.run(operations, checkpoint, tell)
+        given = (program or self._program).run(operations, checkpoint, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return Given(values, given.record)
 
@@ -60,7 +71,8 @@ class AloneEngine:
 
 
 def engines_of_program(
-    store: Store, subject: Subject | None, program: Program, threads: int
+    store: Store, subject: Subject | None, program: Program, threads: int, beside: int = 0
 ) -> list[AloneEngine]:
-    """In one process, the best first."""
-    return [AloneEngine(store, subject, program, threads, on_disk) for on_disk in (False, True)]
+    """In one process, the best first. beside: as of an engine."""
+    of = store, subject, program, threads
+    return [AloneEngine(*of, on_disk, beside) for on_disk in (False, True)]

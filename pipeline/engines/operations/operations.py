@@ -26,10 +26,10 @@ from ....kernels.pieces.gather import (
     gather_piece,
     gather_turns,
     join_cuts,
-    push_bits,
+    push_piece,
     scatter_piece,
 )
-from ....kernels.pieces.operators import FOLDS, AnySum, Operator, Or
+from ....kernels.pieces.operators import FOLDS, AnySum, Min, Operator, Or
 from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator
 from ..ranks.edges import Active, Chosen, Rows
@@ -181,13 +181,16 @@ class Operations:
                     active[id(adjacency)] = adjacency.rows.active(self.team, chosen)
         self._product(operator, x, y, pulls, active)
 
-    def spread(self, operator: Or, x: Vector, y: Vector, along: bool) -> None:
-        """The same of bits, which may be combined twice: from few vertices, by following the edges
-        of these alone. along: or against their direction.
+    def spread(self, operator: Or | Min, x: Vector, y: Vector, along: bool) -> None:
+        """The same of what may be combined twice: from few vertices that have anything to tell, by
+        following the edges of these alone. along: or against their direction.
         """
         self.links.expand(x)
         pushes = [(a, how) for a, how in self._pushes(along) if how == "scatter"]
-        active = {id(a): a.rows.active(self.team, self._chosen(x, a.source)) for a, _ in pushes}
+        active = {
+            id(a): a.rows.active(self.team, self._chosen(x, a.source, operator.unit))
+            for a, _ in pushes
+        }
         edges = sum(int(a.rows.offsets[-1]) for a, _ in pushes)
         few, all_edges = self.total([sum(some.edges for some in active.values()), edges])
         if few * PUSHED_FOR_PULLED >= all_edges:
@@ -240,7 +243,7 @@ class Operations:
         active = active or {}
         for values in y.ghosts.values():
             values[:] = operator.unit
-        if self.communicator.rank and not isinstance(operator, Or):
+        if self.communicator.rank and isinstance(operator, AnySum):
             y.shared[:] = 0.0  # what shared ones have already counts once
         for adjacency, how in ways:
             self.communicator.check()
@@ -254,7 +257,7 @@ class Operations:
             if some is None:
                 self._scatter(operator, adjacency, *ends)
             else:
-                self._push(adjacency, some, *ends)
+                self._push(operator, adjacency, some, *ends)
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
@@ -295,11 +298,11 @@ class Operations:
             for flow in self.graph.flows
         ]
 
-    def _chosen(self, x: Vector, side: Side) -> Chosen:
-        """Vertices with bits."""
+    def _chosen(self, x: Vector, side: Side, unit: Any = 0) -> Chosen:
+        """Vertices with another value than ``unit``."""
         values = x.at(side.segment, self.graph)
         words = np.empty(-(-len(values) // WORD), np.uint64)
-        mark_where(words, values != 0)
+        mark_where(words, values != unit)
         return Chosen(side.places, words, side.count)
 
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
@@ -344,9 +347,11 @@ class Operations:
         for cut, parts in visits.results:
             join_cuts(operator, y[1], cut, parts)
 
-    def _push(self, adjacency: Adjacency, active: Active, x: Any, y: Any) -> None:
+    def _push(
+        self, operator: Operator, adjacency: Adjacency, active: Active, x: Any, y: Any
+    ) -> None:
         def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
-            push_bits(some, queue, first, last, *x, *y)
+            push_piece(operator, some, queue, first, last, *x, *y)
 
         self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
 

@@ -40,8 +40,8 @@ class Given(NamedTuple):
 
 
 class Program(Protocol):
-    """Frozen data: it goes to workers as it is. columns: that it gives. weighted: whether it reads
-    the weights of edges.
+    """Frozen data: it goes to workers as it is. columns: that it gives at most. weighted: whether
+    it reads the weights of edges.
     """
 
     @property
@@ -59,8 +59,13 @@ class Program(Protocol):
 
 
 class ProgramEngine(Engine, Protocol):
-    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        """Values by place in the arrays of ``subject.names``."""
+    def run(
+        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+    ) -> Given:
+        """Values by place in the arrays of ``subject.names``.
+
+        program: instead of the one that the engine is for, and holding no more.
+        """
         ...
 
 

@@ -71,7 +71,8 @@ class WorkersEngine:
 
     def need(self) -> Need:
         """Of this process: the result. What ranks hold they tell when they are asked (``Way``)."""
-        return Need(8 * self._store.info.vertices)
+        columns = 1 if self._program is None else len(self._program.columns)
+        return Need(8 * columns * self._store.info.vertices)
 
     def compile(self) -> None:
         """Ranks compile before they meet."""
@@ -102,9 +103,11 @@ class WorkersEngine:
             self.method = "push-pull, streamed" if on_disk else "push-pull"
             return Found(*gather(self._store, attempt.place), done.results[0])
 
-    def run(self, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(
+        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+    ) -> Given:
         """The program, on CPUs. Raises as ``search`` does. checkpoint, tell: not used."""
-        program = self._program
+        program = program or self._program
         assert program is not None
 
         def job(folder: Path) -> ProgramJob:
@@ -113,8 +116,9 @@ class WorkersEngine:
         written = 8 * len(program.columns) * self._store.info.vertices
         with self._done(job, written) as (done, attempt):
             self.method = "streamed" if attempt.way == ON_DISK else "in memory"
-            values = gather_columns(self._store, attempt.place, program.columns)
-            return Given(dict(zip(program.columns, values, strict=True)), done.results[0])
+            names, record = done.results[0]
+            values = gather_columns(self._store, attempt.place, names)
+            return Given(dict(zip(names, values, strict=True)), record)
 
     @contextmanager
     def _done(self, job: Callable[[Path], Job], written: int) -> Iterator[tuple[Done, Job]]:

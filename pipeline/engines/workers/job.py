@@ -134,7 +134,7 @@ def _place_of_attempt(folder: Path) -> Path:
 class ProgramJob:
     """A program over a store, on CPUs. folder, place, way: as of a SearchJob.
 
-    On rank 0 ``run`` gives what its record says.
+    On rank 0 ``run`` gives the names of the columns it has left, and what its record says.
     """
 
     store: Path
@@ -164,7 +164,7 @@ class ProgramJob:
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
-    def run(self, communicator: Communicator, team: Team) -> dict[str, Any]:
+    def run(self, communicator: Communicator, team: Team) -> tuple[list[str], dict[str, Any]]:
         store = open_store(self.store)
         on_disk = self.way == ON_DISK
         if on_disk:
@@ -180,7 +180,7 @@ class ProgramJob:
         if parts:
             save_vectors(self.place, parts, graph.held, communicator.rank)
         barrier(communicator)  # all have written
-        return given.record
+        return list(given.values), given.record
 
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:

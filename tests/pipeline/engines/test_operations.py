@@ -17,6 +17,8 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
+from delegraph.pipeline.algorithms.bfs_together import Nearest
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
@@ -117,6 +119,45 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
         np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-10)
 
 
+@given(
+    graph=graphs(),
+    options=store_options(),
+    ranks=st.integers(1, 4),
+    on_disk=st.booleans(),
+    max_depth=st.sampled_from([None, 0, 1, 2]),
+    bits=st.sampled_from([8, 16, 32]),
+    pulled=st.sampled_from([0, 8, 10**9]),
+)
+def test_distances_from_several_vertices(graph, options, ranks, on_disk, max_depth, bits, pulled):
+    """pulled: as above."""
+    src, dst, vertices, seed = graph
+    if not len(src):
+        return
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
+        folder = Path(name)
+        store = stored(folder, src, dst, options)
+        n, ranks = store.info.vertices, min(ranks, store.info.partitions)
+        ends = edges_of(store)
+        most = n if max_depth is None else max_depth
+        rng = np.random.default_rng([vertices, seed])
+        sources = rng.permutation(n)[: width(bits)].astype(np.uint32)
+        program = DistanceBits(sources, bits, max_depth)
+        columns, given = run_program(store, program, folder / "e", ranks, on_disk)
+        assert not given[0].record["deeper"]
+        reached = columns.pop("reached")
+        for i, source in enumerate(sources.tolist()):
+            distance = reference.distances(*ends, n, source, directed=True)
+            distance[distance > most] = -1
+            found = sum((words >> i & 1).astype(int) << int(k[3:]) for k, words in columns.items())
+            assert (np.where(reached >> i & 1, found, -1) == distance).all()
+        distance, nearest = reference.nearest(*ends, n, sources)
+        nearest[distance > most] = distance[distance > most] = -1
+        columns, _ = run_program(store, Nearest(sources, max_depth), folder / "t", ranks, on_disk)
+        assert (columns["distance"] == distance).all()
+        assert (columns["nearest"] == nearest.astype(np.uint32)).all()
+
+
 @pytest.mark.parametrize("shape", ["star", "path", "grid", "two components", "hubs"])
 def test_the_same_for_any_number_of_threads(tmp_path, shape):
     """To the last bit, where engines differ by where edges are cut."""
@@ -199,6 +240,18 @@ def test_many_searches_go_on_from_a_checkpoint(tmp_path):
     columns, _ = run_program(store, program, tmp_path / "rest", checkpoint=saved)
     assert all((columns[name] == whole[name]).all() for name in columns)
     assert went_on == [1]
+
+
+def test_searches_together_go_on_from_a_checkpoint(tmp_path):
+    store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
+    sources = np.array([3, 500, 7000], np.uint32)
+    whole, _ = run_program(store, Nearest(sources), tmp_path / "whole")
+    went_on = []
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=went_on.append)
+    run_program(store, Nearest(sources, 9), tmp_path / "some", checkpoint=saved)
+    columns, _ = run_program(store, Nearest(sources), tmp_path / "rest", checkpoint=saved)
+    assert all((columns[name] == whole[name]).all() for name in whole)
+    assert went_on == [9]
 
 
 def test_one_that_has_converged_stops(tmp_path):

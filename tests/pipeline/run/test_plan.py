@@ -297,6 +297,8 @@ def test_the_limit_of_a_control_group(monkeypatch, tmp_path):
         ("plain", "pagerank"),
         ("plain", "closeness"),
         ("weights", "sssp"),
+        ("plain", "bfs"),
+        ("grid", "bfs --together"),
     ],
 )
 def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
@@ -305,11 +307,13 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     edges = graphs["weighted" if options == "weights" else "heavy"]
     built = run("build", edges, "-o", store, *OPTIONS.get(options, WEIGHTS))
     assert built.returncode == 0
-    args = (algorithm, store, "-o", tmp_path / "out", "--overwrite")
+    args = (*algorithm.split(), store, "-o", tmp_path / "out", "--overwrite")
     if algorithm == "closeness":
         args = (*args, "--sources", 64)
-    if algorithm == "sssp":
+    elif algorithm == "sssp":
         args = (*args, "--source", 0)
+    elif algorithm.startswith("bfs"):
+        args = (*args, "--sources", ",".join(map(str, range(70))))
     limit = least_limit(*args) + 2 * MB
     assert peak_of(command(*args))[0] == 0  # compiles, and holds more
     methods = []
@@ -317,7 +321,7 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
         code, peak, told = peak_of(command(*args, "--restart", "--memory-limit", some))
         assert (code, peak <= some) == (0, True), (told, peak, some)
         record = json.loads((tmp_path / "out.run.json").read_text())
-        methods.append(record[algorithm]["method"])
+        methods.append(record["searches" if "bfs" in algorithm else algorithm]["method"])
     assert methods == ["streamed", "in memory"]
     judge = ("validate", store, tmp_path / "out")
     limit = least_limit(*judge) + 2 * MB

@@ -18,9 +18,9 @@ from ...kernels.pieces.check import PATH_RULES, check_paths
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.store.store import Store
-from .judge_programs import add_rule, judged_edges, read_column, rule_of, verdict_of
-from .result import Result
-from .validate import Places, Verdict, check_kind, named
+from ..results.result import Result
+from .programs import add_rule, judged_edges, read_column, rule_of, verdict_of
+from .searches import Places, Verdict, check_kind, named
 
 PATHS_BYTES = 40
 """Of a vertex, beside what judging a search holds."""

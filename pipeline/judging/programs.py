@@ -29,9 +29,10 @@ from ...kernels.pieces.check import (
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.store.store import Store
-from .names import VertexNames, names_of_store
-from .result import Option, Result
-from .validate import (
+from ..results.names import VertexNames, names_of_store
+from ..results.result import Option, Result
+from ..results.weights import VertexFile
+from .searches import (
     Places,
     RuleVerdict,
     Verdict,
@@ -40,7 +41,6 @@ from .validate import (
     rows_at_once,
     rows_verdict,
 )
-from .weights import VertexFile
 
 _SINGLE_ROUNDING = 1e-5
 """The same where each value has 32 bits."""
@@ -301,7 +301,13 @@ def _validate_distances(
 
 
 def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64]:
-    """From a vertex along edges, or to it, of those that have one."""
+    """The same of those that have one."""
+    distance = distances_anew(graph, vertex, along)
+    return distance[distance != UNREACHED].astype(np.int64)
+
+
+def distances_anew(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.uint32]:
+    """From a vertex along edges, or to it, by place; UNREACHED where there is none."""
     distance = np.full(graph.places, UNREACHED, np.uint32)
     distance[vertex] = 0
     shorter = True
@@ -310,7 +316,7 @@ def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64
         for sources, targets in graph.batches():
             ends = (sources, targets) if along else (targets, sources)
             shorter |= shorten(*ends, distance)
-    return distance[distance != UNREACHED].astype(np.int64)
+    return distance
 
 
 def _allowed(options: dict[str, Option], damping: float) -> float:

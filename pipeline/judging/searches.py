@@ -34,8 +34,8 @@ from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import in_range
 from ...partition.store.store import EdgeBlock, Store
-from .names import VertexNames, id_bytes, names_of_store
-from .result import Result
+from ..results.names import VertexNames, id_bytes, names_of_store
+from ..results.result import Result
 
 ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
 

@@ -1,0 +1,217 @@
+"""Breadth-first search from several vertices, each for itself: a row for all that each reaches.
+
+64 searches share a pass (many_sources.py). Of each vertex 64 bytes of distances are held, a bit of
+all searches in a word: distances of eight bits while no search goes deeper than that; then half as
+many searches at once have distances of twice as many bits. What a batch of searches finds is
+written before the next one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.gpu.device import Device
+from ...partition.input.edges import EdgeList
+from ...partition.store.store import Store
+from ..build.plan import id_width
+from ..engines.engine import Subject
+from ..engines.operations.engine import engines_of_program
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
+from ..engines.operations.vectors import Vector
+from ..engines.store import most_writing_bytes
+from ..results.by_source import Rows, remove_files, write_rows
+from ..results.checkpoint import Checkpoint
+from ..results.names import Names
+from ..results.result import Option
+from ..results.weights import NamedVertices, digest_of
+from ..run.execute import Executor, Progress
+from ..run.plan import Facts, check_space
+from .bfs import check_depth
+from .many_sources import (
+    SOURCE_BYTES,
+    Searches,
+    searches_record,
+    sources_by_id,
+    sums_bytes,
+)
+from .run import Answer, Run, files_at_once
+
+_HELD_BITS = 512
+"""Of distances of a vertex."""
+
+_FIRST_BITS = 8
+"""Of a distance, until one is greater."""
+
+_SUMS = ("files", "reached", "depth", "edges", "read", "sent")
+"""Over batches; of depth the greatest."""
+
+
+@dataclass(frozen=True)
+class DistanceBits:
+    """The program: distances from each of ``sources`` (global ids, at most ``width(bits)``).
+
+    bits: that a distance may have; where there is a greater one nothing is given, and the record
+    says ``deeper``. max_depth: levels at most; None for all. reached: words, by source a bit; bit0
+    and so on: of distances.
+    """
+
+    sources: NDArray[np.uint32]
+    bits: int
+    max_depth: int | None = None
+    weighted = False
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return "reached", *(f"bit{i}" for i in range(self.bits))
+
+    def held_bytes(self, counts: Counts) -> int:
+        return distances_bytes(counts)
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        searches = Searches(operations)
+        bits: list[Vector] = []
+        reached, depth = len(self.sources), 0
+        for level, new in islice(searches.levels(self.sources, along=True), self.max_depth):
+            if level >> self.bits:
+                return Given({}, {**operations.looked()._asdict(), "deeper": True})
+            while level >> len(bits):
+                bits.append(operations.vector(f"u{width(self.bits) // 8}"))
+            has = [vector for i, vector in enumerate(bits) if level >> i & 1]
+            operations.each(_add, searches.frontier, *has)
+            tell(level, level + 1, f"level {level:,}")
+            reached += int(new.sum())
+            depth = level
+        given = {"reached": searches.seen, **{f"bit{i}": bit for i, bit in enumerate(bits)}}
+        record = {"deeper": False, "reached": reached, "depth": depth}
+        return Given(given, {**operations.looked()._asdict(), **record})
+
+
+def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
+    """No other one holds more."""
+    return DistanceBits(places[: width(_FIRST_BITS)], _FIRST_BITS, max_depth)
+
+
+def width(bits: int) -> int:
+    """Searches at once, of distances of so many bits.
+
+    >>> [width(bits) for bits in (8, 16, 32)]
+    [64, 32, 16]
+    """
+    return _HELD_BITS // bits
+
+
+def _add(frontier: NDArray, *bits: NDArray) -> None:
+    for words in bits:
+        np.bitwise_or(words, frontier, out=words, casting="unsafe")
+
+
+def distances_bytes(counts: Counts) -> int:
+    return _HELD_BITS // 8 * (counts.own + counts.shared) + sums_bytes(counts)
+
+
+@dataclass(frozen=True)
+class BfsEach:
+    """Algorithm (run.py). max_depth: as of DistanceBits."""
+
+    sources: NamedVertices
+    max_depth: int | None = None
+    name = "bfs-each"
+    step = "source"
+    weighted = False
+
+    def __post_init__(self) -> None:
+        check_depth(self.max_depth)
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        named = digest_of(self.sources.read(id_type).vertex)
+        return {"sources": named, "max_depth": self.max_depth}
+
+    def check(self, names: Names) -> None:
+        """Sources are looked up with the program."""
+
+    def held_bytes(self, facts: Facts) -> int:
+        counts = Counts(facts.vertices, facts.vertices, 0, 0)
+        return distances_bytes(counts) + SOURCE_BYTES * facts.vertices + most_writing_bytes(facts)
+
+    def engines(
+        self, store: Store, subject: Subject, device: Device | None, threads: int
+    ) -> Sequence[ProgramEngine]:
+        writing = subject.writing_bytes(1)  # while the graph is held
+        return engines_of_program(store, subject, self._first(subject.names), threads, writing)
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # levels want rows
+
+    def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
+        from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
+
+        place = store, subject, run.resources, run.options.threads, run.work.scratch, run.notes
+        return WorkersEngine(*place, self._first(subject.names))
+
+    def _first(self, names: Names) -> DistanceBits:
+        _, places = sources_by_id(self.sources, names)
+        return first_batch(places, self.max_depth)
+
+    def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
+        """Goes on after the last batch that was saved; files of later ones are written anew."""
+        assert engine.subject is not None
+        with run.clock.phase("load"):
+            ids, places = sources_by_id(self.sources, engine.subject.names)
+        done, bits = 0, _FIRST_BITS
+        sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
+        saved = checkpoint.load_state({}, 0)
+        if saved:
+            checkpoint.go_on_from(saved.done)
+            done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
+        remove_files(run.work.output, sums["files"])
+        while done < len(ids):
+            some = slice(done, done + width(bits))
+            tell = partial(_tell, run.executor.progress, done, len(ids))
+            given = engine.run(None, tell, DistanceBits(places[some], bits, self.max_depth))
+            for name in ("edges", "read", "sent"):
+                sums[name] += given.record[name]
+            if given.record["deeper"]:
+                bits *= 2
+                continue
+            with run.clock.phase("write"):
+                sums["files"] += _write(engine.subject, ids[some], given, sums["files"], run)
+            sums["reached"] += given.record["reached"]
+            sums["depth"] = max(sums["depth"], given.record["depth"])
+            done = min(some.stop, len(ids))
+            if checkpoint.due() and done < len(ids):
+                run.work.sync()
+                checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
+        record = searches_record(len(ids), self.max_depth, engine.method, Given({}, sums))
+        return Answer((), {"searches": record})
+
+
+def _tell(
+    progress: Progress | None, done: int, count: int, level: int, levels: int, last: str
+) -> None:
+    """done: sources, of so many. level, levels: not told; a batch has as many as it takes."""
+    if progress:
+        progress(f"search: {done:,} sources, {last}", done, count)
+
+
+def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) -> int:
+    """What a batch has found, in files from number ``first`` on; how many there are."""
+    values: dict[str, Any] = {**given.values}
+    reached, names = values.pop("reached"), subject.names
+    rows = Rows(names, ids, reached, list(values.values()))
+    run.work.disk_bytes = rows.count * (2 * id_width(names.id_type) + 4)
+    check_space([(run.work.output, run.work.disk_bytes)])
+    at_once, need = files_at_once(subject, len(rows.parts), run)
+    step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
+    write_rows(run.work.output, rows, run.info, first, step)
+    return len(rows.parts)

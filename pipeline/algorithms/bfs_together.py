@@ -1,0 +1,194 @@
+"""Breadth-first search from several vertices together: hop distance to the nearest, and which one.
+
+Of several at the same distance the first by user id: a vertex takes the least of what its
+neighbours of the level before have taken, so that the result is the same however it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.pieces.operators import Min
+from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..results.checkpoint import Checkpoint
+from ..results.columns import Column
+from ..results.names import Names
+from ..results.result import Option
+from ..results.weights import NamedVertices, digest_of
+from ..run.execute import Executor
+from .bfs import check_depth
+from .many_sources import SOURCE_BYTES, lists_bytes, searches_record, sources_by_id
+from .run import Answer
+
+_NOTHING = np.uint64(2**64 - 1)
+_DONE = np.uint64(0)
+"""Of a vertex that has been reached: nothing is less, and its row is passed over."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The program. sources: global ids, of which the first that are as near as others are taken.
+    max_depth: levels at most; None for all.
+    """
+
+    sources: NDArray[np.uint32]
+    max_depth: int | None = None
+    columns = ("distance", "nearest")
+    weighted = False
+
+    def held_bytes(self, counts: Counts) -> int:
+        return nearest_bytes(counts) + SOURCE_BYTES * len(self.sources)
+
+    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        search = _Search(operations, self.sources)
+        level = search.begin(checkpoint)
+        while self.max_depth is None or level < self.max_depth:
+            if not search.step(level + 1):
+                break
+            level += 1
+            tell(level, level + 1, f"level {level}")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(level, search.state())
+        (reached,) = operations.sum_each(_count, search.distance)
+        operations.each(partial(_name, self.sources), search.nearest)
+        record = {**operations.looked()._asdict(), "reached": int(reached), "depth": level}
+        return Given({"distance": search.distance, "nearest": search.nearest}, record)
+
+
+class _Search:
+    """frontier: from 1 on the number of the source that a vertex of the last level has taken,
+    _NOTHING of others. came: what the least of its neighbours has taken. nearest: numbers of
+    sources, UNREACHED where there is none.
+    """
+
+    def __init__(self, operations: Operations, sources: NDArray[np.uint32]) -> None:
+        self._operations = operations
+        self._frontier = operations.vector(np.uint64, _NOTHING, ghosts=True)
+        self._came = operations.vector(np.uint64, _NOTHING, ghosts=True)
+        self.distance = operations.vector(np.int32, -1)
+        self.nearest = operations.vector(np.uint32, UNREACHED)
+        numbers = np.arange(1, len(sources) + 1, dtype=np.uint64)
+        zeros = np.zeros(len(sources), np.int32)
+        for vector, values in (
+            (self._frontier, numbers),
+            (self._came, zeros),
+            (self.distance, zeros),
+            (self.nearest, numbers),
+        ):
+            operations.put(vector, sources, values)
+
+    def begin(self, checkpoint: Checkpoint | None) -> int:
+        """From what was saved, or from the sources; the last level that is done."""
+        kinds = {"distance": np.int32, "nearest": np.uint32}
+        saved = checkpoint and checkpoint.load_state(kinds, len(self.distance.own))
+        if not (checkpoint and saved):
+            return 0
+        checkpoint.go_on_from(saved.done)
+        self.distance.own[:] = saved.arrays["distance"]
+        self.nearest.own[:] = saved.arrays["nearest"]
+        vectors = self._frontier, self._came, self.distance, self.nearest
+        self._operations.each(partial(_stand_at, saved.done), *vectors)
+        return saved.done
+
+    def state(self) -> dict[str, NDArray]:
+        return {"distance": self.distance.own, "nearest": self.nearest.own}
+
+    def step(self, level: int) -> int:
+        """How many vertices that level has."""
+        operations, least = self._operations, Min(_NOTHING, _DONE)
+        operations.spread(least, self._frontier, self._came, along=True)
+        vectors = self._frontier, self._came, self.distance, self.nearest
+        (found,) = operations.sum_each(partial(_advance, level), *vectors)
+        return int(found)
+
+
+def _advance(
+    level: int,
+    counted: Any,
+    frontier: NDArray,
+    came: NDArray,
+    distance: NDArray,
+    nearest: NDArray,
+) -> int:
+    """What is new becomes the frontier; how many vertices that are."""
+    new = (came != _NOTHING) & (came != _DONE)
+    frontier[:] = _NOTHING
+    frontier[new] = nearest[new] = came[new]
+    distance[new] = level
+    came[new] = _DONE
+    return int(np.count_nonzero(new & counted))
+
+
+def _stand_at(
+    level: int, frontier: NDArray, came: NDArray, distance: NDArray, nearest: NDArray
+) -> None:
+    last = distance == level
+    frontier[:] = _NOTHING
+    frontier[last] = nearest[last]
+    came[distance >= 0] = _DONE
+
+
+def _count(counted: Any, distance: NDArray) -> int:
+    return int(np.count_nonzero((distance >= 0) & counted))
+
+
+def _name(sources: NDArray[np.uint32], nearest: NDArray) -> None:
+    """Numbers of sources become their global ids."""
+    some = nearest != UNREACHED
+    nearest[some] = sources[nearest[some] - 1]
+
+
+def nearest_bytes(counts: Counts) -> int:
+    here = counts.own + counts.shared
+    return (2 * 8 + 2 * 4) * here + 2 * 8 * counts.ghosts + lists_bytes(counts)
+
+
+@dataclass(frozen=True)
+class BfsTogether:
+    """The question. max_depth: as of Nearest."""
+
+    sources: NamedVertices
+    max_depth: int | None = None
+    name = "bfs-together"
+    step = "level"
+    weighted = False
+
+    def __post_init__(self) -> None:
+        check_depth(self.max_depth)
+
+    def options(self, id_type: pa.DataType) -> dict[str, Option]:
+        named = digest_of(self.sources.read(id_type).vertex)
+        return {"sources": named, "max_depth": self.max_depth}
+
+    def program(self, names: Names, info: GraphInfo) -> Program:
+        return Nearest(sources_by_id(self.sources, names)[1], self.max_depth)
+
+    def held_bytes(self, counts: Counts) -> int:
+        return nearest_bytes(counts) + SOURCE_BYTES * counts.vertices  # all may be named
+
+    def engines_of_edges(
+        self, edges: EdgeList, directed: bool, executor: Executor
+    ) -> Sequence[ProgramEngine]:
+        return []  # levels want rows
+
+    def answer(self, given: Given, names: Names, method: str) -> Answer:
+        distance, nearest = (np.asarray(given.values[name]) for name in Nearest.columns)
+        columns = (
+            Column("distance", distance, missing=-1, repeats=True),
+            Column("nearest", nearest, vertices=True, missing=int(UNREACHED)),
+        )
+        sources = int(np.count_nonzero(distance == 0))
+        return Answer(
+            columns, {"searches": searches_record(sources, self.max_depth, method, given)}
+        )

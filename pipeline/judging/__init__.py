@@ -1,0 +1,1 @@
+"""Judging results by rules that make them right: searches, programs, paths, several sources."""

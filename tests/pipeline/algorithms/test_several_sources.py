@@ -1,0 +1,316 @@
+"""``bfs --sources``: every search for itself, and all together."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph as package
+from delegraph.kernels import reference
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.algorithms import bfs_each
+from delegraph.pipeline.results import by_source, result
+from delegraph.pipeline.run.records import SearchesRunRecord
+from support.graphs import random_edges
+from support.marks import slow
+from support.outputs import digest
+from support.schema import conforms
+
+
+def each(folder: Path) -> dict[Any, dict[Any, int]]:
+    """Distance by source and vertex; rows in order, each once."""
+    found: dict[Any, dict[Any, int]] = {}
+    rows = pq.read_table(folder).to_pylist()
+    assert [row["source"] for row in rows] == sorted(row["source"] for row in rows)
+    for row in rows:
+        of = found.setdefault(row["source"], {})
+        assert not of or max(of) < row["vertex"]
+        of[row["vertex"]] = row["distance"]
+    return found
+
+
+def together(folder: Path) -> dict[Any, tuple[int | None, Any]]:
+    rows = pq.read_table(folder).to_pylist()
+    return {row["vertex"]: (row["distance"], row["nearest"]) for row in rows}
+
+
+def wanted_of(src, dst, directed, sources) -> tuple[dict, dict]:
+    """What both give, by the definition."""
+    n = int(max(src.max(), dst.max())) + 1
+    there = np.unique(np.r_[src, dst]).tolist()
+    u, v = (src, dst) if directed else (np.r_[src, dst], np.r_[dst, src])
+    distance = {s: reference.distances(u, v, n, s, directed=True).tolist() for s in sources}
+    apart = {s: {t: of[t] for t in there if of[t] >= 0} for s, of in distance.items()}
+    hops, nearest = (some.tolist() for some in reference.nearest(u, v, n, np.sort(sources)))
+    joint = {t: (hops[t], nearest[t]) if hops[t] >= 0 else (None, None) for t in there}
+    return apart, joint
+
+
+def least_limit(delegraph, *args) -> str:
+    """The smallest limit that a refusal names."""
+    refused = delegraph(*args, "--memory-limit", "1MB")
+    assert refused.code == 2, refused.err
+    return refused.err.split("--memory-limit ")[1].split()[0]
+
+
+@pytest.mark.parametrize(
+    ("way", "directed"),
+    [
+        *product(["edges", "store", "streamed"], [False, True]),
+        slow("workers", False),
+        slow("workers", True),
+    ],
+)
+def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way, directed):
+    src, dst = random_edges(5, 900, 1200)
+    graph, given = edge_list(src, dst), ["--directed"] if directed else []
+    if way != "edges":
+        ok("build", graph, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
+        graph, given = tmp_path / "graph.dg", []
+    sources = np.unique(src)[70::-1].tolist()  # more than a word has bits
+    pq.write_table(pa.table({"vertex": sources}), tmp_path / "some.parquet")
+    for name, options in (("each", []), ("together", ["--together"])):
+        out = tmp_path / name
+        args = ("bfs", graph, "--sources", tmp_path / "some.parquet", *options, "-o", out, *given)
+        extra = {"workers": ["--workers", 2], "streamed": ["--memory-limit"]}.get(way, [])
+        if way == "streamed":
+            extra += [least_limit(delegraph, *args)]
+        told = ok(*args, *extra, "--json").json
+        record = json.loads((tmp_path / f"{name}.run.json").read_text())
+        assert {**record, "already": False} == told
+        assert conforms(record, SearchesRunRecord)
+        found = record["searches"]
+        assert found["method"] == ("streamed" if way == "streamed" else "in memory")
+        assert record["ranks"] == (2 if way == "workers" else 1)
+        assert (found["sources"], found["max_depth"]) == (len(sources), None)
+        ok("validate", graph, out, *given)
+        assert "already" in ok(*args, *extra).err
+        assert ok("info", out, "--json").json["depth"] == found["depth"]
+        assert ok("info", out).out.startswith("result")
+        if way == "store":
+            planned = ok("plan", graph, "--algorithm", f"bfs-{name}", "--json").json
+            assert planned["in_memory"]
+    apart, joint = wanted_of(src, dst, directed, sources)
+    assert each(tmp_path / "each") == apart
+    assert together(tmp_path / "together") == joint
+
+
+def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, monkeypatch):
+    """Several files a batch, several pieces a file."""
+    monkeypatch.setattr(result, "FILE_ROWS", 2000)
+    monkeypatch.setattr(by_source, "_LEAST_ROWS", 100)
+    src, dst = random_edges(5, 3000, 6000)
+    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
+    sources = np.unique(src)[:7].tolist()
+    args = ("bfs", tmp_path / "graph.dg", "--sources", ",".join(map(str, sources)), "-o")
+    ok(*args, tmp_path / "1", "--threads", 1)
+    assert len(list((tmp_path / "1").iterdir())) > 1
+    ok(*args, tmp_path / "3", "--threads", 3)
+    ok(*args, tmp_path / "s", "--memory-limit", least_limit(delegraph, *args, tmp_path / "s"))
+    assert digest(tmp_path / "1") == digest(tmp_path / "3") == digest(tmp_path / "s")
+    assert each(tmp_path / "1") == wanted_of(src, dst, False, sources)[0]
+
+
+@pytest.mark.parametrize("max_depth", [None, 0, 255, 256])
+def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
+    ends = np.arange(600)
+    edges, given = edge_list(ends, ends + 1), []
+    if max_depth is not None:
+        given = ["--max-depth", max_depth]
+    sources = np.arange(0, 600, 9)
+    for name, options in (("each", []), ("together", ["--together"])):
+        asked = ",".join(map(str, sources))
+        ok("bfs", edges, "--sources", asked, *options, *given, "-o", tmp_path / name)
+        ok("validate", edges, tmp_path / name)
+    most = 600 if max_depth is None else max_depth
+    apart, joint = wanted_of(ends, ends + 1, False, sources.tolist())
+    assert each(tmp_path / "each") == {
+        s: {v: hops for v, hops in of.items() if hops <= most} for s, of in apart.items()
+    }
+    near = {v: told if told[0] <= most else (None, None) for v, told in joint.items()}
+    assert together(tmp_path / "together") == near
+
+
+def test_ids_that_are_strings(ok, edge_list, tmp_path):
+    """Of several as near, the first in order."""
+    edges = edge_list(["b", "d", "x"], ["c", "c", "x"], id_type=pa.string())
+    ok("bfs", edges, "--sources", "d,b", "-o", tmp_path / "each")
+    assert each(tmp_path / "each") == {"b": {"b": 0, "c": 1, "d": 2}, "d": {"b": 2, "c": 1, "d": 0}}
+    schema = pq.read_schema(next((tmp_path / "each").iterdir()))
+    assert schema.types == [pa.string(), pa.string(), pa.int32()]
+    ok("bfs", edges, "--sources", "d,b", "--together", "-o", tmp_path / "together")
+    near = {"b": (0, "b"), "c": (1, "b"), "d": (0, "d"), "x": (None, None)}
+    assert together(tmp_path / "together") == near
+    for name in ("each", "together"):
+        ok("validate", edges, tmp_path / name)
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_goes_on_after_the_last_batch(ok, delegraph, edge_list, tmp_path, monkeypatch, store):
+    src, dst = random_edges(5, 300, 2000)
+    graph = edge_list(src, dst)
+    if store:
+        ok("build", graph, "-o", tmp_path / "graph.dg")
+        graph = tmp_path / "graph.dg"
+    asked = ",".join(map(str, np.unique(src)[:200]))  # of four batches
+    args = ("bfs", graph, "--sources", asked, "--checkpoint", 0, "-o")
+    ok(*args, tmp_path / "whole")
+    write, calls = bfs_each.write_rows, []
+
+    def dying(*some):
+        calls.append(some)
+        write(*some)
+        if len(calls) == 3:
+            raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bfs_each, "write_rows", dying)
+        assert delegraph(*args, tmp_path / "out").code == 1
+    ran = ok(*args, tmp_path / "out")
+    assert "source 128" in ran.err
+    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
+    assert not list(tmp_path.glob(".*"))
+
+
+def damaged(folder: Path, change) -> None:
+    path = next(iter(sorted(folder.glob("*.parquet"))))
+    table = pq.read_table(path)
+    columns = table.to_pydict()
+    change(columns)
+    pq.write_table(pa.table(columns, schema=table.schema), path)
+
+
+def farther(columns):
+    columns["distance"][columns["distance"].index(2)] += 1
+
+
+def negative(columns):
+    columns["distance"][1] = -5
+
+
+def no_source(columns):
+    at = columns["distance"].index(0)
+    for column in columns.values():
+        del column[at]
+
+
+def a_row_less(columns):
+    at = columns["distance"].index(2)
+    for column in columns.values():
+        del column[at]
+
+
+def a_row_twice(columns):
+    at = columns["distance"].index(2)
+    for column in columns.values():
+        column.append(column[at])
+
+
+def a_stranger(columns):
+    columns["vertex"][columns["distance"].index(2)] = 10**6
+
+
+def another_nearest(columns):
+    at = columns["distance"].index(2)
+    columns["nearest"][at] = columns["vertex"][at]
+
+
+def unreached(columns):
+    at = columns["distance"].index(2)
+    columns["distance"][at] = columns["nearest"][at] = None
+
+
+@pytest.mark.parametrize(
+    ("options", "change", "rules"),
+    [
+        ([], farther, {3}),
+        ([], negative, {1}),
+        ([], no_source, {2, 3}),
+        ([], a_row_less, {3}),
+        ([], a_row_twice, {0}),
+        ([], a_stranger, {0, 3}),
+        (["--together"], farther, {3}),
+        (["--together"], negative, {1}),
+        (["--together"], no_source, {0, 2}),
+        (["--together"], a_row_less, {0}),
+        (["--together"], a_row_twice, {0}),
+        (["--together"], another_nearest, {4}),
+        (["--together"], unreached, {3}),
+    ],
+)
+def test_wrong_rows_are_found(ok, delegraph, edge_list, tmp_path, options, change, rules):
+    src, dst = random_edges(5, 300, 900)
+    edges, asked = edge_list(src, dst), f"{src[0]},{dst[100]},{dst[200]}"
+    ok("bfs", edges, "--sources", asked, *options, "-o", tmp_path / "out")
+    damaged(tmp_path / "out", change)
+    ran = delegraph("validate", edges, tmp_path / "out", "--json")
+    assert ran.code == 1
+    assert rules <= {rule["rule"] for rule in ran.json["rules"]}
+    assert "wrong: rule" in delegraph("validate", edges, tmp_path / "out").out
+
+
+def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
+    """What another program wrote is judged by what it holds."""
+    edges = edge_list(*random_edges(5, 300, 900))
+    for name, options in (("each", []), ("together", ["--together"])):
+        ok("bfs", edges, "--sources", "1,2", *options, "-o", tmp_path / name)
+        (path,) = (tmp_path / name).iterdir()
+        pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+        ok("validate", edges, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([], "--sources"),
+        (["--source", 0, "--sources", "1"], "one of them"),
+        (["--source", 0, "--together"], "--together"),
+        (["--sources", "1", "--profile"], "--profile"),
+        (["--sources", "1", "--device", "cuda"], "leave out the device"),
+        (["--sources", "1", "--max-depth", -1], "max-depth"),
+        (["--sources", ""], "names no vertices"),
+        (["--sources", "1,,2"], "'' is not an integer"),
+        (["--sources", "1,9"], "9 is not a vertex"),
+        (["--sources", "1,2,1"], "1 stands there twice"),
+        (["--sources", "1,x"], "'x' is not an integer"),
+        (["--sources", "none.parquet"], "none.parquet"),
+        (["--sources", {"vertex": [1, 9]}], "9 is not a vertex"),
+        (["--sources", {"vertex": [1, 2, 1]}], "1 stands there twice"),
+        (["--sources", {"vertex": [1, None]}], "holds nulls"),
+        (["--sources", {"vertex": pa.array([], pa.int64())}], "holds no vertices"),
+        (["--sources", {"vertex": ["1"]}], "ids are string"),
+        (["--sources", {"node": [1]}], "'vertex' is missing"),
+    ],
+)
+def test_bad_input_is_told(delegraph, edge_list, tmp_path, monkeypatch, given, says):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    if given and isinstance(given[1], dict):
+        pq.write_table(pa.table(given[1]), tmp_path / "some.parquet")
+        given = [given[0], tmp_path / "some.parquet"]
+    if "cuda" in given:
+        monkeypatch.setattr("delegraph.pipeline.run.devices.check_choice", lambda _: None)
+    ran = delegraph("bfs", edges, "-o", tmp_path / "out", *given)
+    assert (ran.code, says in ran.err) == (2, True), ran.err
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_from_python(edge_list, tmp_path):
+    edges = edge_list([0, 1, 2], [1, 2, 3])
+    package.bfs(edges, output=tmp_path / "each", sources=[3, 0])
+    package.bfs(edges, output=tmp_path / "joint", sources=(0, 3), together=True)
+    assert each(tmp_path / "each")[3] == {0: 3, 1: 2, 2: 1, 3: 0}
+    assert together(tmp_path / "joint") == {0: (0, 0), 1: (1, 0), 2: (1, 3), 3: (0, 3)}
+    pq.write_table(pa.table({"vertex": [0, 3]}), tmp_path / "some.parquet")
+    again = package.bfs(edges, output=tmp_path / "each", sources=tmp_path / "some.parquet")
+    assert again.already  # the same, however it is said
+    with pytest.raises(TypeError, match="output"):
+        package.bfs(edges, sources=[1])
+    with pytest.raises(InputError, match="one of them"):
+        package.bfs(edges, output=tmp_path / "out")
