@@ -27,6 +27,7 @@ from delegraph.kernels.gpu.search import (
     state,
     wide_distance,
 )
+from delegraph.kernels.gpu.slices import VIRTUAL, cut
 from delegraph.partition.disk.outputs import is_store
 from delegraph.pipeline.engines.device import supersteps_of, to_device
 from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
@@ -78,6 +79,40 @@ def test_against_the_definition(device, shape, directed, way):
         search._search["resident"] = 0
     for source in sources_of(graph):
         check(search, SHAPES[shape], directed, source)
+
+
+@pytest.mark.parametrize("sweep_from", [0, 1, 1 << 31])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_over_slices(device, shape, directed, sweep_from):
+    """Swept after all levels, after those of more than one block, after none."""
+    graph = graph_of(SHAPES[shape], directed)
+    on_device = to_device(graph, device, near=graph.edges)
+    slices = cut(device, on_device)
+    for source in sources_of(graph):
+        search = GpuSearch(device, on_device, slices=slices)
+        assert search._over_slices is not None
+        search._over_slices._search["sweep_from"] = sweep_from
+        check(search, SHAPES[shape], directed, source)
+
+
+def test_slices_hold_the_rows(device):
+    """A virtual set has slices of one set only, and none is empty or there twice."""
+    graph = graph_of(SHAPES["hubs"], True)
+    slices = cut(device, to_device(graph, device, near=graph.edges))
+    rows, masks = slices.rows.get(), slices.masks.get()
+    first, vertex = slices.first.get().astype(np.int64), slices.vertex.get()
+    set_of = np.repeat(np.arange(slices.sets), np.diff(first)).repeat(VIRTUAL)
+    found = [
+        np.stack([vertex[8 * set_of[held] + bit], vertex[rows[held]]])
+        for bit in range(8)
+        for held in [masks >> bit & 1 == 1]
+    ]
+    offsets = graph.offsets.astype(np.int64)
+    sources = np.repeat(np.arange(graph.vertices), np.diff(offsets))
+    assert sorted(np.hstack(found).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
+    assert np.count_nonzero(masks) == slices.number
+    assert len(set(zip(set_of[masks > 0], rows[masks > 0], strict=True))) == slices.number
 
 
 @pytest.mark.parametrize("capacity", [1, 40])
@@ -188,6 +223,16 @@ def test_examined_edges_and_times(device):
         steps = supersteps_of(search)
         assert [step["edges_examined"] for step in steps] == wanted[: len(steps)].tolist()
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
+
+
+@pytest.mark.parametrize("sweep_from", [0, 1 << 31])
+@pytest.mark.parametrize("shape", SMALL)
+def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
+    test_over_slices(emulated[0], shape, True, sweep_from)
+
+
+def test_emulated_slices(emulated):
+    test_slices_hold_the_rows(emulated[0])
 
 
 @pytest.mark.parametrize(
