@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
+    from .engines.device import Strategy
     from .engines.operations.program import Program
     from .graph import Graph
     from .results.validate import Verdict
@@ -162,16 +163,18 @@ def bfs(
     *,
     max_depth: int | None = None,
     profile: AnyPath | None = None,
+    strategy: Strategy = "auto",
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Search a store or an edge list from ``source``.
 
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep.
+    row for each superstep. strategy: what one GPU searches over, "rows" or "slices"; for a single
+    search, "auto" is rows.
     """
     from .algorithms.bfs import Bfs
 
-    return _run(Bfs(str(source), max_depth), graph, output, options, profile)
+    return _run(Bfs(str(source), max_depth, strategy), graph, output, options, profile)
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -362,12 +365,14 @@ def bench(
     seed: int = 1,
     device: str = "auto",
     device_memory_limit: int | str | None = None,
+    strategy: Strategy = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BenchReport:
     """Search from many random sources, validate each result, measure traversal rates.
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
+    strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
     By several workers: ``bench_across``.
     """
     from .bench.device import bench_generated, parse_recipe
@@ -377,7 +382,7 @@ def bench(
     recipe = parse_recipe(str(graph))
     asked = "cuda" if recipe is not None and device == "auto" else device
     chosen = resources_of(device=asked, device_memory_limit=device_memory_limit).chosen_device()
-    options = BenchOptions(sources, seed, _threads(threads), progress=progress)
+    options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():
         if recipe is not None:
             return bench_generated(recipe, options, chosen)

@@ -248,15 +248,13 @@ class GpuSearch:
 
     distance: uint8 (n,) with 255, or int32 (n,) with -1, where unreached. parent: uint32 (n,),
     UNREACHED for the source and where unreached. Both are those of the last search. push_cost: see
-    PUSH_COST; None for what the graph's size asks for. slices: of the graph, to search over; None
-    for its rows.
+    PUSH_COST; None for what the graph's size asks for.
     """
 
     device: Device
     graph: DeviceGraph
     push_cost: float | None = None
     narrow: bool = True
-    slices: Slices | None = None
 
     def __post_init__(self) -> None:
         graph = self.graph
@@ -296,8 +294,16 @@ class GpuSearch:
         )
         self._padded = pack(PADDED, padded=graph.padded, spill=made["spill"])
         self._over_slices: SliceSearch | None = None
-        if self.slices is not None:
-            self._over_slices = SliceSearch(self.device, self.slices, self._bytes, self.parent)
+
+    def search_over(self, slices: Slices | None) -> None:
+        """From here on, search over slices of the graph; None: over its rows."""
+        self._over_slices = None
+        if slices is not None:
+            self._over_slices = SliceSearch(self.device, slices, self._bytes, self.parent)
+
+    @property
+    def over_slices(self) -> bool:
+        return self._over_slices is not None
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, all kernels that a search may come to."""
