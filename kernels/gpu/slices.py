@@ -156,6 +156,7 @@ class SliceSearch:
 
     def __init__(self, device: Device, slices: Slices, distance: Array, parent: Array) -> None:
         self._device = device
+        self._held = slices  # kernels are given addresses only
         with device.use() as cupy:
             made = allocate(state(slices.sets, slices.virtual_sets), cupy)
             self._place = slices.place.get()
