@@ -30,7 +30,7 @@ from delegraph.kernels.gpu.search import (
 from delegraph.kernels.gpu.slices import VIRTUAL, cut
 from delegraph.kernels.gpu.slices import bytes_needed as slice_bytes
 from delegraph.partition.disk.outputs import is_store
-from delegraph.pipeline.engines.device import supersteps_of, to_device
+from delegraph.pipeline.engines.device import search_of, supersteps_of, to_device
 from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
 from support.outputs import distances_of
 from support.searches import PULL, PUSH, violations_of
@@ -271,9 +271,12 @@ def test_emulated_slices(emulated):
     test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
 
 
-@pytest.mark.parametrize("strategy", ["auto", "slices"])
-def test_emulated_strategies(emulated, ok, edge_list, tmp_path, strategy):
-    test_strategies(emulated[0], ok, edge_list, tmp_path, strategy)
+def test_an_emulated_choice(emulated):
+    graph = graph_of(SHAPES["two components"], False)
+    for strategy in ("auto", "slices"):
+        on_device = to_device(graph, emulated[0], near=graph.edges)
+        search = search_of(emulated[0], on_device, strategy)
+        check(search, SHAPES["two components"], False, 0)
 
 
 @pytest.mark.parametrize(
