@@ -19,7 +19,7 @@ import subprocess
 import time
 from pathlib import Path
 from statistics import harmonic_mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import environment
 import numpy as np
@@ -28,7 +28,7 @@ import real
 from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, open_device
-from delegraph.kernels.gpu.graph import Rows, derive
+from delegraph.kernels.gpu.graph import DeviceGraph, Rows, derive
 from delegraph.kernels.gpu.search import GpuSearch
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.bench.device import draw_positions, make_edges
@@ -128,7 +128,18 @@ def recipe_of(name: str) -> Recipe | None:
     return Recipe("kronecker" if kind == "kron" else "uniform", scale=size)
 
 
-def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> dict[str, Any]:
+class Loaded(NamedTuple):
+    """A graph to search. rows: of the input."""
+
+    rows: int
+    prepared: gpu_prepare.DeviceRows
+    graph: DeviceGraph
+    searcher: DeviceSearcher
+    sort_seconds: float
+    derive_seconds: float
+
+
+def load(device: Device, name: str, found: dict[str, Path]) -> Loaded:
     directed = name.endswith("-directed")
     with device.use() as cupy:
         batches, domain = edges_of(device, name, found)
@@ -152,12 +163,26 @@ def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> 
         ready = time.perf_counter()
         searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
         searcher.warm_up()
+    return Loaded(rows, prepared, graph, searcher, sorted_at - began, ready - sorted_at)
+
+
+def choose_sources(loaded: Loaded, sources: int) -> list[int]:
+    """Vertices to search from, each of which has an edge to follow, by position."""
+    prepared, graph, device = loaded.prepared, loaded.graph, loaded.searcher.device
+    directed = graph.forward is not graph.reverse
     most = BenchOptions(sources=(1 + directed) * sources)
     drawn, _ = draw_positions(prepared.id_of_position, graph.used, most, device)
     with device.use():
         leading = (prepared.rows_from[np.array(drawn)] > 0).get().tolist()  # somewhere
     chosen = [source for source, leads in zip(drawn, leading, strict=True) if leads]
-    chosen = chosen[:sources]
+    return chosen[:sources]
+
+
+def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> dict[str, Any]:
+    directed = name.endswith("-directed")
+    loaded = load(device, name, found)
+    prepared, graph, searcher = loaded.prepared, loaded.graph, loaded.searcher
+    chosen = choose_sources(loaded, sources)
     searcher.search(chosen[0])
     runs = run_all(searcher, chosen, chosen, None)
     milliseconds = [1e3 * value for value in runs.seconds]
@@ -171,11 +196,11 @@ def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> 
     return {
         "graph": name,
         "vertices": prepared.vertices,
-        "rows": rows,
+        "rows": loaded.rows,
         "entries": graph.edges,
         "sources": len(chosen),
-        "sort_seconds": sorted_at - began,
-        "derive_seconds": ready - sorted_at,
+        "sort_seconds": loaded.sort_seconds,
+        "derive_seconds": loaded.derive_seconds,
         "median_ms": median(milliseconds),
         "least_ms": min(milliseconds),
         "most_ms": max(milliseconds),

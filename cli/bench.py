@@ -11,12 +11,14 @@ from .progress import ProgressLine
 
 if TYPE_CHECKING:
     from ..partition.store.grid import Grid, LayoutName
+    from ..pipeline.engines.device import Strategy
 
 
 @options.command()
 @click.argument("graph", type=click.Path())
 @options.device
 @options.device_memory_limit
+@options.strategy
 @options.memory_limit
 @click.option(
     "--sources",
@@ -54,6 +56,7 @@ def bench(
     graph: str,
     device: str,
     device_memory_limit: int | None,
+    strategy: Strategy,
     memory_limit: int | None,
     sources: int,
     seed: int,
@@ -92,6 +95,8 @@ def bench(
     from ..pipeline.reports.bench import exchanged_line, scaling_table
 
     if workers or scheduler or scheduler_file:
+        if options.given({"strategy": strategy}):
+            raise InputError("--strategy is for searches by one GPU: leave it out")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with ProgressLine(quiet) as progress:
             rows = bench_across(
@@ -141,6 +146,7 @@ def bench(
             seed=seed,
             device=device,
             device_memory_limit=device_memory_limit,
+            strategy=strategy,
             threads=threads,
             progress=progress,
         )
@@ -151,7 +157,7 @@ def bench(
     where = cpu if report["device"] == "cpu" else report["device"]
     click.echo(
         f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
-        f"(harmonic mean), on {where}"
+        f"(harmonic mean), on {where}{', over slices' if report['method'] == 'slices' else ''}"
     )
     click.echo(f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}")
     for name, unit, scale in (

@@ -187,6 +187,14 @@ def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
+strategy = click.option(
+    "--strategy",
+    type=click.Choice(["auto", "rows", "slices"]),
+    default="auto",
+    show_default=True,
+    help="What one GPU searches over: rows; slices, which suit small graphs of few levels; or "
+    "auto: for many searches the faster of both, for a single one rows.",
+)
 device = click.option(
     "--device",
     metavar="DEVICE",

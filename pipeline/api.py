@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
+    from .engines.device import Strategy
     from .engines.operations.program import Program
     from .graph import Graph
     from .judging.searches import Verdict
@@ -191,6 +192,7 @@ def bfs(
     together: bool = False,
     max_depth: int | None = None,
     profile: AnyPath | None = None,
+    strategy: Strategy = "auto",
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Search a store or an edge list from ``source``, or from ``sources``.
@@ -198,7 +200,8 @@ def bfs(
     Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
     row for each superstep of one search. sources: ids, as text with commas between them, too, or a
     Parquet file with ``vertex``; each is searched from for itself, unless ``together``, which gives
-    the distance to the nearest.
+    the distance to the nearest. strategy: what one GPU searches over, "rows" or "slices"; for a
+    single search, "auto" is rows.
     """
     if output is None:
         raise TypeError("bfs() needs an output")
@@ -209,9 +212,9 @@ def bfs(
 
         if together:
             raise InputError("--together is of several --sources")
-        return _run(Bfs(str(source), max_depth), graph, output, options, profile)
-    if profile is not None:
-        raise InputError("--profile is of a search from one --source")
+        return _run(Bfs(str(source), max_depth, strategy), graph, output, options, profile)
+    if profile is not None or strategy != "auto":
+        raise InputError("--profile and --strategy are of a search from one --source")
     from .algorithms.bfs_each import BfsEach
     from .algorithms.bfs_together import BfsTogether
     from .algorithms.programs import ByProgram
@@ -454,12 +457,14 @@ def bench(
     seed: int = 1,
     device: str = "auto",
     device_memory_limit: int | str | None = None,
+    strategy: Strategy = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BenchReport:
     """Search from many random sources, validate each result, measure traversal rates.
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
+    strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
     By several workers: ``bench_across``.
     """
     from .bench.device import bench_generated, parse_recipe
@@ -469,7 +474,7 @@ def bench(
     recipe = parse_recipe(str(graph))
     asked = "cuda" if recipe is not None and device == "auto" else device
     chosen = resources_of(device=asked, device_memory_limit=device_memory_limit).chosen_device()
-    options = BenchOptions(sources, seed, _threads(threads), progress=progress)
+    options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():
         if recipe is not None:
             return bench_generated(recipe, options, chosen)

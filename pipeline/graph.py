@@ -232,8 +232,10 @@ def open_graph(
         device: Device | None = resources.chosen_device()
         if isinstance(graph, Store):
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
-            engines = engines_of_store(graph, subject, device, executor.threads)
+            engines = engines_of_store(graph, subject, device, executor.threads, "auto")
         else:
             directed = (choices or BuildOptions()).directed
-            engines = engines_of_edges(graph, directed, device, executor, once=False)
+            engines = engines_of_edges(
+                graph, directed, device, executor, once=False, strategy="auto"
+            )
         return Graph(path, graph, engines, executor, resources)

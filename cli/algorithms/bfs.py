@@ -25,6 +25,7 @@ _TABLE = "-"  # for people, in place of a file
 @options.max_depth
 @options.device
 @options.device_memory_limit
+@options.strategy
 @click.option(
     "--profile",
     is_flag=False,

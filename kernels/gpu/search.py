@@ -2,7 +2,8 @@
 cuda/bfs do.
 
 A search is one launch as a rule. It takes another one where it changes from many vertices a level
-to few (or back), where distances outgrow a byte, or where its records fill their buffer.
+to few (or back), where distances outgrow a byte, or where its records fill their buffer. One over
+slices (slices.py) that has too many levels for it begins anew over rows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .graph import (
     Array,
     DeviceGraph,
 )
+from .slices import LAST_LEVEL, Slices, SliceSearch
 
 GRAPH = np.dtype(
     [
@@ -200,6 +202,11 @@ def wide_distance(vertices: int) -> arrays.Array:
     return arrays.Array("distance", np.int32, vertices, fill=-1)
 
 
+def is_resident(device: Device, graph: DeviceGraph) -> bool:
+    """Whether what a search writes to stays in the second-level cache."""
+    return graph.used <= min(ROOM_FOR_ALL, device.cache_bytes // 2 // _HOT_BYTES)
+
+
 def _enqueue_edges(used: int) -> int:
     """Edges of a push that makes a queue of what it finds, at most."""
     return min(max(1 << 16, used // 4), MOST_QUEUED) if used > ROOM_FOR_ALL else NO_LIMIT
@@ -263,8 +270,7 @@ class GpuSearch:
         self.distance: Array = made["distance"]
         self._bytes, self._control = made["distance"], made["control"]
         self._words: Array | None = None  # distances of more than a byte
-        hot = min(ROOM_FOR_ALL, self.device.cache_bytes // 2 // _HOT_BYTES)
-        resident = graph.used <= hot
+        resident = is_resident(self.device, graph)
         push_cost = self.push_cost
         if push_cost is None:
             push_cost = HOT_PUSH_COST if resident else PUSH_COST
@@ -287,10 +293,23 @@ class GpuSearch:
             push_cost=push_cost,
         )
         self._padded = pack(PADDED, padded=graph.padded, spill=made["spill"])
+        self._over_slices: SliceSearch | None = None
+
+    def search_over(self, slices: Slices | None) -> None:
+        """From here on, search over slices of the graph; None: over its rows."""
+        self._over_slices = None
+        if slices is not None:
+            self._over_slices = SliceSearch(self.device, slices, self._bytes, self.parent)
+
+    @property
+    def over_slices(self) -> bool:
+        return self._over_slices is not None
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, all kernels that a search may come to."""
         with self.device.use() as cupy:
+            if self._over_slices is not None:
+                self._over_slices.kernel()
             if not self._narrow_first:
                 self._wide(deep=False)
             self._wide(deep=True)
@@ -309,10 +328,28 @@ class GpuSearch:
             if self._lonely_source is not None:  # searches do not come there
                 self.distance[self._lonely_source] = 255
                 self._lonely_source = None
-            if source < self.graph.used:
-                self._run(source, max_level)
-            else:
+            if source >= self.graph.used:
                 self._be_lonely(source)
+            elif self._over_slices is None or not self._run_over_slices(source, max_level):
+                self._run(source, max_level)
+
+    def _run_over_slices(self, source: int, max_level: int | None) -> bool:
+        """Whether the levels were few enough; if not, the next searches do without."""
+        search = self._over_slices
+        assert search is not None
+        search.kernel()  # what the host does for it is not timed
+        self._begun.record()
+        search.launch(source, max_level)
+        self._ended.record()
+        clocks, more = search.outcome()
+        if more and (max_level is None or max_level > LAST_LEVEL):
+            self._over_slices = None
+            return False
+        found = self.device.cupy.bincount(self.distance[: self.graph.used], minlength=256).get()
+        records = np.zeros(len(clocks), LEVEL)
+        records["clocks"], records["found"] = clocks, found[1 : len(clocks) + 1]
+        self._records.append(records)
+        return True
 
     def _run(self, source: int, max_level: int | None) -> None:
         kernel = NARROW if self._narrow_first else WIDE
@@ -367,7 +404,7 @@ class GpuSearch:
         records = np.concatenate(self._records)
         examined = records["examined"].astype(np.int64)
         pushed = records["pulled"] == 0
-        if (examined[pushed] == 0).any():  # the narrow search does not count
+        if (examined[pushed] == 0).any():  # the narrow search, and that over slices, do not count
             examined[pushed] = self._edges_from_levels(len(records))[pushed]
         seconds = records["clocks"] * (self.seconds() / max(1, records["clocks"].sum()))
         return [

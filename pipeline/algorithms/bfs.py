@@ -12,6 +12,7 @@ from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store
+from ..engines.device import Strategy, check_strategy
 from ..engines.edges import engines_of_edges
 from ..engines.engine import SearchEngine, Subject
 from ..engines.store import engines_of_store
@@ -29,10 +30,13 @@ from .run import Answer, Run
 
 @dataclass(frozen=True)
 class Bfs:
-    """source: as typed. max_depth: levels to search at most, None for all."""
+    """source: as typed. max_depth: levels to search at most, None for all. strategy: what one GPU
+    searches over; for a single search, auto is rows, as cutting slices takes longer than it saves.
+    """
 
     source: str
     max_depth: int | None = None
+    strategy: Strategy = "auto"
     name = "bfs"
     step = "level"
     weighted = False
@@ -52,16 +56,22 @@ class Bfs:
     def engines(
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> list[SearchEngine]:
-        return engines_of_store(store, subject, device, threads)
+        return engines_of_store(store, subject, device, threads, self._strategy_on(device))
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
     ) -> list[SearchEngine]:
-        return engines_of_edges(edges, directed, device, executor, once=True)
+        strategy = self._strategy_on(device)
+        return engines_of_edges(edges, directed, device, executor, once=True, strategy=strategy)
+
+    def _strategy_on(self, device: Device | None) -> Strategy:
+        check_strategy(self.strategy, device)
+        return "rows" if self.strategy == "auto" else self.strategy
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> SearchEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise
 
+        check_strategy(self.strategy, None)
         threads, folder = run.options.threads, run.work.scratch
         return WorkersEngine(store, subject, run.resources, threads, folder, run.notes)
 

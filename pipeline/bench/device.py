@@ -7,12 +7,13 @@ import time
 from typing import Any
 
 from ...kernels.gpu import prepare as gpu_prepare
+from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array, Rows, derive
 from ...kernels.gpu.prepare import Columns
-from ...kernels.gpu.search import GpuSearch
 from ...partition.errors import InputError
 from ..build.generate import Kind, Recipe
+from ..engines.device import method_of, search_of, slices_bytes
 from .protocol import (
     Benched,
     BenchOptions,
@@ -68,14 +69,19 @@ def measure(recipe: Recipe, options: BenchOptions, device: Device) -> tuple[Meas
         graph = derive(device, Rows(prepared.offsets, prepared.targets))
         cupy.cuda.Device().synchronize()
         done = time.perf_counter()
-        searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
+        held = cupy.get_default_memory_pool().used_bytes()
+        held += gpu_search.bytes_needed(graph.vertices, graph.edges, False)
+        left = device.memory_bytes - held
+        tried = slices_bytes(options.strategy, graph.vertices, graph.edges, left)
+        gpu = search_of(device, graph, options.strategy if tried else "rows")
+        searcher = DeviceSearcher(gpu, prepared.rows_from)
         searcher.warm_up()
         compiled = time.perf_counter()
     chosen, ids = draw_positions(prepared.id_of_position, graph.used, options, device)
     timings = run_all(searcher, chosen, ids, options.progress)
     facts = facts_of(recipe, prepared.vertices, rows, graph.edges // 2)
     benched = Benched(facts, False, ids, options.threads, done - began)
-    return Measured(timings, 0.0, compiled - done), benched
+    return Measured(timings, 0.0, compiled - done, method_of(gpu)), benched
 
 
 def facts_of(recipe: Recipe, vertices: int, rows: int, edges: int) -> dict[str, Any]:

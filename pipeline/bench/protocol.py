@@ -29,7 +29,7 @@ from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
-from ..engines.device import DeviceEngine
+from ..engines.device import DeviceEngine, Strategy, check_strategy
 from ..engines.engine import Engine, choose
 from ..engines.memory import MemoryEngine
 from ..results.found import Found
@@ -51,6 +51,7 @@ class BenchReport(TypedDict):
     versions: dict[str, str]
     hardware: dict[str, str | int]
     device: str
+    method: str
     threads: int
     seed: int
     sources: list[int | str]
@@ -65,12 +66,15 @@ class BenchReport(TypedDict):
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use."""
+    """sources: searches to run, from vertices drawn by ``seed``. threads: cores to use. strategy:
+    what one GPU searches over.
+    """
 
     sources: int = 64
     seed: int = 1
     threads: int = 1
     progress: Progress | None = None
+    strategy: Strategy = "auto"
 
 
 class Timings(NamedTuple):
@@ -82,11 +86,12 @@ class Timings(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Searches of a graph that was loaded for them."""
+    """Searches of a graph that was loaded for them. method: as a search's record has it."""
 
     timings: Timings
     load_seconds: float
     compile_seconds: float
+    method: str = "push-pull"
 
 
 class Benched(NamedTuple):
@@ -111,7 +116,8 @@ def bench_store(
     team = Team(options.threads)
     rows_from = rows_from_vertex(store, team)
     drawn = draw_sources(names_of_store(store, team), rows_from, options)
-    engines = timed_engines(store, device, options.threads)
+    check_strategy(options.strategy, device)
+    engines = timed_engines(store, device, options.threads, options.strategy)
     engine, _ = choose(engines[:1] if must_fit else engines, machine_bytes(), [])
     measured = measure(engine, rows_from, drawn, options.progress)
     facts, built = facts_of_store(path, store.info), preparation_seconds(store)
@@ -119,13 +125,15 @@ def bench_store(
     return report(measured, benched, options.seed, engine.device)
 
 
-def timed_engines(store: Store, device: Device | None, threads: int) -> list[Engine]:
+def timed_engines(
+    store: Store, device: Device | None, threads: int, strategy: Strategy = "rows"
+) -> list[Engine]:
     """Of a store in one process, the best first: those that hold all of it."""
     in_memory = MemoryEngine(store, None, threads)
     if device is None:
         return [in_memory]
     beside = searcher_bytes(store.info.vertices)
-    return [DeviceEngine(store, None, device, threads, beside), in_memory]
+    return [DeviceEngine(store, None, device, threads, beside, strategy), in_memory]
 
 
 def measure(
@@ -145,7 +153,7 @@ def measure(
     searcher.warm_up()
     compiled = time.perf_counter()
     timings = run_all(searcher, drawn.places, drawn.ids, progress)
-    return Measured(timings, loaded - began, compiled - loaded)
+    return Measured(timings, loaded - began, compiled - loaded, engine.method)
 
 
 def facts_of_store(path: str | Path, info: GraphInfo) -> dict[str, Any]:
@@ -330,6 +338,7 @@ def report(
         versions=versions() | (device.versions() if isinstance(device, Device) else {}),
         hardware=hardware(),
         device=str(device) if device else "cpu",
+        method=measured.method,
         threads=benched.threads,
         seed=seed,
         sources=benched.sources,

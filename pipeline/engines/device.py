@@ -8,7 +8,7 @@ CPU, streamed from disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,30 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED, Graph
 from ...kernels.base.team import Team
 from ...kernels.gpu import search as gpu_search
+from ...kernels.gpu import slices as gpu_slices
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
-from ...kernels.gpu.search import WIDE_SEARCH, GpuSearch, WideKernel
+from ...kernels.gpu.search import (
+    ROOM_FOR_ALL,
+    WIDE_SEARCH,
+    GpuSearch,
+    WideKernel,
+    is_resident,
+)
 from ...partition.disk.memory import format_bytes
+from ...partition.errors import InputError
 from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.superstep_log import SuperstepLog
 from .engine import Need, Subject
 from .memory import graph_bytes
+
+Strategy = Literal["auto", "rows", "slices"]
+"""What searches go over. auto: the faster of both, as it is measured when the graph is loaded."""
+
+_GAIN = 0.9  # of the time by rows, that slices may take: less is not worth their memory
+_TRIED = 4  # sources
 
 
 class DeviceEngine:
@@ -39,7 +53,13 @@ class DeviceEngine:
     in_memory = True
 
     def __init__(
-        self, store: Store, subject: Subject | None, device: Device, threads: int, beside: int = 0
+        self,
+        store: Store,
+        subject: Subject | None,
+        device: Device,
+        threads: int,
+        beside: int = 0,
+        strategy: Strategy = "rows",
     ) -> None:
         self.subject = subject
         self.device = device
@@ -47,25 +67,29 @@ class DeviceEngine:
         self._store = store
         self._threads = threads
         self._beside = beside
+        self._strategy: Strategy = strategy
 
     @property
     def method(self) -> str:
         return method_of(self.gpu)
 
     def need(self) -> Need:
-        room = room_for(self._store, self.device, self._beside)
+        room = self._room()
         return Need(room.host_bytes, room.device_bytes)
+
+    def _room(self) -> Room:
+        return room_for(self._store, self.device, self._beside, self._strategy)
 
     def compile(self) -> None:
         if self.gpu is not None:
             self.gpu.warm_up()
         else:
-            room_for(self._store, self.device, self._beside).compile(self.device, WIDE_SEARCH)
+            self._room().compile(self.device, WIDE_SEARCH)
 
     def load(self) -> None:
-        room = room_for(self._store, self.device, self._beside)
+        room = self._room()
         graph = load(self._store, self.device, room, Team(self._threads))
-        self.gpu = GpuSearch(self.device, graph)
+        self.gpu = search_of(self.device, graph, self._strategy if room.slices else "rows")
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
@@ -80,7 +104,49 @@ class DeviceEngine:
 
 
 def method_of(gpu: GpuSearch | None) -> str:
+    if gpu is not None and gpu.over_slices:
+        return "slices"
     return "push-pull, tiered" if gpu is not None and gpu.graph.tiered else "push-pull"
+
+
+def check_strategy(strategy: Strategy, device: Device | None) -> None:
+    """InputError for another word, and where slices are asked for and no one GPU searches."""
+    if strategy not in get_args(Strategy):
+        raise InputError(f"a strategy is one of {', '.join(get_args(Strategy))}, not {strategy!r}")
+    if strategy == "slices" and device is None:
+        raise InputError("slices are searched on one GPU: leave out the strategy")
+
+
+def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSearch:
+    """Searches of a graph whose targets are on the device, unless it is by rows.
+
+    auto: slices are cut, and tried, only where what a search writes to stays in the second-level
+    cache. Elsewhere memory is what levels wait for, and slices, which know no pull, move more.
+    """
+    search = GpuSearch(device, graph)
+    small = is_resident(device, graph) and graph.used
+    if strategy == "rows" or (strategy == "auto" and not small):
+        return search
+    slices = gpu_slices.cut(device, graph)
+    if strategy == "slices":
+        search.search_over(slices)
+        return search
+    by_rows = _seconds_of_some(search)
+    search.search_over(slices)
+    if _seconds_of_some(search) > _GAIN * by_rows:
+        search.search_over(None)
+    return search
+
+
+def _seconds_of_some(search: GpuSearch) -> float:
+    """Of searches from vertices of all degrees, each the second time."""
+    search.warm_up()
+    seconds = 0.0
+    for source in np.linspace(0, search.graph.used - 1, _TRIED).astype(int).tolist():
+        search.run(source)
+        search.run(source)
+        seconds += search.seconds()
+    return seconds
 
 
 def give_back(device: Device) -> None:
@@ -95,13 +161,15 @@ class Room:
 
     near: entries of targets on the device, of each of the two directions; the others are pinned.
     host_bytes: held at most by loading and by the result. device_bytes: held on the device.
-    entries: of the direction that has more.
+    entries: of the direction that has more. slices: whether there is room for slices, too, if they
+    are wanted.
     """
 
     near: int
     host_bytes: int
     device_bytes: int
     entries: int
+    slices: bool = False
 
     def compile(self, device: Device, kernel: WideKernel) -> None:
         """Compile a search of such a graph: what a compiler holds is there before loading begins.
@@ -112,7 +180,7 @@ class Room:
         kernel.on(device, offset, tiered=self.near < self.entries)
 
 
-def room_for(store: Store, device: Device, beside: int = 0) -> Room:
+def room_for(store: Store, device: Device, beside: int = 0, strategy: Strategy = "rows") -> Room:
     """beside: bytes that are held on the device beside the graph and its search.
 
     Raises DeviceMemoryError where not even what must be on the device fits.
@@ -134,7 +202,29 @@ def room_for(store: Store, device: Device, beside: int = 0) -> Room:
     merged = graph_bytes(store) if info.partitions > 1 else 0
     loading = store.largest_shard + 8 * info.vertices  # a shard, offsets
     host = pinned + merged + max(result, loading)
-    return Room(near, host, least + 4 * near * ways, entries)
+    held = least + 4 * near * ways
+    more = slices_bytes(
+        strategy, info.vertices, entries, device.memory_bytes - least - 4 * entries * ways
+    )
+    return Room(near, host, held + more, entries, slices=more > 0)
+
+
+def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> int:
+    """What slices hold on a device beside all else, 0 where they are not to be tried.
+
+    left: bytes that may be held there beside the graph, its targets and its search. Raises
+    DeviceMemoryError where slices were asked for and there is no room.
+    """
+    if strategy == "rows" or (strategy == "auto" and vertices > ROOM_FOR_ALL):
+        return 0
+    more = gpu_slices.bytes_needed(vertices, entries)
+    if more is not None and more <= left:
+        return more
+    if strategy == "slices":
+        raise DeviceMemoryError(
+            "a device's memory has no room for slices of this graph: leave out --strategy slices"
+        )
+    return 0
 
 
 def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:

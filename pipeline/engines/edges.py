@@ -31,7 +31,15 @@ from ..results.names import PARENT_BYTES, names_of_ids
 from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
-from .device import by_dense_id, give_back, method_of, search_on_device
+from .device import (
+    Strategy,
+    by_dense_id,
+    give_back,
+    method_of,
+    search_of,
+    search_on_device,
+    slices_bytes,
+)
 from .engine import Need, SearchEngine, Subject
 from .memory import HostRows, resume
 
@@ -57,12 +65,19 @@ def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
 
 
 def engines_of_edges(
-    edges: EdgeList, directed: bool, device: Device | None, executor: Executor, once: bool
+    edges: EdgeList,
+    directed: bool,
+    device: Device | None,
+    executor: Executor,
+    once: bool,
+    strategy: Strategy = "rows",
 ) -> list[SearchEngine]:
     """In one process, the best first. once: for a single search. device: None for the CPU."""
     how = ScanEngine if once else RowsEngine
     engines: list[SearchEngine] = [how(edges, directed, executor)]
-    return [DeviceRowsEngine(edges, directed, executor, device), *engines] if device else engines
+    if device is None:
+        return engines
+    return [DeviceRowsEngine(edges, directed, executor, device, strategy), *engines]
 
 
 class ScanEngine:
@@ -148,13 +163,22 @@ class DeviceRowsEngine:
     once = False
     in_memory = True
 
-    def __init__(self, edges: EdgeList, directed: bool, executor: Executor, device: Device) -> None:
+    def __init__(
+        self,
+        edges: EdgeList,
+        directed: bool,
+        executor: Executor,
+        device: Device,
+        strategy: Strategy = "rows",
+    ) -> None:
         self.subject: Subject | None = None
         self.device = device
         self.gpu: GpuSearch | None = None
         self._edges = edges
         self._directed = directed
         self._executor = executor
+        self._strategy: Strategy = strategy
+        self._slices_bytes = 0
         self._id_of_position = np.empty(0, np.uint32)
         self._domain = 0
 
@@ -174,6 +198,9 @@ class DeviceRowsEngine:
                 f"{format_bytes(device.memory_bytes)} may be held on {device}, and {edges.rows:,} "
                 f"rows need {format_bytes(most)} there"
             )
+        left = device.memory_bytes - searching
+        self._slices_bytes = slices_bytes(self._strategy, facts.domain, entries, left)
+        most = max(most, searching + self._slices_bytes)
         return Need(edge_search_bytes(edges, directed, self._executor.threads), most)
 
     def compile(self) -> None:
@@ -199,7 +226,9 @@ class DeviceRowsEngine:
             del rows
             cupy.get_default_memory_pool().free_all_blocks()
             graph = derive(self.device, forward, reverse if self._directed else None)
-            self.gpu = GpuSearch(self.device, graph)
+            self.gpu = search_of(
+                self.device, graph, self._strategy if self._slices_bytes else "rows"
+            )
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None

@@ -23,7 +23,7 @@ from ..results.store_names import StoreNames
 from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
-from .device import DeviceEngine
+from .device import DeviceEngine, Strategy
 from .engine import CODE_BYTES, Engine, Need, SearchEngine, Subject, choose
 from .memory import MemoryEngine
 from .operations.engine import engines_of_program
@@ -41,14 +41,20 @@ def subject_of(store: Store, names: Names) -> Subject:
 
 
 def engines_of_store(
-    store: Store, subject: Subject | None, device: Device | None, threads: int
+    store: Store,
+    subject: Subject | None,
+    device: Device | None,
+    threads: int,
+    strategy: Strategy = "rows",
 ) -> list[SearchEngine]:
     """In one process, the best first. device: None for the CPU."""
     engines: list[SearchEngine] = [
         MemoryEngine(store, subject, threads),
         DiskEngine(store, subject, threads),
     ]
-    return [DeviceEngine(store, subject, device, threads), *engines] if device else engines
+    if device is None:
+        return engines
+    return [DeviceEngine(store, subject, device, threads, strategy=strategy), *engines]
 
 
 def most_bytes(facts: Facts, threads: int) -> int:

@@ -16,6 +16,7 @@ from delegraph.kernels.gpu import device
 from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
+from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -51,6 +52,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "bfs/narrow_search.cu": [
             f"narrow_search<{offset}, {width}, {count}, {local}, {narrow}>"
             for offset, width, count, local in itertools.product(OFFSETS, (0, 4, 8), blocks, BOOLS)
+        ],
+        "bfs/slice_search.cu": [f"slice_search<{gpu_slices.THREADS}>"],
+        "bfs/slices.cu": [
+            *(f"{name}<{offset}>" for name in ("min_hashes", "slice_keys") for offset in OFFSETS),
+            *("mark_slices", "write_slices"),
         ],
         "ranks/delegate_search.cu": [
             f"delegate_search<{offset}, {distance}, {tiered}, {wide}>"
@@ -144,6 +150,9 @@ STRUCTURES = [
     ("bfs/wide_search.cu", "LevelRecord", gpu_search.LEVEL),
     ("bfs/wide_search.cu", "Targets", device_graph.TARGETS),
     ("bfs/narrow_search.cu", "Padded", gpu_search.PADDED),
+    ("bfs/slice_search.cu", "Slices", gpu_slices.SLICES),
+    ("bfs/slice_search.cu", "Search", gpu_slices.SEARCH),
+    ("bfs/slice_search.cu", "Control", gpu_slices.CONTROL),
     ("ranks/delegate_search.cu", "DelegateRank<u64, int>", delegate_structures.RANK),
     ("ranks/delegate_search.cu", "DelegateName", delegate_structures.NAME),
     ("ranks/delegate_search.cu", "Peer", delegate_structures.PEER),
@@ -221,6 +230,8 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/check.cu": {"LONG_STRIP": device.LONG_STRIP},
         "bfs/wide_search.cu": wide,
         "bfs/narrow_search.cu": narrow,
+        "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
+        "bfs/slices.cu": {"SET": gpu_slices.SET, "SLICES": gpu_slices.VIRTUAL},
         "ranks/delegate_search.cu": ranks,
         "ranks/grid_search.cu": grids,
     }

@@ -27,8 +27,10 @@ from delegraph.kernels.gpu.search import (
     state,
     wide_distance,
 )
+from delegraph.kernels.gpu.slices import VIRTUAL, cut
+from delegraph.kernels.gpu.slices import bytes_needed as slice_bytes
 from delegraph.partition.disk.outputs import is_store
-from delegraph.pipeline.engines.device import supersteps_of, to_device
+from delegraph.pipeline.engines.device import search_of, supersteps_of, to_device
 from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
 from support.outputs import distances_of
 from support.searches import PULL, PUSH, violations_of
@@ -78,6 +80,74 @@ def test_against_the_definition(device, shape, directed, way):
         search._search["resident"] = 0
     for source in sources_of(graph):
         check(search, SHAPES[shape], directed, source)
+
+
+@pytest.mark.parametrize("sweep_from", [0, 1, 1 << 31])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_over_slices(device, shape, directed, sweep_from):
+    """Swept after all levels, after those of more than one block, after none."""
+    graph = graph_of(SHAPES[shape], directed)
+    on_device = to_device(graph, device, near=graph.edges)
+    slices = cut(device, on_device)
+    for source in sources_of(graph):
+        search = GpuSearch(device, on_device)
+        search.search_over(slices)
+        assert search._over_slices is not None
+        search._over_slices._search["sweep_from"] = sweep_from
+        check(search, SHAPES[shape], directed, source)
+
+
+def test_depth_limits_and_lonely_vertices_over_slices(device):
+    src, dst = random_edges(5, 500, 3000)
+    for edges in (SHAPES["path"], (np.r_[src, 700, 900], np.r_[dst, 700, 900])):
+        graph = graph_of(edges, False)
+        on_device = to_device(graph, device, near=graph.edges)
+        search, slices = GpuSearch(device, on_device), cut(device, on_device)
+        for depth in (0, 1, 3, 254, 300, None):
+            for source in (3, graph.vertices - 1, 0):
+                search.search_over(slices)
+                check(search, edges, False, source, depth)
+
+
+@pytest.mark.parametrize("vertices", [2000, 100_000])
+def test_memory_of_slices_is_planned(device, vertices):
+    """By the pool's limit: no more can be had."""
+    src, dst = random_edges(6, vertices, 1_000_000)
+    graph = graph_of((src, dst), False)
+    on_device = to_device(graph, device, near=graph.edges)
+    search = GpuSearch(device, on_device)
+    needed = slice_bytes(graph.vertices, graph.edges)
+    assert needed
+    with device.use() as cupy:
+        pool = cupy.get_default_memory_pool()
+        pool.free_all_blocks()
+        limit = pool.get_limit()
+        pool.set_limit(size=pool.total_bytes() + needed)
+        try:
+            search.search_over(cut(device, on_device))
+        finally:
+            pool.set_limit(size=limit)
+    check(search, (src, dst), False, 0)
+
+
+def test_slices_hold_the_rows(device):
+    """A virtual set has slices of one set only, and none is empty or there twice."""
+    graph = graph_of(SHAPES["hubs"], True)
+    slices = cut(device, to_device(graph, device, near=graph.edges))
+    rows, masks = slices.rows.get(), slices.masks.get()
+    first, vertex = slices.first.get().astype(np.int64), slices.vertex.get()
+    set_of = np.repeat(np.arange(slices.sets), np.diff(first)).repeat(VIRTUAL)
+    found = [
+        np.stack([vertex[8 * set_of[held] + bit], vertex[rows[held]]])
+        for bit in range(8)
+        for held in [masks >> bit & 1 == 1]
+    ]
+    offsets = graph.offsets.astype(np.int64)
+    sources = np.repeat(np.arange(graph.vertices), np.diff(offsets))
+    assert sorted(np.hstack(found).T.tolist()) == np.stack([sources, graph.targets]).T.tolist()
+    assert np.count_nonzero(masks) == slices.number
+    assert len(set(zip(set_of[masks > 0], rows[masks > 0], strict=True))) == slices.number
 
 
 @pytest.mark.parametrize("capacity", [1, 40])
@@ -188,6 +258,25 @@ def test_examined_edges_and_times(device):
         steps = supersteps_of(search)
         assert [step["edges_examined"] for step in steps] == wanted[: len(steps)].tolist()
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
+
+
+@pytest.mark.parametrize("sweep_from", [0, 1 << 31])
+@pytest.mark.parametrize("shape", SMALL)
+def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
+    test_over_slices(emulated[0], shape, True, sweep_from)
+
+
+def test_emulated_slices(emulated):
+    test_slices_hold_the_rows(emulated[0])
+    test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
+
+
+def test_an_emulated_choice(emulated):
+    graph = graph_of(SHAPES["two components"], False)
+    for strategy in ("auto", "slices"):
+        on_device = to_device(graph, emulated[0], near=graph.edges)
+        search = search_of(emulated[0], on_device, strategy)
+        check(search, SHAPES["two components"], False, 0)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +394,47 @@ def test_profile(device, ok, edge_list, tmp_path):
     edges = edge_list([0, 1, 2], [1, 2, 3])
     ran = ok("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--device", "cuda", "--profile")
     assert [line.split()[0] for line in ran.err.splitlines()[:4]] == ["level", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "rows", "slices"])
+def test_strategies(device, ok, edge_list, tmp_path, strategy):
+    src, dst = random_edges(14, 300, 2000)
+    edges, store, by = edge_list(src, dst), tmp_path / "graph.dg", ("--strategy", strategy)
+    ok("build", edges, "-o", store)
+    ok("bfs", edges, "--source", src[0], "-o", tmp_path / "cpu", "--device", "cpu")
+    for i, graph in enumerate((edges, store)):
+        out = tmp_path / f"out-{i}"
+        searched = ("bfs", graph, "--source", src[0], "-o", out, "--device", "cuda", "--json")
+        record = ok(*searched, *by).json
+        assert record["search"]["method"] == ("slices" if strategy == "slices" else "push-pull")
+        assert distances_of(out) == distances_of(tmp_path / "cpu")
+        ok("validate", graph, out)
+    for graph in (store, "kronecker:10"):
+        report = ok("bench", graph, "--device", "cuda", "--sources", 5, "--json", *by).json
+        expected = {"auto": ("slices", "push-pull"), "rows": ("push-pull",)}
+        assert report["method"] in expected.get(strategy, ("slices",))
+
+
+def test_a_limit_too_small_for_slices(device, ok, edge_list, tmp_path):
+    """It is the CPU's turn."""
+    src, dst = random_edges(13, 2000, 2_000_000)
+    ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")
+    limit = bytes_needed(2000, 4_000_000, False) + 4 * 4_000_000
+    given = ("--device", "cuda", "--device-memory-limit", f"{limit + (32 << 20)}B")
+    searched = ("bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out")
+    ran = ok(*searched, *given, "--strategy", "slices")
+    assert "no room for slices" in ran.err
+
+
+def test_slices_are_for_one_gpu(delegraph, edge_list, tmp_path):
+    edges = edge_list([0, 1], [1, 2])
+    by = ("--device", "cpu", "--strategy", "slices")
+    ran = delegraph("bfs", edges, "--source", 0, "-o", tmp_path / "out", *by)
+    assert ran.code
+    assert "slices are searched on one GPU" in ran.err
+    ran = delegraph("bench", "kronecker:10", "--workers", 2, "--strategy", "slices")
+    assert ran.code
+    assert "--strategy is for searches by one GPU" in ran.err
 
 
 @pytest.mark.parametrize("graph", ["kronecker:14", "uniform:12", "grid:60x70"])

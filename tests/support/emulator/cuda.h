@@ -22,6 +22,9 @@
 #define __shared__ static thread_local
 #define __CUDA_ARCH__ 800
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
@@ -242,6 +245,7 @@ template <class T>
 T __ldg(const T *address) { return *address; }
 template <class T>
 T __ldcg(const T *address) { return *(const volatile T *)address; }
+inline uint2 __ldcg(const uint2 *address) { return {__ldcg(&address->x), __ldcg(&address->y)}; }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __ffs(unsigned word) { return __builtin_ffs((int)word); }
 inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
@@ -254,6 +258,8 @@ template <class T, class U>
 T atomicSub(T *address, U value) { return __atomic_fetch_sub(address, (T)value, __ATOMIC_SEQ_CST); }
 template <class T, class U>
 T atomicOr(T *address, U value) { return __atomic_fetch_or(address, (T)value, __ATOMIC_SEQ_CST); }
+template <class T, class U>
+T atomicExch(T *address, U value) { return __atomic_exchange_n(address, (T)value, __ATOMIC_SEQ_CST); }
 template <class T, class U, class V>
 T atomicCAS(T *address, U from, V to) {
   T now = (T)from;

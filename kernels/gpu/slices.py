@@ -1,0 +1,203 @@
+"""Slices of a graph on one GPU, and searches over them (cuda/bfs/slices.cu, slice_search.cu).
+
+A slice holds up to eight entries of a row, as a mask. On small graphs of few levels a search over
+slices takes half the time of one over rows; where memory or many levels bound it, several times
+as much. Cutting takes some milliseconds: it is for graphs that are searched time and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base import arrays
+from ..base.arrays import allocate, total_bytes
+from .device import Device, pack, strip_lanes
+from .graph import Array, DeviceGraph, Rows
+from .prepare import sort
+
+SLICES = np.dtype(
+    [
+        *((name, "u8") for name in ("rows", "masks", "first", "place", "vertex")),
+        *((name, "u4") for name in ("sets", "vertices")),
+    ],
+    align=True,
+)
+LAST_LEVEL = 254  # of distances of a byte
+CONTROL = np.dtype(
+    [
+        ("arrived", "u8"),
+        ("clocks", "u8", LAST_LEVEL + 1),
+        ("queued", "u4", 3),
+        *((name, "u4") for name in ("level", "left")),
+    ],
+    align=True,
+)
+SEARCH = np.dtype(
+    [
+        *((name, "u8") for name in ("distance", "parent", "stamp")),
+        ("queue", "u8", 2),
+        *((name, "u8") for name in ("control", "given_distance", "given_parent")),
+        *((name, "u4") for name in ("source", "max_level", "sweep_from")),
+    ],
+    align=True,
+)
+SET = 8  # columns of a set
+VIRTUAL = 128  # slices of a virtual set
+THREADS = 1024  # of a block, one on each multiprocessor
+MOST_VIRTUAL = 1 << 27  # virtual sets: their lanes are numbered with 32 bits
+_SOURCE, _SEARCH = "bfs/slices.cu", "bfs/slice_search.cu"
+_CUTTING = 40  # bytes of an entry: its key, what sorting and counting hold beside
+_FEW = 2048  # virtual sets of a level that a sweep after it would cost more than it saves
+_SHARE = 16  # sets for each virtual set of a level that is swept after
+
+
+@dataclass(frozen=True)
+class Slices:
+    """A graph's forward rows in slices, on the device; see cuda/bfs/slice_search.cu.
+
+    rows: uint32, masks: uint8 (128 virtual sets). first: uint32 (sets + 1,). place: uint32 (used,),
+    of each vertex, in an order that puts like neighbours together; vertex: the inverse. number: of
+    slices.
+    """
+
+    rows: Array
+    masks: Array
+    first: Array
+    place: Array
+    vertex: Array
+    number: int
+
+    @property
+    def sets(self) -> int:
+        return len(self.first) - 1
+
+    @property
+    def virtual_sets(self) -> int:
+        return len(self.rows) // VIRTUAL
+
+
+def bytes_needed(vertices: int, edges: int) -> int | None:
+    """Bytes on the device that cutting and searches hold at most, beside a graph and its own
+    searches; None where there are too many slices.
+
+    >>> bytes_needed(1 << 20, 1 << 24) < 1 << 30
+    True
+    """
+    sets = -(-vertices // SET)
+    virtual = edges // VIRTUAL + sets
+    if virtual >= MOST_VIRTUAL:
+        return None
+    kept = 5 * VIRTUAL * virtual + (4 + 4 + 8) * vertices + (4 + 8 + 8) * sets
+    return _CUTTING * edges + kept + total_bytes(state(sets, virtual)) + (8 << 20)
+
+
+def state(sets: int, virtual_sets: int) -> list[arrays.Array]:
+    """What searches write to, beside what they give."""
+    return [
+        arrays.Array("distance", np.uint8, SET * sets),
+        arrays.Array("parent", np.uint32, SET * sets),
+        arrays.Array("stamp", np.uint32, sets),
+        *(arrays.Array(f"queue_{i}", np.uint64, virtual_sets) for i in range(2)),
+        arrays.Array("control", np.uint8, CONTROL.itemsize, fill=0),
+    ]
+
+
+def cut(device: Device, graph: DeviceGraph) -> Slices:
+    """Slices of a graph whose targets are all on the device."""
+    rows, used = graph.forward, graph.used
+    with device.use() as cupy:
+        place, vertex = _order(device, rows, used)
+        keys = cupy.empty(rows.edges, np.uint64)
+        size = (np.uint64(rows.edges), np.uint32(used))
+        function = f"slice_keys<{rows.offset_type}>"
+        arguments = (rows.offsets, rows.near, *size, place, keys)
+        device.launch(_SOURCE, function, strip_lanes(rows.edges), arguments)
+        sort(cupy, keys)
+        begins = cupy.empty(rows.edges, np.uint8)
+        device.launch(_SOURCE, "mark_slices", rows.edges, (keys, size[0], begins))
+        starts = cupy.flatnonzero(begins)
+        sets = -(-used // SET)
+        ends = cupy.arange(1, sets + 1, dtype=np.uint64) << np.uint64(35)
+        first_slice = cupy.zeros(sets + 1, np.uint64)
+        first_slice[1:] = cupy.searchsorted(keys[starts], ends)
+        length = first_slice[1:] - first_slice[:-1]
+        first = cupy.zeros(sets + 1, np.uint32)
+        first[1:] = cupy.cumsum((length + np.uint64(VIRTUAL - 1)) // np.uint64(VIRTUAL))
+        room = VIRTUAL * int(first[-1])
+        written = cupy.zeros(room, np.uint32), cupy.zeros(room, np.uint8)
+        number = len(starts)
+        arguments = (keys, size[0], starts, np.uint64(number), first_slice, first, *written)
+        device.launch(_SOURCE, "write_slices", number, arguments)
+        del keys, begins, starts, length, first_slice, ends
+        cupy.get_default_memory_pool().free_all_blocks()
+        return Slices(*written, first, place, vertex, number)
+
+
+def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
+    """Places of the vertices, and the vertices by place."""
+    cupy = device.cupy
+    hashes = cupy.empty(used, np.uint64)
+    arguments = (rows.offsets, rows.near, np.uint32(used), hashes)
+    device.launch(_SOURCE, f"min_hashes<{rows.offset_type}>", 32 * used, arguments)
+    vertex = cupy.argsort(hashes).astype(np.uint32)
+    place = cupy.empty(used, np.uint32)
+    place[vertex] = cupy.arange(used, dtype=np.uint32)
+    return place, vertex
+
+
+class SliceSearch:
+    """Searches over slices, one at a time, in arrays that are made once.
+
+    distance, parent: receive what is found, as for GpuSearch.
+    """
+
+    def __init__(self, device: Device, slices: Slices, distance: Array, parent: Array) -> None:
+        self._device = device
+        self._held = slices  # kernels are given addresses only
+        with device.use() as cupy:
+            made = allocate(state(slices.sets, slices.virtual_sets), cupy)
+            self._place = slices.place.get()
+        self._made = made
+        self._slices = pack(
+            SLICES,
+            rows=slices.rows,
+            masks=slices.masks,
+            first=slices.first,
+            place=slices.place,
+            vertex=slices.vertex,
+            sets=slices.sets,
+            vertices=len(slices.place),
+        )
+        self._search = pack(
+            SEARCH,
+            distance=made["distance"],
+            parent=made["parent"],
+            stamp=made["stamp"],
+            queue=[made[f"queue_{i}"].data.ptr for i in range(2)],
+            control=made["control"],
+            given_distance=distance,
+            given_parent=parent,
+            sweep_from=max(_FEW, slices.sets // _SHARE),
+        )
+
+    def kernel(self) -> Any:
+        return self._device.kernel(_SEARCH, f"slice_search<{THREADS}>", cooperative=True)
+
+    def launch(self, source: int, max_level: int | None) -> None:
+        """Search from a vertex, LAST_LEVEL levels at most."""
+        self._search["source"] = self._place[source]
+        self._search["max_level"] = LAST_LEVEL if max_level is None else min(max_level, LAST_LEVEL)
+        blocks = self._device.multiprocessors
+        self.kernel()((blocks,), (THREADS,), (self._slices, self._search))
+
+    def outcome(self) -> tuple[np.ndarray, bool]:
+        """Clocks of each level of the last search, uint64, and whether it came to LAST_LEVEL with
+        more to do.
+        """
+        control = self._made["control"].get().view(CONTROL)[0]
+        level = int(control["level"])
+        clocks = np.diff(control["clocks"][: level + 1])
+        return clocks, level == LAST_LEVEL and int(control["left"]) > 0
