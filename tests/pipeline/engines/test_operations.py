@@ -111,9 +111,10 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
             reached = distance[distance >= 0]
             found = [columns[name][i] for name in ("reached", "total", "farthest")]
             assert found == [len(reached), reached.sum(), reached.max()]
-        program = Brandes(n, sources, normalized=False)
+        few = sources[::10]
+        program = Brandes(n, few, normalized=False)
         columns, _ = run_program(store, program, folder / "b", ranks, on_disk)
-        wanted = reference.betweenness(u, v, n, sources) * n / len(sources)
+        wanted = reference.betweenness(u, v, n, few) * n / len(few)
         if not options.directed:
             wanted /= 2
         np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-10)
