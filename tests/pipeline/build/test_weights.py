@@ -145,6 +145,25 @@ def test_bytes_do_not_depend_on_how_it_is_built(tmp_path, monkeypatch, duplicate
     assert all(some == found[0] for some in found)
 
 
+@pytest.mark.slow
+def test_the_same_bytes_by_workers(tmp_path, ok):
+    """And the same distances by a rank each."""
+    src, dst, weight = random_weighted(3, "uint32", rows=20_000)
+    write(tmp_path / "edges.parquet", src=src, dst=dst, w=weight)
+    shape = "--weight", "w", "--duplicates", "sum", "--partitions", 3
+    for name, given in (("alone", []), ("together", ["--workers", 2])):
+        ok("build", tmp_path / "edges.parquet", "-o", tmp_path / f"{name}.dg", *shape, *given)
+        out = tmp_path / name
+        ok("sssp", tmp_path / f"{name}.dg", "-o", out, "--source", int(src[0]), *given)
+        ok("validate", tmp_path / f"{name}.dg", out)
+    for file in (tmp_path / "alone.dg").rglob("*.*"):
+        if file.is_file():
+            other = tmp_path / "together.dg" / file.relative_to(tmp_path / "alone.dg")
+            assert file.read_bytes() == other.read_bytes(), file
+    columns = [pq.read_table(tmp_path / name)["distance"] for name in ("alone", "together")]
+    assert columns[0].equals(columns[1])
+
+
 @pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
 def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
     """More edges than are held at once, and one of them in more rows than that."""
