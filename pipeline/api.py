@@ -362,7 +362,10 @@ def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
 
 def _on_cpus(options: RunningOptions) -> RunningOptions:
     """InputError where a device is asked for by name: only searches run on GPUs so far."""
-    if options.get("device", "auto") not in ("auto", "cpu"):
+    if (
+        options.get("device", "auto") not in ("auto", "cpu")
+        or options.get("device_memory_limit") is not None
+    ):
         raise InputError("only bfs from one source runs on GPUs so far: leave out the device")
     return {**options, "device": "cpu"}
 

@@ -274,6 +274,7 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
         (["--source", 0, "--together"], "--together"),
         (["--sources", "1", "--profile"], "--profile"),
         (["--sources", "1", "--device", "cuda"], "leave out the device"),
+        (["--sources", "1", "--device-memory-limit", "1GB"], "leave out the device"),
         (["--sources", "1", "--max-depth", -1], "max-depth"),
         (["--sources", ""], "names no vertices"),
         (["--sources", "1,,2"], "'' is not an integer"),
