@@ -7,7 +7,6 @@ added up by exponent, in integers.
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from ..base.compiled import Struct, boolean, compiled, i64, i64s, kernel, u32s, u64s
 
@@ -27,7 +26,6 @@ class Combining(NamedTuple):
 
 
 COMBINING = Struct(Combining, (i64, boolean))
-f64s = types.float64[::1]
 
 
 @compiled

@@ -228,7 +228,7 @@ def target_ids(
     return ids
 
 
-def compile_build(rows: int) -> None:
-    """What the tasks of a build call, of so many input rows."""
-    modules = bitmap, sort, positions, csr, weights
+def compile_build(rows: int, weighted: bool) -> None:
+    """What the tasks of a build call. rows: of the input; weighted: whether they have weights."""
+    modules = bitmap, sort, positions, csr, *([weights] if weighted else [])
     compile_kernels(*modules, degrees=csr.degree_dtype(rows))

@@ -22,7 +22,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
+from ...kernels.base.numbering import Numbering
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, take_below
 from ...partition.errors import DelegraphError, InputError
@@ -30,11 +32,11 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import global_ids
-from ..engines.operations.marks import Marks, add, mark_where, marks_bytes, members
+from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
-from ..engines.ranks.graph import Adjacency
+from ..engines.ranks.graph import Adjacency, Side
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -187,17 +189,19 @@ class _Paths:
             adjacency: Adjacency, piece: Piece, queue: NDArray[np.uint32], first: int, last: int
         ) -> None:
             source, target = adjacency.source, adjacency.target
-            x = distance.at(source.segment, graph).view(np.uint64)
-            y = distance.at(target.segment, graph).view(np.uint64)
-            rows = source.places, x, self._frontier.at(source.segment, graph)
-            better = self._better.at(target.segment, graph)
-            relax_piece(piece, self.floats, queue, first, last, *rows, target.places, y, better)
+            rows = source.places, self._bits(source), self._frontier.at(source.segment, graph)
+            ends = target.places, self._bits(target), self._better.at(target.segment, graph)
+            relax_piece(piece, self.floats, queue, first, last, *rows, *ends)
 
         self._edges += operations.follow(distance, self._frontier, follow)
         operations.links.fold_marked(distance, self._better)
         self._pending.own |= self._better.own
         self._pending.shared |= self._better.shared
         self._better.clear()
+
+    def _bits(self, side: Side) -> NDArray[np.uint64]:
+        """Of distances."""
+        return self.distance.at(side.segment, self._operations.graph).view(np.uint64)
 
     def leave_out(self) -> None:
         """What is too far, of what edges have reached."""
@@ -214,8 +218,9 @@ class _Paths:
         offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
         source = np.array([self._of.source], np.uint32)
         operations.put(parent, source, np.zeros(1, np.uint32))  # it takes no other
+        ids = {id(a): global_ids(a.source) for a in operations.graph.adjacencies}
         self._mark_reached(self._frontier)
-        self._offer(offered, alike=False)
+        self._offer(offered, ids, alike=False)
         operations.links.fold(offered, np.minimum)
         operations.each(_take_offers, parent, offered)
         (orphans,) = operations.sum_each(_orphans, distance, parent)
@@ -225,7 +230,7 @@ class _Paths:
             mark_where(self._frontier.own, parent.own != UNREACHED)
             mark_where(self._frontier.shared, parent.shared != UNREACHED)
         while orphans:
-            self._offer(offered, alike=True)
+            self._offer(offered, ids, alike=True)
             adopted = {ghost: members(words) for ghost, words in self._better.ghosts.items()}
             operations.links.fold_marked(offered, self._better)
             orphans -= self._adopt(parent, offered)
@@ -234,20 +239,18 @@ class _Paths:
         operations.put(parent, source, np.array([UNREACHED]))
         return parent
 
-    def _offer(self, offered: Vector, alike: bool) -> None:
-        """The frontier to its neighbours, as parents."""
+    def _offer(self, offered: Vector, ids: dict[int, Numbering], alike: bool) -> None:
+        """The frontier to its neighbours, as parents. ids: global ones of rows, by subgraph."""
         operations, distance, graph = self._operations, self.distance, self._operations.graph
-        ids = {id(a): global_ids(a.source) for a in graph.adjacencies}
 
         def follow(
             adjacency: Adjacency, piece: Piece, queue: NDArray[np.uint32], first: int, last: int
         ) -> None:
             source, target = adjacency.source, adjacency.target
-            x = distance.at(source.segment, graph).view(np.uint64)
-            y = distance.at(target.segment, graph).view(np.uint64)
-            rows = source.places, ids[id(adjacency)], x, self._frontier.at(source.segment, graph)
+            frontier = self._frontier.at(source.segment, graph)
+            rows = source.places, ids[id(adjacency)], self._bits(source), frontier
             offers = offered.at(target.segment, graph), self._better.at(target.segment, graph)
-            ends = target.places, y, *offers, alike
+            ends = target.places, self._bits(target), *offers, alike
             adopt_piece(piece, self.floats, queue, first, last, *rows, *ends)
 
         operations.follow(distance, self._frontier, follow)

@@ -213,16 +213,17 @@ def open_pool(
 ) -> Iterator[tuple[Executor, Budget]]:
     """Where tasks run, warmed up, and the budget that is left to them by measurement."""
     limit = resources.limit
+    weighted = edges.weight is not None
+    compiling = partial(compile_tasks, edges.id_type, edges.rows, weighted)
     if not resources.cluster.any:
         executor = Executor(threads, progress)
-        executor.once("compile", partial(compile_tasks, edges.id_type, edges.rows))
+        executor.once("compile", compiling)
         yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
         return
     workers = resources.cluster.workers or 0
     devices = workers > 0 and has_device_each(resources.device, workers)
     with open_cluster(resources.cluster, threads, devices) as cluster:
         executor = Executor(threads, progress, cluster)
-        compiling = partial(compile_tasks, edges.id_type, edges.rows)
         executor.once("compile", compiling)
         cluster.warm_up(compiling)
         yield executor, _cluster_budget(cluster, limit)

@@ -369,7 +369,7 @@ def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
     return [sum(run.source.chunk_rows[c] for c in task) for task in tasks]
 
 
-def compile_tasks(id_type: pa.DataType, rows: int) -> None:
+def compile_tasks(id_type: pa.DataType, rows: int, weighted: bool) -> None:
     """What building calls, of so many input rows."""
     ids.compile_reading(id_type)
-    shards.compile_build(rows)
+    shards.compile_build(rows, weighted)

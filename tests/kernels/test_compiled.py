@@ -33,9 +33,9 @@ programs = gather, forest, check_programs
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
-shards.compile_build(1000)
+shards.compile_build(1000, weighted=True)
 ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
-operations.warm_up([np.dtype(np.uint32)])
+operations.warm_up([np.dtype(np.uint32)], weighted=True)
 before = compiled.variants(*modules)
 declared = compiled.variants(*programs)
 assert max(before.values()) == 1, before

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+import delegraph
 from delegraph.kernels.base.team import Team
-from delegraph.partition.store.store import Store
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.operations import Operations
 from delegraph.pipeline.engines.operations.program import Given, Program
 from delegraph.pipeline.engines.operations.vectors import Vector
@@ -18,6 +23,28 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 
 from .ranks import communicators, run
+
+
+def stored(folder: Path, src: Any, dst: Any, options: BuildOptions, weight: Any = None) -> Store:
+    """A store of these edges, with their weights, if any."""
+    table = {"src": np.asarray(src), "dst": np.asarray(dst)}
+    if weight is not None:
+        table["w"] = weight
+    pq.write_table(pa.table(table), folder / "e.parquet")
+    delegraph.build(
+        folder / "e.parquet",
+        folder / "graph.dg",
+        threads=2,
+        device="cpu",
+        directed=options.directed,
+        partitions=options.partitions,
+        layout=options.layout,
+        grid=None if options.grid is None else str(options.grid),
+        threshold=options.threshold,
+        order=options.order,
+        weight=None if weight is None else "w",
+    )
+    return open_store(folder / "graph.dg")
 
 
 def run_program(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base import bitmap
 from ....kernels.base.bitmap import WORD
+from ....kernels.base.numbering import by_rule
+from ....kernels.pieces.vertices import add_all
 from ..ranks.graph import RankGraph
 from ..ranks.state import Ghosts, Vertices
 
@@ -57,15 +58,11 @@ def mark_where(words: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> None:
 
 
 def add(words: NDArray[np.uint64], places: NDArray) -> None:
-    """Mark some places, each once at most."""
-    np.bitwise_or.at(words, places >> 6, np.uint64(1) << (places & 63).astype(np.uint64))
+    """Mark some places."""
+    add_all(np.ascontiguousarray(places, np.uint32), by_rule(), words)
 
 
 def where(words: NDArray[np.uint64], places: NDArray) -> NDArray[np.intp]:
     """Which of some places are marked: their indexes."""
     bits = words[places >> np.uint32(6)] >> (places & np.uint32(63)).astype(np.uint64)
     return np.flatnonzero(bits & np.uint64(1))
-
-
-def members(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    return bitmap.members(words)

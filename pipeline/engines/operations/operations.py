@@ -380,8 +380,9 @@ def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
     return local[here] * len(graph.held) + partition[here] // graph.ranks
 
 
-def warm_up(offset_types: Iterable[np.dtype]) -> None:
-    """Compile, or load from the cache, what operations call; offset_types: of the subgraphs."""
-    compile_kernels(
-        bitmap, numbering, piece, vertices, gather, forest, relax, offsets=set(offset_types)
-    )
+def warm_up(offset_types: Iterable[np.dtype], weighted: bool) -> None:
+    """Compile, or load from the cache, what operations call. offset_types: of the subgraphs.
+    weighted: whether a program reads weights.
+    """
+    modules = bitmap, numbering, piece, vertices, gather, forest, *([relax] if weighted else [])
+    compile_kernels(*modules, offsets=set(offset_types))

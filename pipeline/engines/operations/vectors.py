@@ -22,7 +22,7 @@ from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows, RowsOnDisk
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts, Vertices
-from .marks import Marks, add, members, where
+from .marks import Marks, add, where
 
 Fold = Callable[[NDArray, NDArray], NDArray]
 """Values that were held, values that came: values."""
@@ -146,7 +146,7 @@ class Links:
         """
         if self._communicator.size == 1:
             return
-        shared = members(marked.shared)
+        shared = bitmap.members(marked.shared)
         messages: list[Message] = []
         for some in self._held:
             messages.append([shared, values.shared[shared]])

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import delegraph
 from delegraph.kernels import reference
-from delegraph.partition.store.store import Store, open_store
+from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
 from delegraph.pipeline.algorithms.bfs_together import Nearest
@@ -27,24 +24,7 @@ from delegraph.pipeline.engines.operations import operations
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
-from support.programs import run_program
-
-
-def stored(folder: Path, src: Any, dst: Any, options: BuildOptions) -> Store:
-    pq.write_table(pa.table({"src": np.asarray(src), "dst": np.asarray(dst)}), folder / "e.parquet")
-    delegraph.build(
-        folder / "e.parquet",
-        folder / "graph.dg",
-        threads=2,
-        device="cpu",
-        directed=options.directed,
-        partitions=options.partitions,
-        layout=options.layout,
-        grid=None if options.grid is None else str(options.grid),
-        threshold=options.threshold,
-        order=options.order,
-    )
-    return open_store(folder / "graph.dg")
+from support.programs import run_program, stored
 
 
 def walk(

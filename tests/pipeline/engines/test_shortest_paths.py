@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.graph import UNREACHED
 from delegraph.kernels.base.team import Team
-from delegraph.partition.store.store import Store, open_store
+from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import sssp
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.algorithms.sssp import DeltaStepping
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
-from support.programs import run_program
+from support.programs import run_program, stored
 
 WEIGHTS = {
     "floats": lambda rng, m: rng.random(m).astype(np.float32),
@@ -33,25 +29,6 @@ WEIGHTS = {
     "far apart": lambda rng, m: (10.0 ** rng.integers(-30, 20, m)).astype(np.float32),
     "integers": lambda rng, m: rng.integers(0, 1 << 32, m),
 }
-
-
-def stored(folder: Path, src: Any, dst: Any, weight: Any, options: BuildOptions) -> Store:
-    table = {"src": np.asarray(src), "dst": np.asarray(dst), "w": weight}
-    pq.write_table(pa.table(table), folder / "e.parquet")
-    delegraph.build(
-        folder / "e.parquet",
-        folder / "graph.dg",
-        threads=2,
-        device="cpu",
-        directed=options.directed,
-        partitions=options.partitions,
-        layout=options.layout,
-        grid=None if options.grid is None else str(options.grid),
-        threshold=options.threshold,
-        order=options.order,
-        weight="w",
-    )
-    return open_store(folder / "graph.dg")
 
 
 def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,7 +77,7 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limi
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        store = stored(folder, src, dst, WEIGHTS[kind](rng, len(src)), options)
+        store = stored(folder, src, dst, options, WEIGHTS[kind](rng, len(src)))
         ranks, source = min(ranks, store.info.partitions), int(rng.integers(store.info.vertices))
         most = np.inf
         if limited:
@@ -125,7 +102,7 @@ def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weight = WEIGHTS[kind](np.random.default_rng(len(src)), len(src))
-        store = stored(folder, src, dst, weight, options)
+        store = stored(folder, src, dst, options, weight)
         assert store.info.weights is not None
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
         walk = Walk(n, 0.85, None, 15, "even", None, store.info.weights.kind)
@@ -144,7 +121,7 @@ def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, aga
     monkeypatch.setattr(sssp, "AGAIN", again)
     src, dst = SHAPES[shape][:2]
     weight = np.random.default_rng(5).integers(0, 9, len(src))
-    store = stored(tmp_path, src, dst, weight, BuildOptions())
+    store = stored(tmp_path, src, dst, BuildOptions(), weight)
     columns, _ = run_program(store, program_of(store, 1), tmp_path / "p", on_disk=on_disk)
     check(store, columns, 1)
 
@@ -156,7 +133,7 @@ def test_a_long_path_of_no_weight_by_ranks(tmp_path, layout):
     ids = np.arange(n)
     src, dst = np.append(ids, ids[:-7]), np.append((ids + 1) % n, ids[7:])
     store = stored(
-        tmp_path, src, dst, np.zeros(len(src), int), BuildOptions(partitions=4, layout=layout)
+        tmp_path, src, dst, BuildOptions(partitions=4, layout=layout), np.zeros(len(src), int)
     )
     columns, _ = run_program(store, program_of(store, 3), tmp_path / "p", ranks=4)
     check(store, columns, 3)
@@ -165,7 +142,7 @@ def test_a_long_path_of_no_weight_by_ranks(tmp_path, layout):
 def test_goes_on_from_a_checkpoint(tmp_path):
     src, dst = SHAPES["grid"][:2]
     weight = np.random.default_rng(6).random(len(src)).astype(np.float32)
-    store = stored(tmp_path, src, dst, weight, BuildOptions())
+    store = stored(tmp_path, src, dst, BuildOptions(), weight)
     loaded: list[int] = []
     program = program_of(store, 0)
     saved = Checkpoint(tmp_path / "c", 0, "this", lambda: None, loaded.append)
