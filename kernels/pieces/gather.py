@@ -9,8 +9,9 @@ Turns have the same edges whatever the number of threads.
 import numpy as np
 from numba import types
 
+from ..base.bitmap import contains, mask
 from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add, trailing_zeros
+from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
 from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
 from .piece import PIECE, row_of
@@ -135,12 +136,15 @@ def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, cursor
 def gather_listed(operator, piece, queue, first, last, x_places, x, y_places, y):
     """The same of rows ``queue[first:last]`` (uint32), all of whose edges are at hand."""
     offsets, targets, begin, _, weights = piece
+    plain = is_identity(x_places)
     for i in range(first, last):
         row = np.int64(queue[i])
-        start = np.int64(offsets[row]) - begin
-        stop = np.int64(offsets[row + 1]) - begin
+        some = targets, weights, np.int64(offsets[row]) - begin, np.int64(offsets[row + 1]) - begin
         place = renumber(y_places, row)
-        y[place] = _renumbered(operator, y[place], targets, weights, start, stop, x_places, x)
+        if plain:
+            y[place] = _combined(operator, y[place], *some, x)
+        else:
+            y[place] = _renumbered(operator, y[place], *some, x_places, x)
 
 
 @kernel(SUM, f64s, i64s, f64s)
@@ -177,14 +181,15 @@ def scatter_piece(operator, piece, x_places, x, y_places, y):
         row += 1
 
 
-@kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
-@kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s)
-def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y):
+@kernel(OR, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
+@kernel(MIN, PIECE, u32s, i64, i64, NUMBERING, u64s, NUMBERING, u64s, u64s)
+def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, changed):
     """The same along the edges at hand of some rows, on several pieces at once: of operators that
     may combine a value twice.
 
     queue: uint32, rows, of which ``queue[first:last]`` are meant; or (0,), for all of
-    ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets.
+    ``first <= row < last``. x_places, y_places: of the subgraph's rows and targets. changed:
+    bitmap, receives the targets whose values are other ones now.
     """
     offsets, targets, begin, end, _ = piece
     listed = queue.shape[0] > 0
@@ -196,8 +201,9 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y):
         start = max(np.int64(offsets[row]), begin) - begin
         stop = min(np.int64(offsets[row + 1]), end) - begin
         for e in range(start, stop):
-            place = np.intp(renumber(y_places, targets[np.uintp(e)]))
-            merge(operator, y, place, value)
+            v = renumber(y_places, targets[np.uintp(e)])
+            if merge(operator, y, np.intp(v), value) and not contains(changed, v):
+                fetch_or(changed, np.intp(v >> np.uint32(6)), mask(v))
 
 
 @kernel(u64s, i64s)

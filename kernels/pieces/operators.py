@@ -26,7 +26,7 @@ class Sum(NamedTuple):
 
 
 class Or(NamedTuple):
-    """Of words of bits. full: all bits that may be set: a row that has them needs no more."""
+    """Of words of bits. full: the bits that are asked for: a row that has them needs no more."""
 
     unit: np.uint64
     full: np.uint64
@@ -73,8 +73,10 @@ def finished(operator: Any, value: Any) -> Any:
     raise NotImplementedError
 
 
-def merge(operator: Any, values: Any, place: Any, value: Any) -> None:
-    """Combine a value with one of an array that other threads change, too. In kernels alone."""
+def merge(operator: Any, values: Any, place: Any, value: Any) -> bool:
+    """Combine a value with one of an array that other threads change, too; whether that is another
+    one now. In kernels alone.
+    """
     raise NotImplementedError
 
 
@@ -98,7 +100,9 @@ def _along(operator, value, weights, edge):
 
 @overload(finished)
 def _finished(operator, value):
-    if operator.instance_class in (Or, Min):
+    if operator.instance_class is Or:
+        return lambda operator, value: value & operator.full == operator.full
+    if operator.instance_class is Min:
         return lambda operator, value: value == operator.full
     return lambda operator, value: False
 
@@ -108,13 +112,11 @@ def _merge(operator, values, place, value):
     if operator.instance_class is Min:
 
         def least(operator, values, place, value):
-            if value < values[place]:
-                fetch_min(values, place, value)
+            return value < values[place] and value < fetch_min(values, place, value)
 
         return least
 
     def either(operator, values, place, value):
-        if value & ~values[place]:
-            fetch_or(values, place, value)
+        return bool(value & ~values[place]) and bool(value & ~fetch_or(values, place, value))
 
     return either

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from ...kernels.pieces.operators import Or, Sum
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.marks import Places, PlacesByLevel, levels_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.vectors import Vector
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -74,90 +76,84 @@ class Brandes:
 class _Paths:
     """Of one source at a time.
 
-    reached, edge: words, of which a bit is used; edge: what was reached last. level: int32, -1
-    where unreached. paths: how many shortest ones lead to a vertex. share: what a product combines;
-    came: what it gives.
+    reached, edge: words, of which a bit is used; edge: what was reached last. levels: the vertices
+    of each. paths: how many shortest ones lead to a vertex. share: what a product combines; came:
+    what it gives.
     """
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
         self._reached = operations.vector(np.uint64, ghosts=True)
         self._edge = operations.vector(np.uint64, ghosts=True)
-        self._level = operations.vector(np.int32)
         self._paths = operations.vector(np.float64)
         self._share = operations.vector(np.float64, ghosts=True)
         self._came = operations.vector(np.float64, ghosts=True)
         self.score = operations.vector(np.float64)
-        self._last = 0
+        self._levels = PlacesByLevel(len(self.score.own), len(self.score.shared))
 
     def count_from(self, source: np.uint32) -> None:
         """Levels, and how many shortest paths lead to each vertex."""
-        operations = self._operations
-        for vector in (self._reached, self._edge, self._paths, self._share, self._came):
-            vector.fill(0)
-        self._level.fill(-1)
+        operations, edge, share = self._operations, self._edge, self._share
         here = np.array([source], np.uint32)
-        for vector, value in ((self._reached, 1), (self._edge, 1), (self._level, 0)):
+        for vector, value in ((self._reached, 1), (edge, 1), (self._paths, 1.0), (share, 1.0)):
+            vector.fill(0)
             operations.put(vector, here, np.array([value]))
-        for vector in (self._paths, self._share):
-            operations.put(vector, here, np.array([1.0]))
-        vectors = self._edge, self._level, self._paths, self._share, self._came
         either = Or(np.uint64(0), np.uint64(1))
-        self._last = 0
+        places = operations.where(edge)
+        self._levels.clear()
         while True:
-            operations.spread(either, self._edge, self._reached, along=True)
-            (found,) = operations.sum_each(_found, self._reached, self._edge, self._level)
+            self._levels.append(places)
+            reached = operations.spread(either, edge, self._reached, True, places)
+            if reached is not None:
+                operations.each(_reset, edge, places=places)
+            vectors = self._reached, self._paths, edge
+            (found,) = operations.sum_each(_find, *vectors, places=reached)
             if not found:
                 return
-            operations.gather(Sum(), self._share, self._came, wanted=self._edge)
-            self._last += 1
-            operations.each(partial(_enter, self._last), *vectors)
+            new = operations.where(edge) if reached is None else reached
+            self._add(share, along=True, wanted=new)
+            operations.each(_reset, share, places=places)
+            operations.each(_enter, self._paths, share, self._came, places=new)
+            places = new
 
     def add_up(self) -> None:
         """Dependencies of all levels on the ones before them."""
-        operations = self._operations
-        vectors = self._edge, self._level, self._paths, self._share, self._came, self.score
-        self._share.fill(0)
-        for level in range(self._last, 0, -1):
-            operations.each(partial(_depend, level), *vectors)
-            if level > 1:  # the source itself is no vertex between
-                operations.gather(Sum(), self._share, self._came, along=False, wanted=self._edge)
+        operations, levels, last = self._operations, self._levels, len(self._levels) - 1
+        operations.each(_reset, self._share, places=levels[last])
+        vectors = self._paths, self._share, self._came, self.score
+        for level in range(last, 0, -1):  # the source itself is no vertex between
+            self._add(self._share, along=False, wanted=levels[level])
+            if level < last:
+                operations.each(_reset, self._share, places=levels[level + 1])
+            operations.each(_depend, *vectors, places=levels[level])
+
+    def _add(self, share: Vector, along: bool, wanted: Places) -> None:
+        """What comes along edges to some vertices."""
+        self._operations.each(_reset, self._came, places=wanted)
+        self._operations.gather(Sum(), share, self._came, along, wanted)
 
 
-def _found(counted: Any, reached: NDArray, edge: NDArray, level: NDArray) -> int:
+def _reset(values: NDArray) -> None:
+    values[:] = 0
+
+
+def _find(counted: Any, reached: NDArray, paths: NDArray, edge: NDArray) -> int:
     """What is new becomes the edge; how many vertices that are."""
-    np.logical_and(reached != 0, level < 0, out=edge, casting="unsafe")
+    np.logical_and(reached != 0, paths == 0, out=edge, casting="unsafe")
     return int(np.count_nonzero((edge != 0) & counted))
 
 
-def _enter(
-    level: int, edge: NDArray, levels: NDArray, paths: NDArray, share: NDArray, came: NDArray
-) -> None:
-    """What was found gets its level, and as many paths as came."""
-    new = edge != 0
-    levels[new] = level
-    share[:] = 0
-    share[new] = paths[new] = came[new]
-    came[:] = 0
+def _enter(paths: NDArray, share: NDArray, came: NDArray) -> None:
+    """What was found gets as many paths as came."""
+    paths[:] = came
+    share[:] = came
 
 
-def _depend(
-    level: int,
-    edge: NDArray,
-    levels: NDArray,
-    paths: NDArray,
-    share: NDArray,
-    came: NDArray,
-    score: NDArray,
-) -> None:
+def _depend(paths: NDArray, share: NDArray, came: NDArray, score: NDArray) -> None:
     """What came along edges from the level after this one, and what it tells the one before."""
-    here = levels == level
-    dependency = paths[here] * came[here]
-    score[here] += dependency
-    share[:] = 0
-    share[here] = (1 + dependency) / paths[here]
-    came[:] = 0
-    edge[:] = levels == level - 1
+    dependency = paths * came
+    score += dependency
+    share[:] = (1 + dependency) / paths
 
 
 def _scale(factor: float, score: NDArray) -> None:
@@ -166,7 +162,7 @@ def _scale(factor: float, score: NDArray) -> None:
 
 def brandes_bytes(counts: Counts) -> int:
     here = counts.own + counts.shared
-    return (6 * 8 + 4) * here + 4 * 8 * counts.ghosts + lists_bytes(counts)
+    return 6 * 8 * here + 4 * 8 * counts.ghosts + levels_bytes(here) + lists_bytes(counts)
 
 
 @dataclass(frozen=True)

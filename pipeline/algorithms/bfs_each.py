@@ -86,7 +86,7 @@ class DistanceBits:
             while level >> len(bits):
                 bits.append(operations.vector(f"u{width(self.bits) // 8}"))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
-            operations.each(_add, searches.frontier, *has)
+            operations.each(_add, searches.frontier, *has, places=searches.reached)
             tell(level, level + 1, f"level {level:,}")
             reached += int(new.sum())
             depth = level

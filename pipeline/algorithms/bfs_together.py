@@ -19,6 +19,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Min
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.marks import Places
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..results.checkpoint import Checkpoint
@@ -69,7 +70,7 @@ class Nearest:
 class _Search:
     """frontier: from 1 on the number of the source that a vertex of the last level has taken,
     _NOTHING of others. came: what the least of its neighbours has taken. nearest: numbers of
-    sources, UNREACHED where there is none.
+    sources, UNREACHED where there is none. places: of the frontier; None where it may be any.
     """
 
     def __init__(self, operations: Operations, sources: NDArray[np.uint32]) -> None:
@@ -78,6 +79,7 @@ class _Search:
         self._came = operations.vector(np.uint64, _NOTHING, ghosts=True)
         self.distance = operations.vector(np.int32, -1)
         self.nearest = operations.vector(np.uint32, UNREACHED)
+        self._places: Places | None = None
         numbers = np.arange(1, len(sources) + 1, dtype=np.uint64)
         zeros = np.zeros(len(sources), np.int32)
         for vector, values in (
@@ -107,10 +109,20 @@ class _Search:
     def step(self, level: int) -> int:
         """How many vertices that level has."""
         operations, least = self._operations, Min(_NOTHING, _DONE)
-        operations.spread(least, self._frontier, self._came, along=True)
-        vectors = self._frontier, self._came, self.distance, self.nearest
-        (found,) = operations.sum_each(partial(_advance, level), *vectors)
+        frontier = self._frontier
+        if self._places is None:
+            self._places = operations.where(frontier, other_than=_NOTHING)
+        reached = operations.spread(least, frontier, self._came, True, self._places)
+        if reached is not None:
+            operations.each(_leave, frontier, places=self._places)
+        vectors = frontier, self._came, self.distance, self.nearest
+        (found,) = operations.sum_each(partial(_advance, level), *vectors, places=reached)
+        self._places = reached
         return int(found)
+
+
+def _leave(frontier: NDArray) -> None:
+    frontier[:] = _NOTHING
 
 
 def _advance(

@@ -22,6 +22,7 @@ from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.marks import Places, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import links_bytes
@@ -86,8 +87,10 @@ class Sums:
 
 
 class Searches:
-    """Of some vertices at once. seen, frontier: words by vertex, of bits by source: what each has
-    been reached from, and what on the last level.
+    """Of some vertices at once.
+
+    seen, frontier: words by vertex, of bits by source: what each has been reached from, and what on
+    the last level. reached: the vertices that may be in ``frontier``; None for any.
     """
 
     def __init__(self, operations: Operations) -> None:
@@ -95,6 +98,7 @@ class Searches:
         self.seen = operations.vector(np.uint64)
         self.frontier = operations.vector(np.uint64, ghosts=True)
         self._came = operations.vector(np.uint64, ghosts=True)
+        self.reached: Places | None = None
 
     def levels(
         self, sources: NDArray[np.uint32], along: bool
@@ -106,28 +110,42 @@ class Searches:
         """
         operations, count = self._operations, len(sources)
         bits = np.uint64(1) << np.arange(count, dtype=np.uint64)
-        for words in (self.seen, self.frontier):
+        for words in (self.seen, self.frontier, self._came):
             words.fill(0)
+        for words in (self.seen, self.frontier):
             operations.put(words, sources, bits)
-        return self._levels(Or(np.uint64(0), np.bitwise_or.reduce(bits)), count, along)
+        operations.each(_copy, self.seen, self._came)
+        return self._levels(bits, along)
 
     def _levels(
-        self, either: Or, count: int, along: bool
+        self, bits: NDArray[np.uint64], along: bool
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         operations, level = self._operations, 0
+        vectors = self.seen, self.frontier, self._came
+        places, searching = operations.where(self.frontier), bits
         while True:
             level += 1
-            operations.each(_copy, self.seen, self._came)
-            operations.spread(either, self.frontier, self._came, along)
-            new = operations.sum_each(_advance, self.seen, self.frontier, self._came)
+            # What searches that have ended have reached is asked of no row.
+            either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
+            reached = operations.spread(either, self.frontier, self._came, along, places)
+            if reached is not None:
+                operations.each(_leave, self.frontier, places=places)
+            new = operations.sum_each(_advance, *vectors, places=reached)[: len(bits)]
             if not new.any():
                 return
-            yield level, new[:count].astype(np.int64)
+            searching = bits[new > 0]
+            self.reached = reached
+            yield level, new.astype(np.int64)
+            places = operations.where(self.frontier) if reached is None else reached
 
 
 def _copy(seen: NDArray, came: NDArray) -> None:
     """A row that was reached by all is passed over."""
     came[:] = seen
+
+
+def _leave(frontier: NDArray) -> None:
+    frontier[:] = 0
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
@@ -148,8 +166,12 @@ def sums_bytes(counts: Counts) -> int:
 
 
 def lists_bytes(counts: Counts) -> int:
-    """What ranks tell each other, which vertices are delegates, and a level's rows."""
-    return links_bytes(counts.ghosts) + counts.own + 4 * (counts.own + counts.shared)
+    """What ranks tell each other, which vertices are delegates, and bitmaps and lists of a level's
+    vertices, of the one before, and of their rows.
+    """
+    here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
+    told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
+    return told + counts.own + marks_bytes(here + ghosts) + here + 3 * 4 * here + 2 * 4 * ghosts
 
 
 @dataclass(frozen=True)

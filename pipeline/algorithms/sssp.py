@@ -194,7 +194,7 @@ class _Paths:
             relax_piece(piece, self.floats, queue, first, last, *rows, *ends)
 
         self._edges += operations.follow(distance, self._frontier, follow)
-        operations.links.fold_marked(distance, self._better)
+        operations.links.fold_marked(distance, self._better, np.minimum)
         self._pending.own |= self._better.own
         self._pending.shared |= self._better.shared
         self._better.clear()
@@ -232,7 +232,7 @@ class _Paths:
         while orphans:
             self._offer(offered, ids, alike=True)
             adopted = {ghost: members(words) for ghost, words in self._better.ghosts.items()}
-            operations.links.fold_marked(offered, self._better)
+            operations.links.fold_marked(offered, self._better, np.minimum)
             orphans -= self._adopt(parent, offered)
             for ghost, places in adopted.items():
                 offered.ghosts[ghost][places] = UNREACHED

@@ -5,16 +5,53 @@ What ranks tell each other of marked vertices are lists, of these alone.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.base.bitmap import WORD
+from ....kernels.base.bitmap import WORD, members
 from ....kernels.base.numbering import by_rule
 from ....kernels.pieces.vertices import add_all
 from ..ranks.graph import RankGraph
 from ..ranks.state import Ghosts, Vertices
+
+
+class Places(NamedTuple):
+    """Some vertices: where their values stand in a vector, uint32, rising."""
+
+    own: NDArray[np.uint32]
+    shared: NDArray[np.uint32]
+
+
+class PlacesByLevel:
+    """Of so many vertices at most, each in one level: those of one after the other."""
+
+    def __init__(self, own: int, shared: int) -> None:
+        self._places = Places(np.empty(own, np.uint32), np.empty(shared, np.uint32))
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self._ends[0]) - 1
+
+    def __getitem__(self, level: int) -> Places:
+        both = zip(self._places, self._ends, strict=True)
+        return Places(*(places[ends[level] : ends[level + 1]] for places, ends in both))
+
+    def append(self, level: Places) -> None:
+        for places, ends, some in zip(self._places, self._ends, level, strict=True):
+            ends.append(ends[-1] + len(some))
+            places[ends[-2] : ends[-1]] = some
+
+    def clear(self) -> None:
+        self._ends = array("I", [0]), array("I", [0])
+
+
+def levels_bytes(vertices: int) -> int:
+    """Of PlacesByLevel, where each is a level: its place, and two ends, half of them to spare."""
+    return (4 + 2 * 6) * vertices
 
 
 @dataclass
@@ -40,6 +77,20 @@ class Marks:
         for words in (self.own, self.shared, *self.ghosts.values()):
             words[:] = 0
 
+    def put(self, places: Places) -> None:
+        """Mark some more."""
+        for words, some in zip((self.own, self.shared), places, strict=True):
+            add(words, some)
+
+    def take(self) -> Places:
+        """The marked ones, which are marked no more."""
+        places = Places(members(self.own), members(self.shared))
+        self.clear()
+        return places
+
+    def ghost_places(self) -> dict[int, NDArray[np.uint32]]:
+        return {ghost: members(words) for ghost, words in self.ghosts.items()}
+
 
 def marks_bytes(vertices: int) -> int:
     """Of so many vertices."""
@@ -55,6 +106,12 @@ def mark_where(words: NDArray[np.uint64], chosen: NDArray[np.bool_]) -> None:
     packed = np.packbits(chosen, bitorder="little")
     words[:] = 0
     words.view(np.uint8)[: len(packed)] = packed
+
+
+def places_where(chosen: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    words = _empty(len(chosen))
+    mark_where(words, chosen)
+    return members(words)
 
 
 def add(words: NDArray[np.uint64], places: NDArray) -> None:

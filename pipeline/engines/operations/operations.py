@@ -9,13 +9,13 @@ the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.base import bitmap, numbering
-from ....kernels.base.bitmap import WORD
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import renumber_all
 from ....kernels.base.team import Team
@@ -36,7 +36,7 @@ from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import Looked, join_vertices
-from .marks import Marks, mark_where
+from .marks import Marks, Places, places_where
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
@@ -55,6 +55,31 @@ Some = Callable[..., Any]
 """Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
 
 
+class _Part(NamedTuple):
+    """Values of a segment's vertices in some places, of several vectors; None for all."""
+
+    arrays: list[NDArray]
+    places: NDArray[np.uint32] | None
+
+    def windows(self) -> list[slice]:
+        """At least one: a rank may have no vertices."""
+        count = len(self.arrays[0] if self.places is None else self.places)
+        return [slice(first, first + WINDOW) for first in range(0, max(1, count), WINDOW)]
+
+    def at(self, window: slice) -> slice | NDArray[np.uint32]:
+        return window if self.places is None else self.places[window]
+
+    def call(self, some: Callable[..., Any], window: slice) -> Any:
+        """What it gives of a window's values, which it may change."""
+        at = self.at(window)
+        values = [array[at] for array in self.arrays]
+        given = some(*values)
+        if self.places is not None:
+            for array, changed in zip(self.arrays, values, strict=True):
+                array[at] = changed
+        return given
+
+
 class Operations:
     """Of one rank. directed: of the store."""
 
@@ -65,6 +90,7 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
+        self._marked: Marks | None = None
         self.directed = directed
         self._edges = self._read = self._sent = 0
         self._labels_sent = 0
@@ -81,38 +107,60 @@ class Operations:
             self._read += self._links.read
         return self._links
 
+    @property
+    def _marks(self) -> Marks:
+        """None, but while a product goes on."""
+        if self._marked is None:
+            self._marked = Marks.none(self.graph)
+        return self._marked
+
     # Vectors
 
     def vector(self, dtype: DTypeLike, value: Any = 0, ghosts: bool = False) -> Vector:
         """ghosts: of what edges lead to, too, as ``gather`` wants it."""
         return vector(self.graph, dtype, value, ghosts)
 
-    def each(self, some: Callable[..., None], *vectors: Vector) -> None:
-        """Call ``some`` with slices of vectors, all of them, on threads."""
-        for arrays in self._parts(vectors):
-            self.team.map(lambda at, a=arrays: some(*(array[at] for array in a)), _windows(arrays))
+    def each(
+        self, some: Callable[..., None], *vectors: Vector, places: Places | None = None
+    ) -> None:
+        """Call ``some`` with slices of vectors, on threads. places: of the vertices that are meant;
+        None for all.
+        """
+        for part in self._parts(vectors, places):
 
-    def sum_each(self, some: Some, *vectors: Vector) -> NDArray[np.float64]:
+            def window(at: slice, part: _Part = part) -> None:
+                part.call(some, at)
+
+            self.team.map(window, part.windows())
+
+    def sum_each(
+        self, some: Some, *vectors: Vector, places: Places | None = None
+    ) -> NDArray[np.float64]:
         """The same, with what counts; the sums of what it gives, over all ranks.
 
         counted: vertices whose numbers this rank adds: each counts on one rank.
         """
         counting = [self._counted, self.communicator.rank == 0]
         totals: list[Any] = []
-        for counted, arrays in zip(counting, self._parts(vectors), strict=False):
+        for counted, part in zip(counting, self._parts(vectors, places), strict=False):
 
-            def window(at: slice, counted: Any = counted, arrays: Any = arrays) -> Any:
-                where = counted[at] if isinstance(counted, np.ndarray) else counted
-                return some(where, *(array[at] for array in arrays))
+            def window(at: slice, counted: Any = counted, part: _Part = part) -> Any:
+                where = counted[part.at(at)] if isinstance(counted, np.ndarray) else counted
+                return part.call(partial(some, where), at)
 
-            totals += self.team.map(window, _windows(arrays))
+            totals += self.team.map(window, part.windows())
         return self.total(np.sum(totals, axis=0))
 
-    def _parts(self, vectors: Sequence[Vector]) -> list[list[NDArray]]:
+    def where(self, values: Vector, other_than: Any = 0) -> Places:
+        """Vertices with another value."""
+        own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
+        return Places(own, shared)
+
+    def _parts(self, vectors: Sequence[Vector], places: Places | None) -> list[_Part]:
         """Own values, and shared ones where there are any."""
-        parts = [[v.own for v in vectors]]
+        parts = [_Part([v.own for v in vectors], places and places.own)]
         if self.graph.shared is not None:
-            parts.append([v.shared for v in vectors])
+            parts.append(_Part([v.shared for v in vectors], places and places.shared))
         return parts
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
@@ -162,41 +210,67 @@ class Operations:
         x: Vector,
         y: Vector,
         along: bool = True,
-        wanted: Vector | None = None,
+        wanted: Places | None = None,
     ) -> None:
         """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts.
 
-        along: or against the direction of edges. wanted: of which vertices, nonzero where; what
-        others get may be anything.
+        along: or against the direction of edges. wanted: of which vertices; what others get may be
+        anything. None for all.
         """
         self.links.expand(x)
         pulls = self._pulls(along)
         active: dict[int, Active] | None = None
         if wanted is not None:
             active = {}
+            self._marks.put(wanted)
             for adjacency, how in pulls:
                 segment = adjacency.source.segment
                 if how == "gather" and not isinstance(segment, Ghosts):
-                    chosen = self._chosen(wanted, adjacency.source)
-                    active[id(adjacency)] = adjacency.rows.active(self.team, chosen)
+                    active[id(adjacency)] = self._active(adjacency)
+            self._marks.clear()
         self._product(operator, x, y, pulls, active)
 
-    def spread(self, operator: Or | Min, x: Vector, y: Vector, along: bool) -> None:
-        """The same of what may be combined twice: from few vertices that have anything to tell, by
-        following the edges of these alone. along: or against their direction.
+    def spread(
+        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: Places
+    ) -> Places | None:
+        """The same of what may be combined twice, from vertices that have anything to tell; where
+        these are few, by following their edges alone.
+
+        places: of all vertices with another ``x`` than the unit. along: or against the direction
+        of edges. Ghosts have the unit, before and after. Returns the vertices that have another
+        ``y`` now; None where that may be any.
         """
+        pushes = self._pushes(along)
+        if all(how == "scatter" for _, how in pushes):
+            active, told = self._told(x, [a for a, _ in pushes], places)
+            edges = sum(int(a.rows.offsets[-1]) for a, _ in pushes)
+            few, every = self.total([sum(some.edges for _, some in active), edges])
+            if few * PUSHED_FOR_PULLED < every:
+                for adjacency, some in active:
+                    self._push(operator, adjacency, some, x, y)
+                came = self._marks.ghost_places()
+                self.links.fold_marked(y, self._marks, FOLDS[type(operator)])
+                for values, some_places in ((x, told), (y, came)):
+                    for ghost, at in some_places.items():
+                        values.ghosts[ghost][at] = operator.unit
+                return self._marks.take()
         self.links.expand(x)
-        pushes = [(a, how) for a, how in self._pushes(along) if how == "scatter"]
-        active = {
-            id(a): a.rows.active(self.team, self._chosen(x, a.source, operator.unit))
-            for a, _ in pushes
-        }
-        edges = sum(int(a.rows.offsets[-1]) for a, _ in pushes)
-        few, all_edges = self.total([sum(some.edges for some in active.values()), edges])
-        if few * PUSHED_FOR_PULLED >= all_edges:
-            self._product(operator, x, y, self._pulls(along))
-        else:
-            self._product(operator, x, y, self._pushes(along), active)
+        self._product(operator, x, y, self._pulls(along))
+        for ghosts in (*x.ghosts.values(), *y.ghosts.values()):
+            ghosts[:] = operator.unit
+        return None
+
+    def _told(
+        self, x: Vector, adjacencies: Sequence[Adjacency], places: Places
+    ) -> tuple[list[tuple[Adjacency, Active]], dict[int, NDArray[np.uint32]]]:
+        """Subgraphs with their rows of some vertices; ghosts that have their values then."""
+        self._marks.put(places)
+        if any(isinstance(a.source.segment, Ghosts) for a in adjacencies):
+            self.links.expand_marked(x, self._marks)
+        told = self._marks.ghost_places()
+        active = [(a, self._active(a)) for a in adjacencies]
+        self._marks.clear()
+        return active, told
 
     def follow(self, values: Vector, frontier: Marks, follow: Follow) -> int:
         """Call ``follow`` with each subgraph whose edges leave marked vertices, and pieces of it;
@@ -239,7 +313,7 @@ class Operations:
         ways: Iterable[tuple[Adjacency, How]],
         active: Mapping[int, Active] | None = None,
     ) -> None:
-        """active: rows that are scattered, or gathered, of each; all of what is not there."""
+        """active: rows that are gathered, of each; all of what is not there."""
         active = active or {}
         for values in y.ghosts.values():
             values[:] = operator.unit
@@ -248,16 +322,11 @@ class Operations:
         for adjacency, how in ways:
             self.communicator.check()
             source, target = adjacency.source, adjacency.target
-            some = active.get(id(adjacency))
             if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
-                self._gather(operator, adjacency, some, *ends)
-                continue
-            ends = self._values(x, source), self._values(y, target)
-            if some is None:
-                self._scatter(operator, adjacency, *ends)
+                self._gather(operator, adjacency, active.get(id(adjacency)), *ends)
             else:
-                self._push(operator, adjacency, some, *ends)
+                self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
         self.links.fold(y, FOLDS[type(operator)])
 
     def join(self) -> NDArray[np.uint32]:
@@ -298,12 +367,11 @@ class Operations:
             for flow in self.graph.flows
         ]
 
-    def _chosen(self, x: Vector, side: Side, unit: Any = 0) -> Chosen:
-        """Vertices with another value than ``unit``."""
-        values = x.at(side.segment, self.graph)
-        words = np.empty(-(-len(values) // WORD), np.uint64)
-        mark_where(words, values != unit)
-        return Chosen(side.places, words, side.count)
+    def _active(self, adjacency: Adjacency) -> Active:
+        """Rows of marked vertices."""
+        side = adjacency.source
+        words = self._marks.at(side.segment, self.graph)
+        return adjacency.rows.active(self.team, Chosen(side.places, words, side.count))
 
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
         return side.places, values.at(side.segment, self.graph)
@@ -348,10 +416,16 @@ class Operations:
             join_cuts(operator, y[1], cut, parts)
 
     def _push(
-        self, operator: Operator, adjacency: Adjacency, active: Active, x: Any, y: Any
+        self, operator: Or | Min, adjacency: Adjacency, active: Active, x: Vector, y: Vector
     ) -> None:
+        """Mark what changes."""
+        self.communicator.check()
+        source, target = adjacency.source, adjacency.target
+        ends = *self._values(x, source), *self._values(y, target)
+        changed = self._marks.at(target.segment, self.graph)
+
         def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
-            push_piece(operator, some, queue, first, last, *x, *y)
+            push_piece(operator, some, queue, first, last, *ends, changed)
 
         self._note(active.edges, adjacency.rows.push(self.team, active, visit).read)
 
@@ -365,11 +439,6 @@ class Operations:
     def _note(self, edges: int, read: int) -> None:
         self._edges += edges
         self._read += read
-
-
-def _windows(arrays: Sequence[NDArray]) -> list[slice]:
-    """At least one: a rank may have no vertices."""
-    return [slice(first, first + WINDOW) for first in range(0, max(1, len(arrays[0])), WINDOW)]
 
 
 def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:

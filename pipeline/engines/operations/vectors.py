@@ -139,10 +139,10 @@ class Links:
                 values.ghosts[link.ghost][places] = came
                 add(marked.ghosts[link.ghost], places)
 
-    def fold_marked(self, values: Vector, marked: Marks) -> None:
-        """Fold the marked ones by the least: ghosts into their owners' values, shared ones into
-        each other's. Owners mark what has become less, all ranks what did of shared ones; marks of
-        ghosts are gone.
+    def fold_marked(self, values: Vector, marked: Marks, fold: Fold) -> None:
+        """Fold the marked ones: ghosts into their owners' values, shared ones into each other's, by
+        what may combine a value twice. Owners mark what has become another value, all ranks what
+        did of shared ones; marks of ghosts are gone.
         """
         if self._communicator.size == 1:
             return
@@ -157,9 +157,9 @@ class Links:
         for words in marked.ghosts.values():
             words[:] = 0
         for some, message in zip(self._asked, self._send(messages), strict=True):
-            _take_less(values.shared, marked.shared, message[0], message[1])
+            _fold_into(values.shared, marked.shared, message[0], message[1], fold)
             for link, at, came in zip(some, message[2::2], message[3::2], strict=True):
-                _take_less(values.own, marked.own, link.places[at], came)
+                _fold_into(values.own, marked.own, link.places[at], came, fold)
 
     def _fold_shared(self, values: NDArray, fold: Fold) -> NDArray:
         """Each rank folds a part of all ranks' values, and tells all."""
@@ -178,12 +178,17 @@ class Links:
         return self._communicator.exchange(messages)
 
 
-def _take_less(
-    values: NDArray, words: NDArray[np.uint64], places: NDArray[np.uint32], came: NDArray
+def _fold_into(
+    values: NDArray,
+    words: NDArray[np.uint64],
+    places: NDArray[np.uint32],
+    came: NDArray,
+    fold: Fold,
 ) -> None:
-    less = came < values[places]
-    values[places[less]] = came[less]
-    add(words, places[less])
+    folded = fold(values[places], came)
+    changed = folded != values[places]
+    values[places[changed]] = folded[changed]
+    add(words, places[changed])
 
 
 def _touched(graph: RankGraph, ghosts: Ghosts) -> tuple[NDArray[np.uint64], int]:
