@@ -38,8 +38,8 @@ struct Control {
   u64 arrived;
   u64 clocks[LAST_LEVEL + 1];  // when each level began; the last one, when the search ended
   u32 queued[3];               // at this level, the next, and the one whose time is over
-  u32 level;
-  u32 left;  // virtual sets that are queued when a launch ends
+  u32 level;  // where one block, or the search, has ended
+  u32 left;   // virtual sets that are queued then
 };
 
 // distance, parent: of all places of all sets, parents by place; given_distance, given_parent: the
@@ -175,7 +175,9 @@ __device__ void give(const Slices &slices, const Search &search) {
   }
 }
 
-// Small levels, one after the other, by one block.
+// Small levels, one after the other, by one block: ``control`` says which level is the next one, and
+// how many virtual sets it has. Nothing else is written that the others, who are on their way to a
+// barrier, may still read.
 __device__ __noinline__ void go_alone(const Slices &slices, const Search &search, u32 level,
                                       u32 count) {
   __shared__ u32 queued[2];  // of levels in turn
@@ -193,8 +195,7 @@ __device__ __noinline__ void go_alone(const Slices &slices, const Search &search
   }
   if (threadIdx.x) return;
   control.level = level;
-  control.queued[level % 3] = count;
-  control.queued[(level + 1) % 3] = 0;
+  control.left = count;
 }
 
 template <int THREADS>
@@ -204,12 +205,14 @@ __global__ void __launch_bounds__(THREADS, 1)
   const bool leader = blockIdx.x == 0 && threadIdx.x == 0;
   begin(slices, search);
   grid_barrier(&control->arrived);
-  u32 level = 0, count;
-  while ((count = __ldcg(&control->queued[level % 3])) && level < search.max_level) {
+  u32 level = 0, count = __ldcg(&control->queued[0]);
+  while (count && level < search.max_level) {
     if (count <= ALONE) {
       if (blockIdx.x == 0) go_alone(slices, search, level, count);
       grid_barrier(&control->arrived);
       level = __ldcg(&control->level);
+      count = __ldcg(&control->left);
+      if (leader) control->queued[(level + 1) % 3] = 0;
       grid_barrier(&control->arrived);  // before a block that goes alone writes there again
       continue;
     }
@@ -227,6 +230,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     grid_barrier(&control->arrived);
     level++;
+    count = __ldcg(&control->queued[level % 3]);
   }
   if (leader) {
     control->clocks[level] = clock64();

@@ -187,7 +187,7 @@ def _without_asm(code: str) -> str:
             return f"{names[0]} = __atomic_fetch_add({names[1]}, 1, __ATOMIC_SEQ_CST);"
         if "ld.acquire" in text:
             load = f"{names[0]} = __atomic_load_n({names[1]}, __ATOMIC_SEQ_CST);"
-            return f"emulator::wait(); {load}"
+            return f"emulator::wait(); {load} emulator::be_late();"
         if "st.release" in text:
             return f"__atomic_store_n({names[0]}, {names[1]}, __ATOMIC_SEQ_CST);"
         return match[0]  # of clusters: not for a device like this

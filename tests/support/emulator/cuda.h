@@ -2,6 +2,7 @@
 // of the system for each block. Fibers take turns where threads meet or wait.
 // Addresses, counts and orders of work are those of a device of few threads; races need not show.
 #include <sched.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -115,6 +116,14 @@ inline void yield() {
 inline void wait() {
   yield();
   if (++block->turns % 64 == 0) sched_yield();
+}
+
+// Now and then, after a block has waited: others are far ahead then, and may not have written yet
+// what it has still to read.
+inline void be_late() {
+  static thread_local unsigned chance = block->index.x + 1;
+  chance = chance * 1664525 + 1013904223;
+  if (chance >> 25 == 0) usleep(5000);
 }
 
 inline void meet(Meeting &meeting) {
