@@ -337,11 +337,12 @@ class Operations:
         return trees
 
     def looked(self) -> Looked:
+        """By all ranks."""
         sent = self._labels_sent + (self._links.sent if self._links else 0)
-        done = Looked(self._edges, self._read, sent - self._sent)
+        done = self.total([self._edges, self._read, sent - self._sent])
         self._edges = self._read = 0
         self._sent = sent
-        return done
+        return Looked(*(int(count) for count in done))
 
     # What these are made of
 

@@ -182,8 +182,8 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
     for ranks in (1, 2, 3, 4):
         columns, given = run_program(store, walk(store), tmp_path / f"p{ranks}", ranks)
         np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-12)
-        looked = [sum(i["edges_examined"] for i in some.record["iterations"]) for some in given]
-        assert sum(looked) == 15 * len(u)
+        looked = sum(i["edges_examined"] for i in given[0].record["iterations"])
+        assert looked == 15 * len(u)
         columns, _ = run_program(store, JoinAll(), tmp_path / f"c{ranks}", ranks)
         assert (columns["component"] == reference.components(u, v, n)).all()
 

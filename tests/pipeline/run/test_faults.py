@@ -44,11 +44,14 @@ def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
     return process.wait() == -signal.SIGKILL
 
 
-def kill_again_and_again(line: list[str], check, kills: int, reusable: Callable[[], bool]) -> int:
+def kill_again_and_again(
+    line: list[str], check, kills: int, reusable: Callable[[], bool] | None
+) -> int:
     """Kill the command at random moments, each time running it to its end afterwards.
 
     check: called then; leaves all as it was before. reusable: whether there is something that
-    another attempt can reuse; the first kill comes then, since random ones may all miss it.
+    another attempt can reuse; the first kill comes then, since random ones may all miss it. None:
+    there never is.
     Returns how often steps were reused.
     """
     rng = random.Random(kills)
@@ -60,7 +63,7 @@ def kill_again_and_again(line: list[str], check, kills: int, reusable: Callable[
     while hits < kills:
         # Importing takes a good part of the time, and nothing can be lost then.
         seconds = rng.uniform(0.3, 1.0) * whole
-        if not killed_at(line, seconds if hits else reusable):
+        if not killed_at(line, seconds if hits or reusable is None else reusable):
             subprocess.run(line, check=True, capture_output=True)
             check()
             continue
@@ -152,43 +155,63 @@ def test_a_search_killed_at_any_moment(tmp_path, ok, way, kills):
     assert kill_again_and_again(line, check, kills // 2, saved.exists) > 0
 
 
+def sources_of(edges: Path, count: int) -> str:
+    return ",".join(map(str, sorted(set(pq.read_table(edges)["src"][:count].to_pylist()))))
+
+
+PROGRAMS = {
+    "components": lambda edges: ["components"],
+    "pagerank": lambda edges: ["pagerank", "--tolerance", 1e-14],
+    "sssp": lambda edges: ["sssp", "--source", sources_of(edges, 1)],
+    "betweenness": lambda edges: ["betweenness", "--sources", 20],
+    "closeness": lambda edges: ["closeness", "--sources", 500],
+    "eccentricity": lambda edges: ["eccentricity", "--sources", 500],
+    "bfs-each": lambda edges: ["bfs", "--sources", sources_of(edges, 200)],
+    "bfs-together": lambda edges: ["bfs", "--together", "--sources", sources_of(edges, 200)],
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["in memory", "streamed"])
-@pytest.mark.parametrize("algorithm", ["pagerank", "sssp"])
-def test_a_program_killed_at_any_moment(tmp_path, ok, edges, way, algorithm):
-    """It goes on from its checkpoint, to the same bits."""
-    weight = ["--weight", "w"] if algorithm == "sssp" else []
+@pytest.mark.parametrize("way", ["in memory", "streamed", "by workers"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, way):
+    """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times."""
     ends = pq.read_table(edges)
     table = {"from": ends["src"], "to": ends["dst"], "w": pa.array(range(len(ends)))}
     pq.write_table(pa.table(table), tmp_path / "named.parquet")
-    named = "--src", "from", "--dst", "to"
-    ok("build", tmp_path / "named.parquet", "-o", tmp_path / "graph.dg", *named, *weight)
-    first = ends["src"][0].as_py()
-    given = ("--source", first) if weight else ("--tolerance", 1e-14)
-    args = algorithm, tmp_path / "graph.dg", *given
-    ok(*args, "-o", tmp_path / "wanted")
+    options = "--src", "from", "--dst", "to", "--weight", "w", "--partitions", 2
+    ok("build", tmp_path / "named.parquet", "-o", tmp_path / "graph.dg", *options)
+    name, *given = PROGRAMS[program](edges)
+    given += ["--unweighted"] if name == "pagerank" else []
     out = tmp_path / "out"
-    line = command(*args, "-o", out, "--checkpoint", 0)
+    line = command(name, tmp_path / "graph.dg", *given, "-o", out)
+    if way == "by workers":
+        line += ["--workers", "2"]
+    else:
+        line += ["--checkpoint", "0"]
     if way == "streamed":
         line[1:3] = ["-c", STREAMED_PROGRAM]
     ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
     assert ran.stdout
     wanted = pq.read_table(out)
+    columns = [column for column in wanted.column_names if column != "parent"]
     remove(out)
     remove(tmp_path / "out.run.json")
     before = {path.name for path in tmp_path.iterdir()}
 
     def check():
-        columns = ["vertex", "distance"] if weight else wanted.column_names
         assert pq.read_table(out).select(columns).equals(wanted.select(columns))
-        if weight:
+        if name == "sssp":
             ok("validate", tmp_path / "graph.dg", out)
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
         remove(out)
         remove(tmp_path / "out.run.json")
 
+    saves = way != "by workers" and name != "components"
     saved = tmp_path / ".out.work" / "scratch" / "checkpoint" / "search.json"
-    assert kill_again_and_again(line, check, 5, saved.exists) > 0
+    kills = request.config.getoption("kills")
+    reused = kill_again_and_again(line, check, kills, saved.exists if saves else None)
+    assert reused > 0 or not saves
 
 
 STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
