@@ -106,7 +106,7 @@ def bench(
     from ..pipeline.reports.bench import ablation_table, exchanged_line, scaling_table
 
     if ablation:
-        wrong = {
+        values = {
             "device_memory_limit": device_memory_limit,
             "strategy": strategy,
             "memory_limit": memory_limit,
@@ -119,19 +119,21 @@ def bench(
             "grid": grid,
             "threshold": threshold,
         }
-        for name in options.given(wrong if device in ("auto", "cpu") else {"device": device}):
+        if device not in ("auto", "cpu"):
+            values["device"] = device
+        for name in options.given(values):
             option = name.replace("_", "-")
             raise InputError(f"--ablation searches in memory on the CPU: leave --{option} out")
         with ProgressLine(quiet) as progress:
-            found = bench_ablation(
+            figures = bench_ablation(
                 graph, sources=sources, seed=seed, threads=threads, progress=progress
             )
         if as_json:
-            options.print_json(found)
+            options.print_json(figures)
             return
-        count, cores = len(found["sources"]), found["threads"]
-        click.echo(f"{count} searches a row, all alike and valid, on {cores} threads of the CPU")
-        click.echo(ablation_table(found))
+        count, cores = len(figures["sources"]), figures["threads"]
+        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU")
+        click.echo(ablation_table(figures))
         return
     if workers or scheduler or scheduler_file:
         if options.given({"strategy": strategy}):
