@@ -132,7 +132,7 @@ def bench(
             options.print_json(figures)
             return
         count, cores = len(figures["sources"]), figures["threads"]
-        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU")
+        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU; medians")
         click.echo(ablation_table(figures))
         return
     if workers or scheduler or scheduler_file:
