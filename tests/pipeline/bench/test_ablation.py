@@ -6,6 +6,7 @@ No test asserts a speed.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -62,6 +63,12 @@ def test_report(store, options):
         line.startswith(name.replace("_", " "))
         for name, line in zip(OPTIMIZATIONS, table[-5:], strict=True)
     )
+
+
+def test_the_report_is_documented():
+    text = (Path(__file__).parents[3] / "docs" / "run-record.md").read_text()
+    for name in (*get_type_hints(AblationReport), *get_type_hints(WayReport)):
+        assert f"`{name}`" in text, name
 
 
 def test_a_way_that_is_wrong_fails(store, monkeypatch):
