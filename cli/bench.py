@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 )
 @options.grid
 @options.threshold
+@click.option(
+    "--ablation",
+    is_flag=True,
+    help="What each of five optimizations brings to a search by masked products, on the CPU.",
+)
 @options.threads
 @options.as_json
 @options.quiet
@@ -68,6 +73,7 @@ def bench(
     grid: Grid | None,
     threshold: int | None,
     timeout: float,
+    ablation: bool,
     threads: int | None,
     as_json: bool,
     quiet: bool,
@@ -85,15 +91,50 @@ def bench(
     delegraph bench kronecker:24 --device cuda
     delegraph bench graph.dg --workers 4 --scaling strong
     delegraph bench kronecker:29 --workers 4 --scaling weak
+    delegraph bench graph.dg --ablation
 
     With workers each of them holds a share of the graph: of a store of at least as many partitions,
     as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
     a GPU each.
+
+    --ablation searches by masked products: without optimizations, with one more from row to row
+    (speed-up: over the row before), with all but one (of all over these); and by the kernels of
+    bfs (over all).
     """
     from ..partition.errors import InputError
-    from ..pipeline.api import bench, bench_across
-    from ..pipeline.reports.bench import exchanged_line, scaling_table
+    from ..pipeline.api import bench, bench_ablation, bench_across
+    from ..pipeline.reports.bench import ablation_table, exchanged_line, scaling_table
 
+    if ablation:
+        values = {
+            "device_memory_limit": device_memory_limit,
+            "strategy": strategy,
+            "memory_limit": memory_limit,
+            "workers": workers,
+            "scheduler": scheduler,
+            "scheduler_file": scheduler_file,
+            "timeout": timeout,
+            "scaling": scaling,
+            "layout": layout,
+            "grid": grid,
+            "threshold": threshold,
+        }
+        if device not in ("auto", "cpu"):
+            values["device"] = device
+        for name in options.given(values):
+            option = name.replace("_", "-")
+            raise InputError(f"--ablation searches in memory on the CPU: leave --{option} out")
+        with ProgressLine(quiet) as progress:
+            figures = bench_ablation(
+                graph, sources=sources, seed=seed, threads=threads, progress=progress
+            )
+        if as_json:
+            options.print_json(figures)
+            return
+        count, cores = len(figures["sources"]), figures["threads"]
+        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU; medians")
+        click.echo(ablation_table(figures))
+        return
     if workers or scheduler or scheduler_file:
         if options.given({"strategy": strategy}):
             raise InputError("--strategy is for searches by one GPU: leave it out")

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..partition.store.manifest import GraphInfo
     from .algorithms.many_sources import Sources
     from .algorithms.run import Algorithm, Outcome
+    from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
     from .bench.protocol import BenchReport
     from .build.build import Built
@@ -468,7 +469,7 @@ def bench(
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
     strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
-    By several workers: ``bench_across``.
+    By several workers: ``bench_across``; optimizations of it one by one: ``bench_ablation``.
     """
     from .bench.device import bench_generated, parse_recipe
     from .bench.protocol import BenchOptions, bench_store
@@ -482,6 +483,24 @@ def bench(
         if recipe is not None:
             return bench_generated(recipe, options, chosen)
         return bench_store(str(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
+
+
+def bench_ablation(
+    graph: AnyPath,
+    *,
+    sources: int = 64,
+    seed: int = 1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> AblationReport:
+    """Search a store by masked products, in memory on the CPU, with and without each of five
+    optimizations; every result is held against that of the search's own kernels.
+    """
+    from .bench.ablation import bench_ablation
+    from .bench.protocol import BenchOptions
+
+    options = BenchOptions(sources, seed, _threads(threads), progress=progress)
+    return bench_ablation(str(graph), options)
 
 
 def bench_across(

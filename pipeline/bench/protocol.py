@@ -310,15 +310,23 @@ def run_all(
     timings = Timings([], [], [])
     for i, source in enumerate(sources):
         timings.seconds.append(searcher.search(source))
-        violations, rows, depth = searcher.check(source)
-        if violations:
-            broken = {rule: count for rule, count in violations.count.items() if count}
-            raise DelegraphError(f"the search from vertex {names[i]} breaks rules {broken}")
+        rows, depth = check(searcher, source, names[i])
         timings.rows.append(rows)
         timings.depths.append(depth)
         if progress:
             progress("searches", i + 1, len(sources))
     return timings
+
+
+def check(searcher: Searcher, source: int, name: int | str) -> tuple[int, int]:
+    """Rows (by their ends) that the last search reached, and its depth. Raises DelegraphError if it
+    breaks a rule.
+    """
+    violations, rows, depth = searcher.check(source)
+    if violations:
+        broken = {rule: count for rule, count in violations.count.items() if count}
+        raise DelegraphError(f"the search from vertex {name} breaks rules {broken}")
+    return rows, depth
 
 
 def report(
@@ -328,11 +336,7 @@ def report(
     for the CPU.
     """
     timings = measured.timings
-    ends = 1 if benched.directed else 2  # an undirected row leaves both of its ends
-    rates = [
-        rows / ends / seconds / 1e9
-        for rows, seconds in zip(timings.rows, timings.seconds, strict=True)
-    ]
+    rates = rates_of(timings.rows, timings.seconds, benched.directed)
     return BenchReport(
         graph=benched.graph,
         versions=versions() | (device.versions() if isinstance(device, Device) else {}),
@@ -345,11 +349,17 @@ def report(
         preparation_seconds=benched.preparation_seconds,
         load_seconds=measured.load_seconds,
         compile_seconds=measured.compile_seconds,
-        search_seconds=_quartiles(timings.seconds),
-        gteps=_quartiles(rates),
+        search_seconds=quartiles(timings.seconds),
+        gteps=quartiles(rates),
         gteps_harmonic_mean=harmonic_mean(rates),
-        depth=_quartiles(timings.depths),
+        depth=quartiles(timings.depths),
     )
+
+
+def rates_of(rows: Sequence[float], seconds: Sequence[float], directed: bool) -> list[float]:
+    """GTEPS of searches. rows: by their ends."""
+    ends = 1 if directed else 2  # an undirected row leaves both of its ends
+    return [some / ends / spent / 1e9 for some, spent in zip(rows, seconds, strict=True)]
 
 
 def preparation_seconds(store: Store) -> float | None:
@@ -371,6 +381,6 @@ def rows_from_vertex(store: Store, team: Team) -> NDArray[np.int64]:
     return rows
 
 
-def _quartiles(values: Sequence[float]) -> Quartiles:
+def quartiles(values: Sequence[float]) -> Quartiles:
     low, q1, median, q3, high = (float(q) for q in np.percentile(values, [0, 25, 50, 75, 100]))
     return Quartiles(min=low, q1=q1, median=median, q3=q3, max=high)

@@ -156,14 +156,20 @@ class HostRows:
 
 
 class MemoryEngine(HostRows):
-    """The whole graph of a store in host memory; of several partitions, merged into one graph."""
+    """The whole graph of a store in host memory; of several partitions, merged into one graph.
 
-    def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
+    beside: bytes that whoever searches holds meanwhile.
+    """
+
+    def __init__(
+        self, store: Store, subject: Subject | None, threads: int, beside: int = 0
+    ) -> None:
         super().__init__(subject, threads)
         self._store = store
+        self._beside = beside
 
     def need(self) -> Need:
-        return Need(graph_bytes(self._store))
+        return Need(graph_bytes(self._store) + self._beside)
 
     def compile(self) -> None:
         compile_search(*self._store.offsets_types(), merged_offsets(self._store))

@@ -1,4 +1,4 @@
-"""What ``bench`` by several workers tells people."""
+"""What ``bench`` by several workers, and by an ablation, tells people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..bench.ablation import OPTIMIZATIONS, AblationReport, WayReport
 from ..bench.across import ScalingRow
 from ..bench.searchers import Exchanged
 
@@ -50,3 +51,26 @@ def exchanged_line(exchanged: Exchanged) -> str:
     """What ranks sent each other in a search."""
     sent = ", ".join(f"{size:,.0f} {kind}" for kind, size in exchanged.bytes_sent.items())
     return f"{exchanged.supersteps:.3g} supersteps a search, bytes sent: {sent}"
+
+
+def ablation_table(report: AblationReport) -> str:
+    """As the paper's table: optimizations one added after the other, then each left out alone.
+    Figures are medians; edges that were looked at, means.
+    """
+    head = f"{'optimization':<24}{'GTEPS':>10}{'speed-up':>10}{'median ms':>11}{'edges M':>10}"
+    names = ["baseline", *map(_spoken, OPTIMIZATIONS)]
+    rows = zip(names, report["added"], strict=True)
+    lines = [head, *(_way_line(name, way) for name, way in rows)]
+    lines += [_way_line("kernels by hand", report["by_hand"]), "", "all but it"]
+    return "\n".join([*lines, *(_way_line(_spoken(n), w) for n, w in report["without"].items())])
+
+
+def _spoken(optimization: str) -> str:
+    return optimization.replace("_", " ")
+
+
+def _way_line(name: str, way: WayReport) -> str:
+    speed_up = "-" if way["speed_up"] is None else f"{way['speed_up']:.2f}x"
+    line = f"{name:<24}{way['gteps']['median']:>10.4g}{speed_up:>10}"
+    seconds, edges = way["search_seconds"]["median"], way["edges_examined"]
+    return f"{line}{seconds * 1e3:>11.4g}{edges / 1e6:>10.4g}"

@@ -20,22 +20,23 @@ import numpy as np
 import delegraph
 from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
-from delegraph.kernels.pieces import check as check_programs, forest, gather
+from delegraph.kernels.pieces import check as check_programs, forest, gather, product
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
 from delegraph.pipeline.algorithms.validate import compile_judging
-from delegraph.pipeline.engines.operations import operations
+from delegraph.pipeline.engines.operations import operations, products
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
-programs = gather, forest, check_programs
+programs = gather, forest, check_programs, product
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
 shards.compile_build(1000, weighted=True)
 ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
 operations.warm_up([np.dtype(np.uint32)], weighted=True)
+products.compile_search(np.uint32)
 before = compiled.variants(*modules)
 declared = compiled.variants(*programs)
 assert max(before.values()) == 1, before
@@ -47,6 +48,8 @@ for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
     delegraph.build(path, files, threads=2, scratch=str(folder), **options)
     delegraph.bfs(store, 0, folder / f"{number}", threads=2)
     assert delegraph.validate(store, folder / f"{number}")["valid"]
+for number in range(4):
+    delegraph.pipeline.api.bench_ablation(folder / f"{number}.dg", sources=2, threads=2)
 for budget in (8, 0):
     delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
     delegraph.bfs(path, 0, folder / f"scanned-{budget}", threads=2)

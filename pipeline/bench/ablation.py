@@ -1,0 +1,221 @@
+"""What each of five optimizations of breadth-first search by masked products brings, as Table 2 of
+Yang, Buluc, Owens: Implementing Push-Pull Efficiently in GraphBLAS, has it: one added after the
+other. And what is lost without each of them alone. The search's own kernels stand beside.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, harmonic_mean, median
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...partition.disk.memory import machine_bytes
+from ...partition.errors import DelegraphError, InputError
+from ...partition.store.store import Store, open_store
+from ..engines.engine import choose
+from ..engines.memory import MemoryEngine, merged_offsets
+from ..engines.operations.products import Switches, compile_search, search, search_bytes
+from ..results.names import names_of_store
+from ..run.records import hardware, versions
+from .device import parse_recipe
+from .protocol import (
+    BenchOptions,
+    CpuSearcher,
+    Quartiles,
+    Sources,
+    check,
+    check_bytes,
+    draw_sources,
+    facts_of_store,
+    preparation_seconds,
+    quartiles,
+    rates_of,
+    rows_from_vertex,
+)
+
+OPTIMIZATIONS = tuple(switch.name for switch in fields(Switches))
+"""In the order of the paper's table."""
+
+
+class WayReport(TypedDict):
+    """Searches in one way. on: its optimizations. speed_up: see AblationReport."""
+
+    on: list[str]
+    search_seconds: Quartiles
+    gteps: Quartiles
+    gteps_harmonic_mean: float
+    edges_examined: float
+    speed_up: float | None
+
+
+class AblationReport(TypedDict):
+    """added: without any, and then with one more from row to row; speed_up: over the row before.
+    without: all but one, by its name; speed_up: of all over these. by_hand: the search's own
+    kernels; speed_up: over all optimizations.
+    """
+
+    graph: dict[str, Any]
+    versions: dict[str, str]
+    hardware: dict[str, str | int]
+    device: str
+    threads: int
+    seed: int
+    sources: list[int | str]
+    preparation_seconds: float | None
+    load_seconds: float
+    compile_seconds: float
+    depth: Quartiles
+    added: list[WayReport]
+    without: dict[str, WayReport]
+    by_hand: WayReport
+
+
+Way = Switches | None
+"""None: by the search's own kernels."""
+
+ADDED: tuple[Switches, ...] = tuple(
+    Switches(*(place < count for place in range(len(OPTIMIZATIONS))))
+    for count in range(len(OPTIMIZATIONS) + 1)
+)
+WITHOUT = {name: replace(Switches(), **{name: False}) for name in OPTIMIZATIONS}
+WAYS: tuple[Way, ...] = tuple(dict.fromkeys([None, *ADDED, *WITHOUT.values()]))
+
+
+@dataclass
+class _Timings:
+    """seconds, edges: of each way, a value a search. rows: by their ends, that it reaches."""
+
+    rows: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    seconds: dict[Way, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
+    edges: dict[Way, list[int]] = field(default_factory=lambda: {way: [] for way in WAYS})
+
+
+def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
+    """Search a store in memory, from random vertices, in every way; all have to find the same.
+
+    Raises DelegraphError if a search is wrong.
+    """
+    if parse_recipe(str(path)) is not None:
+        raise InputError(
+            "--ablation searches a store on the CPU: 'delegraph generate' and 'delegraph build' "
+            f"make one of {path}"
+        )
+    store = open_store(path)
+    team = Team(options.threads)
+    rows_from = rows_from_vertex(store, team)
+    drawn = draw_sources(names_of_store(store, team), rows_from, options)
+    began = time.perf_counter()
+    compile_search(merged_offsets(store), *store.offsets_types())
+    engine, _ = choose([_engine(store, options.threads)], machine_bytes(), [])
+    compiled = time.perf_counter()
+    engine.load()
+    loaded = time.perf_counter()
+    timings = _time_all(engine, team, rows_from, drawn, options)
+    whole = Switches()
+
+    def told(way: Way, slow: Way, fast: Way) -> WayReport:
+        return _report(way, timings, store.info.directed, _speed_up(timings, slow, fast))
+
+    baseline = _report(ADDED[0], timings, store.info.directed, None)
+    return AblationReport(
+        graph=facts_of_store(path, store.info),
+        versions=versions(),
+        hardware=hardware(),
+        device="cpu",
+        threads=options.threads,
+        seed=options.seed,
+        sources=drawn.ids,
+        preparation_seconds=preparation_seconds(store),
+        load_seconds=loaded - compiled,
+        compile_seconds=compiled - began,
+        depth=quartiles(timings.depths),
+        added=[baseline, *(told(way, before, way) for before, way in pairwise(ADDED))],
+        without={name: told(way, way, whole) for name, way in WITHOUT.items()},
+        by_hand=told(None, whole, None),
+    )
+
+
+def _engine(store: Store, threads: int) -> MemoryEngine:
+    info = store.info
+    products = search_bytes(info.vertices, sum(info.subgraph_edges.values()))
+    return MemoryEngine(store, None, threads, products + check_bytes(store))
+
+
+def _time_all(
+    engine: MemoryEngine,
+    team: Team,
+    rows_from: NDArray[np.int64],
+    drawn: Sources,
+    options: BenchOptions,
+) -> _Timings:
+    """All ways of one search, then of the next, each time from another way on: what else a machine
+    does meets all of them. The first search is made twice, as it touches what the others find.
+    """
+    graph, searcher, timings = engine.graph, CpuSearcher(engine, rows_from), _Timings()
+    assert graph is not None
+    entries = np.ones(graph.edges, np.uint32)
+
+    def once(way: Way, source: int) -> tuple[NDArray[np.int32], float, int]:
+        began = time.perf_counter()
+        if way is None:
+            found = engine.search(source)
+            spent = time.perf_counter() - began
+            edges = sum(step["edges_examined"] for step in found.supersteps)
+            return found.distance, spent, edges
+        distance, work = search(graph, source, team, way, entries)
+        return distance, time.perf_counter() - began, work.edges
+
+    for way in WAYS:
+        once(way, drawn.places[0])
+    for i, (source, name) in enumerate(zip(drawn.places, drawn.ids, strict=True)):
+        searcher.search(source)
+        rows, depth = check(searcher, source, name)
+        timings.rows.append(rows)
+        timings.depths.append(depth)
+        assert searcher.found is not None
+        first = i % len(WAYS)
+        for way in WAYS[first:] + WAYS[:first]:
+            distance, spent, edges = once(way, source)
+            if not np.array_equal(distance, searcher.found.distance):
+                raise DelegraphError(f"the search from vertex {name} is wrong {_words(way)}")
+            timings.seconds[way].append(spent)
+            timings.edges[way].append(edges)
+        if options.progress:
+            options.progress("searches", i + 1, len(drawn.places))
+    return timings
+
+
+def _on(way: Way) -> list[str]:
+    return [name for name in OPTIMIZATIONS if getattr(way, name, False)]
+
+
+def _words(way: Way) -> str:
+    on = ", ".join(_on(way)).replace("_", " ")
+    return "by its own kernels" if way is None else f"by products with {on or 'nothing'}"
+
+
+def _report(way: Way, timings: _Timings, directed: bool, speed_up: float | None) -> WayReport:
+    seconds = timings.seconds[way]
+    rates = rates_of(timings.rows, seconds, directed)
+    return WayReport(
+        on=_on(way),
+        search_seconds=quartiles(seconds),
+        gteps=quartiles(rates),
+        gteps_harmonic_mean=harmonic_mean(rates),
+        edges_examined=fmean(timings.edges[way]),
+        speed_up=speed_up,
+    )
+
+
+def _speed_up(timings: _Timings, before: Way, after: Way) -> float:
+    """The median over searches: both of each were made at nearly the same time."""
+    pairs = zip(timings.seconds[before], timings.seconds[after], strict=True)
+    return median(slow / fast for slow, fast in pairs)
