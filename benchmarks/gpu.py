@@ -1,14 +1,15 @@
 """One GPU: preparation and search on graphs made, or read, there; every result is checked.
 
     python benchmarks/gpu.py [--graphs kron22,cnr-2000,...] [--sources 64] [--data FOLDER]
+        [--strategies auto,rows,slices]
 
 By default: the generated graphs below, and all Parquet files of FOLDER and FOLDER/real.
 kronN, urandN: 2^N vertices, 16 rows a vertex; gridN: N x N cells, a fifth of the joins dropped;
 gridN-shuffled: the same with its ids shuffled; any other name: NAME.parquet there. NAME-directed:
-edges followed one way only; NAME-host: all targets in host memory. Times are by device events,
-parents included: medians over the sources, and the worst; preparation begins with the edges on the
-device as they come and ends with a graph to search. Goals are those that we set ourselves for one
-NVIDIA H200.
+edges followed one way only; NAME-host: all targets in host memory, over rows whatever is asked.
+Times are by device events, parents included: medians over the sources, and the worst; preparation
+begins with the edges on the device as they come and ends with rows to search; what cutting slices
+and choosing takes stands beside. Goals are those that we set ourselves for one NVIDIA H200.
 """
 
 from __future__ import annotations
@@ -29,13 +30,18 @@ from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import DeviceGraph, Rows, derive
-from delegraph.kernels.gpu.search import GpuSearch
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.bench.device import draw_positions, make_edges
 from delegraph.pipeline.bench.protocol import BenchOptions, DeviceSearcher, run_all
 from delegraph.pipeline.build.generate import Recipe
 from delegraph.pipeline.build.read import read_edges, with_bounds
-from delegraph.pipeline.engines.device import supersteps_of, to_device
+from delegraph.pipeline.engines.device import (
+    Strategy,
+    method_of,
+    search_of,
+    supersteps_of,
+    to_device,
+)
 from delegraph.pipeline.reports.report import supersteps_table
 from delegraph.pipeline.run.execute import Executor
 
@@ -66,6 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time preparation and searches on one GPU.")
     parser.add_argument("--graphs")
     parser.add_argument("--sources", type=int, default=64)
+    parser.add_argument("--strategies", default="auto", help="as --strategy of delegraph bench")
     real.add_option(parser)
     options = parser.parse_args()
     device = open_device()
@@ -80,8 +87,11 @@ def main() -> None:
         if recipe_of(name) is None and kind_of(name)[0] not in found:
             print(f"{name}: skipped, it is not in {options.data}")
             continue
-        results.append(measure(device, name, found, options.sources))
-        show(results[-1])
+        loaded = load(device, name, found)
+        for strategy in options.strategies.split(","):
+            results.append(measure(device, name, loaded, strategy, options.sources))
+            show(results[-1])
+        del loaded
     summarize(results)
     environment.keep("gpu", about, results)
 
@@ -134,7 +144,6 @@ class Loaded(NamedTuple):
     rows: int
     prepared: gpu_prepare.DeviceRows
     graph: DeviceGraph
-    searcher: DeviceSearcher
     sort_seconds: float
     derive_seconds: float
 
@@ -161,14 +170,12 @@ def load(device: Device, name: str, found: dict[str, Path]) -> Loaded:
             graph = derive(device, Rows(prepared.offsets, prepared.targets), reverse)
         cupy.cuda.Device().synchronize()
         ready = time.perf_counter()
-        searcher = DeviceSearcher(GpuSearch(device, graph), prepared.rows_from)
-        searcher.warm_up()
-    return Loaded(rows, prepared, graph, searcher, sorted_at - began, ready - sorted_at)
+    return Loaded(rows, prepared, graph, sorted_at - began, ready - sorted_at)
 
 
-def choose_sources(loaded: Loaded, sources: int) -> list[int]:
+def choose_sources(loaded: Loaded, sources: int, device: Device) -> list[int]:
     """Vertices to search from, each of which has an edge to follow, by position."""
-    prepared, graph, device = loaded.prepared, loaded.graph, loaded.searcher.device
+    prepared, graph = loaded.prepared, loaded.graph
     directed = graph.forward is not graph.reverse
     most = BenchOptions(sources=(1 + directed) * sources)
     drawn, _ = draw_positions(prepared.id_of_position, graph.used, most, device)
@@ -178,11 +185,18 @@ def choose_sources(loaded: Loaded, sources: int) -> list[int]:
     return chosen[:sources]
 
 
-def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> dict[str, Any]:
+def measure(
+    device: Device, name: str, loaded: Loaded, strategy: Strategy, sources: int
+) -> dict[str, Any]:
     directed = name.endswith("-directed")
-    loaded = load(device, name, found)
-    prepared, graph, searcher = loaded.prepared, loaded.graph, loaded.searcher
-    chosen = choose_sources(loaded, sources)
+    prepared, graph = loaded.prepared, loaded.graph
+    with device.use():
+        began = time.perf_counter()
+        search = search_of(device, graph, "rows" if name.endswith("-host") else strategy)
+        searcher = DeviceSearcher(search, prepared.rows_from)
+        searcher.warm_up()
+        choosing = time.perf_counter() - began
+    chosen = choose_sources(loaded, sources, device)
     searcher.search(chosen[0])
     runs = run_all(searcher, chosen, chosen, None)
     milliseconds = [1e3 * value for value in runs.seconds]
@@ -195,6 +209,9 @@ def measure(device: Device, name: str, found: dict[str, Path], sources: int) -> 
     rates = [rows / edges / ms / 1e6 for rows, ms in zip(runs.rows, milliseconds, strict=True)]
     return {
         "graph": name,
+        "strategy": strategy,
+        "method": method_of(search),
+        "choosing_seconds": choosing,
         "vertices": prepared.vertices,
         "rows": loaded.rows,
         "entries": graph.edges,
@@ -225,7 +242,9 @@ def levels_of(searcher: DeviceSearcher, source: int) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> None:
     goal = result["goal_ms"]
     print(
-        f"\n{result['graph']}: prepared in {1e3 * result['sort_seconds']:.1f} ms, forms derived in "
+        f"\n{result['graph']}, {result['strategy']}: {result['method']}, chosen in "
+        f"{1e3 * result['choosing_seconds']:.1f} ms; prepared in "
+        f"{1e3 * result['sort_seconds']:.1f} ms, forms derived in "
         f"{1e3 * result['derive_seconds']:.1f} ms; search {result['median_ms']:.4f} ms"
         + (f" (goal {goal}: {result['median_ms'] / goal:.2f})" if goal else "")
         + f", {result['least_ms']:.4f} to {result['most_ms']:.4f}; "
@@ -240,13 +259,14 @@ def show(result: dict[str, Any]) -> None:
 
 def summarize(results: list[dict[str, Any]]) -> None:
     print(
-        f"\n{'graph':<28}{'median ms':>10}{'goal':>8}{'ratio':>7}{'worst ms':>10}{'to median':>10}"
-        f"{'levels':>8}{'us each':>9}"
+        f"\n{'graph':<28}{'by':<12}{'median ms':>10}{'goal':>8}{'ratio':>7}{'worst ms':>10}"
+        f"{'to median':>10}{'levels':>8}{'us each':>9}"
     )
     for result in results:
         middle, goal = result["median_search"], result["goal_ms"]
         print(
-            f"{result['graph']:<28}{result['median_ms']:>10.4f}{goal or '':>8}"
+            f"{result['graph']:<28}{result['method']:<12}{result['median_ms']:>10.4f}"
+            f"{goal or '':>8}"
             + (f"{result['median_ms'] / goal:>7.2f}" if goal else f"{'':>7}")
             + f"{result['most_ms']:>10.4f}{result['most_to_median_of_largest']:>10.2f}"
             f"{middle['levels']:>8}{middle['us_a_level']:>9.1f}"
