@@ -37,16 +37,17 @@ def _combined(operator, value, targets, weights, first, stop, x):
     """A value with those of ``targets[first:stop]``; in four chains, as one would wait for each
     addition.
     """
-    one = value
-    two = three = four = operator.unit
     e = first
-    while e + 4 <= stop and not finished(operator, one):
-        one = combine(operator, one, _term(operator, x, targets, weights, e))
-        two = combine(operator, two, _term(operator, x, targets, weights, e + 1))
-        three = combine(operator, three, _term(operator, x, targets, weights, e + 2))
-        four = combine(operator, four, _term(operator, x, targets, weights, e + 3))
-        e += 4
-    value = combine(operator, combine(operator, one, two), combine(operator, three, four))
+    if e + 4 <= stop:
+        one = value
+        two = three = four = operator.unit
+        while e + 4 <= stop and not finished(operator, one):
+            one = combine(operator, one, _term(operator, x, targets, weights, e))
+            two = combine(operator, two, _term(operator, x, targets, weights, e + 1))
+            three = combine(operator, three, _term(operator, x, targets, weights, e + 2))
+            four = combine(operator, four, _term(operator, x, targets, weights, e + 3))
+            e += 4
+        value = combine(operator, combine(operator, one, two), combine(operator, three, four))
     while e < stop and not finished(operator, value):
         value = combine(operator, value, _term(operator, x, targets, weights, e))
         e += 1

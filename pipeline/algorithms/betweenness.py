@@ -105,39 +105,35 @@ class _Paths:
             self._levels.append(places)
             reached = operations.spread(either, edge, self._reached, True, places)
             if reached is not None:
-                operations.each(_reset, edge, places=places)
-            vectors = self._reached, self._paths, edge
-            (found,) = operations.sum_each(_find, *vectors, places=reached)
+                edge.fill(0, places)
+            reads = self._reached, self._paths
+            (found,) = operations.sum_each(_find, edge, reads=reads, places=reached)
             if not found:
                 return
             new = operations.where(edge) if reached is None else reached
             self._add(share, along=True, wanted=new)
-            operations.each(_reset, share, places=places)
-            operations.each(_enter, self._paths, share, self._came, places=new)
+            share.fill(0, places)
+            operations.each(_enter, self._paths, share, reads=[self._came], places=new)
             places = new
 
     def add_up(self) -> None:
         """Dependencies of all levels on the ones before them."""
         operations, levels, last = self._operations, self._levels, len(self._levels) - 1
-        operations.each(_reset, self._share, places=levels[last])
-        vectors = self._paths, self._share, self._came, self.score
+        self._share.fill(0, levels[last])
         for level in range(last, 0, -1):  # the source itself is no vertex between
             self._add(self._share, along=False, wanted=levels[level])
             if level < last:
-                operations.each(_reset, self._share, places=levels[level + 1])
-            operations.each(_depend, *vectors, places=levels[level])
+                self._share.fill(0, levels[level + 1])
+            vectors, reads = (self._share, self.score), (self._paths, self._came)
+            operations.each(_depend, *vectors, reads=reads, places=levels[level])
 
     def _add(self, share: Vector, along: bool, wanted: Places) -> None:
         """What comes along edges to some vertices."""
-        self._operations.each(_reset, self._came, places=wanted)
+        self._came.fill(0, wanted)
         self._operations.gather(Sum(), share, self._came, along, wanted)
 
 
-def _reset(values: NDArray) -> None:
-    values[:] = 0
-
-
-def _find(counted: Any, reached: NDArray, paths: NDArray, edge: NDArray) -> int:
+def _find(counted: Any, edge: NDArray, reached: NDArray, paths: NDArray) -> int:
     """What is new becomes the edge; how many vertices that are."""
     np.logical_and(reached != 0, paths == 0, out=edge, casting="unsafe")
     return int(np.count_nonzero((edge != 0) & counted))
@@ -149,7 +145,7 @@ def _enter(paths: NDArray, share: NDArray, came: NDArray) -> None:
     share[:] = came
 
 
-def _depend(paths: NDArray, share: NDArray, came: NDArray, score: NDArray) -> None:
+def _depend(share: NDArray, score: NDArray, paths: NDArray, came: NDArray) -> None:
     """What came along edges from the level after this one, and what it tells the one before."""
     dependency = paths * came
     score += dependency

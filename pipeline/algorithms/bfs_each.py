@@ -86,7 +86,8 @@ class DistanceBits:
             while level >> len(bits):
                 bits.append(operations.vector(f"u{width(self.bits) // 8}"))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
-            operations.each(_add, searches.frontier, *has, places=searches.reached)
+            frontier, places = searches.frontier, searches.reached
+            operations.each(_add, *has, reads=[frontier], places=places)
             tell(level, level + 1, f"level {level:,}")
             reached += int(new.sum())
             depth = level
@@ -109,7 +110,8 @@ def width(bits: int) -> int:
     return _HELD_BITS // bits
 
 
-def _add(frontier: NDArray, *bits: NDArray) -> None:
+def _add(*bits: NDArray) -> None:
+    *bits, frontier = bits
     for words in bits:
         np.bitwise_or(words, frontier, out=words, casting="unsafe")
 

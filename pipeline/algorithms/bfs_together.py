@@ -114,15 +114,11 @@ class _Search:
             self._places = operations.where(frontier, other_than=_NOTHING)
         reached = operations.spread(least, frontier, self._came, True, self._places)
         if reached is not None:
-            operations.each(_leave, frontier, places=self._places)
+            frontier.fill(_NOTHING, self._places)
         vectors = frontier, self._came, self.distance, self.nearest
         (found,) = operations.sum_each(partial(_advance, level), *vectors, places=reached)
         self._places = reached
         return int(found)
-
-
-def _leave(frontier: NDArray) -> None:
-    frontier[:] = _NOTHING
 
 
 def _advance(

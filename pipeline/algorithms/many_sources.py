@@ -121,7 +121,6 @@ class Searches:
         self, bits: NDArray[np.uint64], along: bool
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         operations, level = self._operations, 0
-        vectors = self.seen, self.frontier, self._came
         places, searching = operations.where(self.frontier), bits
         while True:
             level += 1
@@ -129,8 +128,10 @@ class Searches:
             either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
             reached = operations.spread(either, self.frontier, self._came, along, places)
             if reached is not None:
-                operations.each(_leave, self.frontier, places=places)
-            new = operations.sum_each(_advance, *vectors, places=reached)[: len(bits)]
+                self.frontier.fill(0, places)
+            vectors, reads = (self.seen, self.frontier), [self._came]
+            counts = operations.sum_each(_advance, *vectors, reads=reads, places=reached)
+            new = counts[: len(bits)]
             if not new.any():
                 return
             searching = bits[new > 0]
@@ -142,10 +143,6 @@ class Searches:
 def _copy(seen: NDArray, came: NDArray) -> None:
     """A row that was reached by all is passed over."""
     came[:] = seen
-
-
-def _leave(frontier: NDArray) -> None:
-    frontier[:] = 0
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:

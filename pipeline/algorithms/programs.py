@@ -110,4 +110,5 @@ class ByProgram:
 
         given = engine.run(checkpoint, tell)
         assert engine.subject is not None
-        return self.question.answer(given, engine.subject.names, engine.method)
+        with run.clock.phase("write"):  # names are read for it
+            return self.question.answer(given, engine.subject.names, engine.method)

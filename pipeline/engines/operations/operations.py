@@ -56,9 +56,12 @@ Some = Callable[..., Any]
 
 
 class _Part(NamedTuple):
-    """Values of a segment's vertices in some places, of several vectors; None for all."""
+    """Values of a segment's vertices in some places, of several vectors, of which the first so many
+    may change; None for all.
+    """
 
     arrays: list[NDArray]
+    changing: int
     places: NDArray[np.uint32] | None
 
     def windows(self) -> list[slice]:
@@ -70,12 +73,12 @@ class _Part(NamedTuple):
         return window if self.places is None else self.places[window]
 
     def call(self, some: Callable[..., Any], window: slice) -> Any:
-        """What it gives of a window's values, which it may change."""
+        """What it gives of a window's values."""
         at = self.at(window)
         values = [array[at] for array in self.arrays]
         given = some(*values)
         if self.places is not None:
-            for array, changed in zip(self.arrays, values, strict=True):
+            for array, changed in zip(self.arrays[: self.changing], values, strict=False):
                 array[at] = changed
         return given
 
@@ -121,12 +124,16 @@ class Operations:
         return vector(self.graph, dtype, value, ghosts)
 
     def each(
-        self, some: Callable[..., None], *vectors: Vector, places: Places | None = None
+        self,
+        some: Callable[..., None],
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: Places | None = None,
     ) -> None:
-        """Call ``some`` with slices of vectors, on threads. places: of the vertices that are meant;
-        None for all.
+        """Call ``some`` with slices of vectors, on threads. reads: more of them, which it does not
+        change. places: of the vertices that are meant; None for all.
         """
-        for part in self._parts(vectors, places):
+        for part in self._parts(vectors, reads, places):
 
             def window(at: slice, part: _Part = part) -> None:
                 part.call(some, at)
@@ -134,7 +141,11 @@ class Operations:
             self.team.map(window, part.windows())
 
     def sum_each(
-        self, some: Some, *vectors: Vector, places: Places | None = None
+        self,
+        some: Some,
+        *vectors: Vector,
+        reads: Sequence[Vector] = (),
+        places: Places | None = None,
     ) -> NDArray[np.float64]:
         """The same, with what counts; the sums of what it gives, over all ranks.
 
@@ -142,7 +153,7 @@ class Operations:
         """
         counting = [self._counted, self.communicator.rank == 0]
         totals: list[Any] = []
-        for counted, part in zip(counting, self._parts(vectors, places), strict=False):
+        for counted, part in zip(counting, self._parts(vectors, reads, places), strict=False):
 
             def window(at: slice, counted: Any = counted, part: _Part = part) -> Any:
                 where = counted[part.at(at)] if isinstance(counted, np.ndarray) else counted
@@ -156,11 +167,14 @@ class Operations:
         own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
         return Places(own, shared)
 
-    def _parts(self, vectors: Sequence[Vector], places: Places | None) -> list[_Part]:
+    def _parts(
+        self, vectors: Sequence[Vector], reads: Sequence[Vector], places: Places | None
+    ) -> list[_Part]:
         """Own values, and shared ones where there are any."""
-        parts = [_Part([v.own for v in vectors], places and places.own)]
+        every, changed = [*vectors, *reads], len(vectors)
+        parts = [_Part([v.own for v in every], changed, places and places.own)]
         if self.graph.shared is not None:
-            parts.append(_Part([v.shared for v in vectors], places and places.shared))
+            parts.append(_Part([v.shared for v in every], changed, places and places.shared))
         return parts
 
     def total(self, numbers: Any) -> NDArray[np.float64]:
