@@ -39,6 +39,8 @@ from delegraph.pipeline.run.execute import available_threads
 
 Timed = Callable[[int], float]
 """Searches from a vertex (by id order); returns seconds."""
+Weigh = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Integer weights of edges, the same both ways."""
 
 
 def main() -> None:
@@ -146,18 +148,7 @@ def peer(tool: str, graph: Graph) -> Timed:
 
 
 def gap(program: Path, graph: Graph, path: Path) -> Timed:
-    """GAP reads its own file format: directed flag, counts, 64-bit offsets, 32-bit targets."""
-    with open(path, "wb") as file:
-        file.write(b"\0")
-        np.array([graph.edges, graph.vertices], np.int64).tofile(file)
-        graph.offsets.astype(np.int64).tofile(file)
-        for u in range(0, graph.vertices, 1 << 16):  # GAP sorts neighbours by number
-            stop = min(u + (1 << 16), graph.vertices)
-            rows = np.repeat(
-                np.arange(u, stop), np.diff(graph.offsets[u : stop + 1].astype(np.int64))
-            )
-            targets = graph.targets[graph.offsets[u] : graph.offsets[stop]].astype(np.int64)
-            targets[np.lexsort((targets, rows))].astype(np.int32).tofile(file)
+    write_gap(graph, path)
 
     def timed(source: int) -> float:
         done = subprocess.run(
@@ -169,6 +160,26 @@ def gap(program: Path, graph: Graph, path: Path) -> Timed:
         return statistics.median(map(float, re.findall(r"Trial Time: *([0-9.]+)", done.stdout)))
 
     return timed
+
+
+def write_gap(graph: Graph, path: Path, weigh: Weigh | None = None) -> None:
+    """GAP reads its own file format: directed flag, counts, 64-bit offsets, 32-bit targets.
+
+    weigh: of edges from u to v, numbers of vertices; the weight stands behind its target.
+    """
+    with open(path, "wb") as file:
+        file.write(b"\0")
+        np.array([graph.edges, graph.vertices], np.int64).tofile(file)
+        graph.offsets.astype(np.int64).tofile(file)
+        for u in range(0, graph.vertices, 1 << 16):  # GAP sorts neighbours by number
+            stop = min(u + (1 << 16), graph.vertices)
+            rows = np.repeat(
+                np.arange(u, stop), np.diff(graph.offsets[u : stop + 1].astype(np.int64))
+            )
+            targets = graph.targets[graph.offsets[u] : graph.offsets[stop]].astype(np.int64)
+            targets = targets[np.lexsort((targets, rows))]
+            columns = [targets] if weigh is None else [targets, weigh(rows, targets)]
+            np.stack(columns, axis=1).astype(np.int32).tofile(file)
 
 
 if __name__ == "__main__":
