@@ -26,7 +26,8 @@ graph within it, all make the arrays of their results. Each edge stands once, ea
   igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
   picks its own; SciPy and python-graphblas have no function for it.
 
-GAP's programs check themselves (-v), on small graphs.
+GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
+(environment.share_cores).
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, help="seconds a run of a peer may take")
     options = parser.parse_args()
     options.tools = [tool for tool in options.tools.split(",") if tool]
+    environment.share_cores()
     about = environment.describe(("numba", *options.tools))
     environment.show(about)
     results = []

@@ -7,8 +7,9 @@ By default the generated graphs and all of FOLDER's real ones, edges followed bo
 from the same vertices, in turn. Prints the median time and the worst, the ratio of each to
 delegraph's (of the times source by source the median, and the least), and GTEPS (input rows in the
 component over the time, harmonic mean). GAP is the BFS of the GAP benchmark suite, built from its
-sources with OpenMP; its vertices keep their order, as it does by default. GAP finds parents,
-delegraph distances and parents, the others distances.
+sources with OpenMP; its vertices keep their order, as it does by default, and its time is the
+median of three searches by its own clock. It finds parents, delegraph distances and parents, the
+others distances. OpenMP's threads sleep while they wait (environment.share_cores).
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--gap", type=Path, help="GAP's bfs program")
     parser.add_argument("--sources", type=int, default=16)
     options = parser.parse_args()
+    environment.share_cores()
     about = environment.describe(("numba", *options.tools.split(",")))
     environment.show(about)
     results = []
