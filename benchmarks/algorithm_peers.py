@@ -31,12 +31,19 @@ class Library(NamedTuple):
 
     graph, simple: of src, dst and the number of vertices; simple drops repeats and self-loops.
     components: labels of a graph. pagerank: ranks of a simple graph, and how many iterations.
+    weighted: a graph of src, dst, weights and the number of vertices, each edge once. sssp: its
+    distances from a vertex, of what is not reached inf or more than any path.
+    betweenness: of a simple graph, from some sources, not scaled; None where the library takes
+    only their number, and picks them.
     """
 
     graph: Callable[..., Any]
     simple: Callable[..., Any]
     components: Callable[[Any], Any]
     pagerank: Callable[[Any], tuple[Any, int]]
+    weighted: Callable[..., Any] | None = None
+    sssp: Callable[[Any, int], Any] | None = None
+    betweenness: Callable[[Any, list[int]], Any] | None = None
 
 
 def components_by(library: Library, edges: str, out: str) -> None:
@@ -105,6 +112,23 @@ def scipy_pagerank(matrix):
     return rank, iterations
 
 
+def scipy_weighted(src, dst, weight, n: int):
+    """Both ways."""
+    import numpy as np
+    from scipy.sparse import coo_matrix
+
+    ends = (np.concatenate([src, dst]), np.concatenate([dst, src]))
+    both = np.concatenate([weight, weight]).astype(np.float64)
+    return coo_matrix((both, ends), shape=(n, n)).tocsr()
+
+
+def scipy_sssp(matrix, source: int):
+    """Searched as directed, it makes no transpose."""
+    from scipy.sparse.csgraph import dijkstra
+
+    return dijkstra(matrix, directed=True, indices=source)
+
+
 def networkit_simple(src, dst, n: int):
     graph = networkit_graph(src, dst, n)
     graph.removeMultiEdges()
@@ -135,6 +159,30 @@ def networkit_pagerank(graph):
     found.run()
     rank = np.asarray(found.scores(asarray=True))
     return rank / rank.sum(), found.numberOfIterations()
+
+
+def networkit_weighted(src, dst, weight, n: int):
+    import networkit as nk
+    import numpy as np
+
+    pairs = (src.astype(np.uint64), dst.astype(np.uint64))
+    return nk.graph.GraphFromCoo((weight.astype(np.float64), pairs), n=n, weighted=True)
+
+
+def networkit_sssp(graph, source: int):
+    import networkit as nk
+    import numpy as np
+
+    found = nk.distance.Dijkstra(graph, source, storePaths=False)
+    found.run()
+    return np.asarray(found.getDistances(asarray=True))
+
+
+def networkit_betweenness(graph, sources: list[int]) -> None:
+    """It picks the sources itself, so its sums are others."""
+    import networkit as nk
+
+    nk.centrality.EstimateBetweenness(graph, len(sources), parallel=True).run()
 
 
 def graphblas_simple(src, dst, n: int):
@@ -199,6 +247,12 @@ def igraph_components(graph):
 def igraph_pagerank(graph):
     """PRPACK solves the system until it is exact: it has no iterations to count."""
     return graph.pagerank(directed=False, damping=DAMPING, implementation="prpack"), 0
+
+
+def igraph_betweenness(graph, sources: list[int]):
+    import numpy as np
+
+    return 2 * np.asarray(graph.betweenness(directed=False, sources=sources))  # a pair counts once
 
 
 def duckdb_edges(edges: str):
@@ -345,14 +399,28 @@ def polars_pagerank(edges: str, out: str) -> None:
 
 
 LIBRARIES: dict[str, Library] = {
-    "scipy": Library(scipy_matrix, scipy_simple, scipy_components, scipy_pagerank),
+    "scipy": Library(
+        scipy_matrix, scipy_simple, scipy_components, scipy_pagerank, scipy_weighted, scipy_sssp
+    ),
     "networkit": Library(
-        networkit_graph, networkit_simple, networkit_components, networkit_pagerank
+        networkit_graph,
+        networkit_simple,
+        networkit_components,
+        networkit_pagerank,
+        networkit_weighted,
+        networkit_sssp,
+        networkit_betweenness,
     ),
     "python-graphblas": Library(
         graphblas_matrix, graphblas_simple, graphblas_components, graphblas_pagerank
     ),
-    "igraph": Library(igraph_graph, igraph_simple, igraph_components, igraph_pagerank),
+    "igraph": Library(
+        igraph_graph,
+        igraph_simple,
+        igraph_components,
+        igraph_pagerank,
+        betweenness=igraph_betweenness,
+    ),
 }
 QUERIES: dict[str, dict[str, Callable[[str, str], None]]] = {
     "duckdb": {"components": duckdb_components, "pagerank": duckdb_pagerank},

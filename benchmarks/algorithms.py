@@ -1,25 +1,39 @@
-"""Components and PageRank: delegraph against libraries from PyPI and GAP, in turn.
+"""Programs: delegraph against libraries from PyPI and GAP, in turn.
 
     python benchmarks/algorithms.py [--graphs kron20,cnr-2000,...] [--data FOLDER] [--runs 3]
-        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER]
+        [--tools scipy,duckdb,...] [--limit SECONDS] [--gap FOLDER] [--alone]
 
 By default the generated graphs and all of FOLDER's real ones, edges taken both ways.
 
-Whole jobs go from Parquet to Parquet, a process each. Prints the median wall time and the worst,
-the ratio of times to delegraph's, run by run, and peak memory as end_to_end.py takes it. Every tool
-has to find as many components and as large a largest one; its PageRank may differ from delegraph's
-by 1e-4 in all (L1). A tool that exceeds the time limit is stopped and says so.
+Whole jobs, of components and PageRank, go from Parquet to Parquet, a process each. Prints the
+median wall time and the worst, the ratio of times to delegraph's, run by run, and peak memory as
+end_to_end.py takes it. Every tool has to find as many components and as large a largest one; its
+PageRank may differ from delegraph's by 1e-4 in all (L1). A tool that exceeds the time limit is
+stopped and says so.
 
-The algorithms alone run on a graph in memory: delegraph on a store that is built once, by its runs'
-records, each run a process of its own; libraries on the store's edges, in this process, without
-reading; GAP's programs by their own clock. Prints milliseconds of components, and of an iteration
-of PageRank: of delegraph the median of all but the first one, of others the time over the
-iterations. GAP's PageRank (Gauss-Seidel) is given as many iterations as delegraph took.
+The algorithms alone run on a graph in memory. What is timed: of delegraph the search, by the record
+of a run that is a process of its own and opens a store that was built once; of GAP's programs the
+first trial of a process, by its own clock; of libraries the call, in this process. None reads the
+graph within it, all make the arrays of their results. Each edge stands once, each way.
+
+- components.
+- pagerank: an iteration; of delegraph the median of all but the first one, of others the time over
+  the iterations. GAP's (Gauss-Seidel, 32-bit sums) is given as many as delegraph took.
+- sssp: from one of four vertices in turn. Weights are integers from 1 to 255 by a hash of the ends.
+  delegraph finds parents too, the others distances alone, which have to be the same. GAP's buckets
+  are 2 wide on Kronecker graphs; on others the fastest of DELTAS, tried once.
+- betweenness: from the four vertices, as GAP's program picks them (-i 4) where it is at hand.
+  igraph's sums have to be delegraph's within 1e-6. NetworKit takes a number of sources only, and
+  picks its own; SciPy and python-graphblas have no function for it.
+
+GAP's programs check themselves (-v), on small graphs. OpenMP's threads sleep while they wait
+(environment.share_cores).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import statistics
@@ -29,12 +43,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import environment
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import real
 import search
 from algorithm_peers import LIBRARIES, PEERS
@@ -48,19 +64,44 @@ from delegraph.pipeline.run.execute import available_threads
 ALGORITHMS = ("components", "pagerank")
 APART = 1e-4
 """How far a PageRank may be from delegraph's, summed over vertices."""
-ALONE = ("scipy", "networkit", "python-graphblas")
-"""Libraries that are timed alone, of those asked for."""
+ALONE = {
+    "scipy": ("components", "pagerank", "sssp"),
+    "networkit": ("components", "pagerank", "sssp", "betweenness"),
+    "python-graphblas": ("components", "pagerank"),
+    "igraph": ("betweenness",),
+}
+"""What libraries are timed alone with, of those asked for."""
+SOURCES = 4
+DELTAS = (2, 16, 128, 1024)
+"""Of GAP's buckets, to choose from."""
 
-Timed = Callable[[], float]
-"""Runs once; returns seconds, of PageRank for an iteration."""
+
+class Run(NamedTuple):
+    """seconds: of PageRank for an iteration. values: by vertex, None where they are not checked."""
+
+    seconds: float
+    values: np.ndarray | None = None
+
+
+Timed = Callable[[], Run]
+"""Runs once."""
+
+
+class Edges(NamedTuple):
+    """Each edge of a graph once, src < dst, and its weight."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time components and PageRank.")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--graphs")
     real.add_option(parser)
     parser.add_argument("--tools", default=",".join(PEERS))
-    parser.add_argument("--gap", type=Path, help="folder of GAP's programs cc and pr")
+    parser.add_argument("--gap", type=Path, help="folder of GAP's programs")
+    parser.add_argument("--alone", action="store_true", help="no whole jobs")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
         "--python",
@@ -70,6 +111,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, help="seconds a run of a peer may take")
     options = parser.parse_args()
     options.tools = [tool for tool in options.tools.split(",") if tool]
+    environment.share_cores()
     about = environment.describe(("numba", *options.tools))
     environment.show(about)
     results = []
@@ -80,7 +122,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             results += compare(name, found.get(name), Path(folder), options)
-    environment.keep("algorithms", about, results)
+    environment.keep("algorithms_alone" if options.alone else "algorithms", about, results)
 
 
 def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
@@ -89,7 +131,7 @@ def compare(name: str, edges: Path | None, folder: Path, options) -> list[dict]:
         edges = folder / "edges"
         delegraph(options, "generate", *GRAPHS[name].split(), "-o", edges)
     results = []
-    for algorithm in ALGORITHMS:
+    for algorithm in () if options.alone else ALGORITHMS:
         results += whole_jobs(name, algorithm, edges, folder, options)
     return results + alone(name, edges, folder, options)
 
@@ -144,9 +186,10 @@ def whole_jobs(name: str, algorithm: str, edges: Path, folder: Path, options) ->
 
 
 def figures_of(times: list[float], own: list[float]) -> dict[str, float]:
-    """The median, the most, and the median ratio to delegraph's, run by run."""
+    """The median, the least, the most, and the median ratio to delegraph's, run by run."""
     ratio = statistics.median(a / b for a, b in zip(times, own, strict=True))
-    return {"seconds": statistics.median(times), "most": max(times), "ratio": ratio}
+    median = statistics.median(times)
+    return {"seconds": median, "least": min(times), "most": max(times), "ratio": ratio}
 
 
 def answer(path: Path, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
@@ -180,88 +223,181 @@ def parts(labels: np.ndarray) -> tuple[int, int]:
 
 def alone(name: str, edges: Path, folder: Path, options) -> list[dict]:
     """On a graph in memory, tools in turn, run by run."""
-    stores = {order: folder / f"{order}.dg" for order in ("degree", "none")}
-    for order, store in stores.items():
-        delegraph(options, "build", edges, "-o", store, "--order", order, "--quiet")
+    stores = {order: folder / f"{order}.dg" for order in ("degree", "none", "weighted")}
+    for order in ("degree", "none"):
+        build = ("build", edges, "-o", stores[order], "--order", order, "--quiet")
+        delegraph(options, *build)
     graph = open_store(stores["none"]).graph(Team(available_threads()))
-    iterations = own_record(stores["degree"], "pagerank", folder, options)["pagerank"]["iterations"]
-    tools = {"delegraph": own(stores["degree"], folder, options)}
+    once = edges_of(graph)
+    pq.write_table(pa.table(once._asdict()), folder / "weighted.parquet")
+    build = ("build", folder / "weighted.parquet", "-o", stores["weighted"], "--weight", "weight")
+    delegraph(options, *build, "--quiet")
     if options.gap:
-        tools["GAP"] = gap(options.gap, graph, folder / "graph.sg", iterations)
-    tools |= {tool: peer(tool, graph) for tool in options.tools if tool in ALONE}
-    times: dict[str, dict[str, list[float]]] = {
-        algorithm: {tool: [] for tool in tools} for algorithm in ALGORITHMS
-    }
-    for _ in range(options.runs):
-        for algorithm, of_tools in times.items():
-            for tool, spent in of_tools.items():
-                spent.append(tools[tool][algorithm]())
+        search.write_gap(graph, folder / "graph.sg")
+        search.write_gap(graph, folder / "graph.wsg", weights)
+        sources = sources_of_gap(options.gap, folder)
+    else:
+        able = np.flatnonzero(np.diff(graph.offsets.astype(np.int64)))
+        sources = np.random.default_rng(1).choice(able, SOURCES, replace=False).tolist()
+    tools = {"delegraph": own(stores, graph.vertices, sources, folder, options)}
+    if options.gap:
+        iterations = own_record(stores["degree"], folder, options, "pagerank")["pagerank"]
+        deltas = (2,) if name.startswith("kron") else DELTAS
+        tools["GAP"] = gap(options.gap, folder, iterations["iterations"], sources, deltas)
+    tools |= {tool: peer(tool, graph, once, sources) for tool in options.tools if tool in ALONE}
 
     print(f"\n{name}, alone: {graph.vertices:,} vertices, {graph.edges // 2:,} edges")
-    print(f"{'':18}{'components ms':>16}{'worst':>10}{'ratio':>8}", end="")
-    print(f"{'iteration ms':>16}{'worst':>10}{'ratio':>8}")
     results = []
-    for tool in tools:
-        print(f"{tool:18}", end="")
-        for algorithm, of_tools in times.items():
-            figures = figures_of(of_tools[tool], of_tools["delegraph"])
-            print(f"{figures['seconds'] * 1e3:>16.2f}{figures['most'] * 1e3:>10.2f}", end="")
-            print(f"{figures['ratio']:>8.2f}", end="")
+    for algorithm in tools["delegraph"]:
+        able_tools = {tool: of[algorithm] for tool, of in tools.items() if algorithm in of}
+        times = in_turn(f"{algorithm} of {name}", able_tools, options.runs)
+        print(f"{algorithm:18}{'ms':>10}{'least':>10}{'worst':>10}{'ratio':>8}")
+        for tool, spent in times.items():
+            figures = figures_of(spent, times["delegraph"])
+            print(
+                f"  {tool:16}{figures['seconds'] * 1e3:>10.2f}{figures['least'] * 1e3:>10.2f}"
+                f"{figures['most'] * 1e3:>10.2f}{figures['ratio']:>8.2f}",
+                flush=True,
+            )
             result = {"graph": name, "algorithm": algorithm, "part": "alone", "tool": tool}
             results.append({**result, **figures})
-        print(flush=True)
     return results
 
 
-def own_record(store: Path, algorithm: str, folder: Path, options) -> dict:
-    delegraph(options, algorithm, store, "-o", folder / "out", "--overwrite", "--quiet")
-    return json.loads((folder / "out.run.json").read_text())
-
-
-def own(store: Path, folder: Path, options) -> dict[str, Timed]:
-    def iteration() -> float:
-        each = own_record(store, "pagerank", folder, options)["iterations"]
-        return statistics.median(one["seconds"] for one in each[1:] or each)
-
-    return {
-        "components": lambda: own_record(store, "components", folder, options)["seconds"]["search"],
-        "pagerank": iteration,
-    }
-
-
-def peer(tool: str, graph: Graph) -> dict[str, Timed]:
-    """On edges that were counted once already: both algorithms take the same graph."""
+def edges_of(graph: Graph) -> Edges:
     src = rows_of_edges(graph.offsets, 0, graph.edges).astype(np.int32)
     dst = graph.targets.astype(np.int32)
     once = src < dst
-    library = LIBRARIES[tool]
-    simple = library.simple(src[once], dst[once], graph.vertices)
-
-    def components() -> float:
-        started = time.perf_counter()
-        library.components(simple)
-        return time.perf_counter() - started
-
-    def iteration() -> float:
-        started = time.perf_counter()
-        iterations = library.pagerank(simple)[1]
-        return (time.perf_counter() - started) / iterations
-
-    return {"components": components, "pagerank": iteration}
+    src, dst = src[once], dst[once]
+    return Edges(src, dst, weights(src, dst))
 
 
-def gap(programs: Path, graph: Graph, path: Path, iterations: int) -> dict[str, Timed]:
-    search.gap(programs / "bfs", graph, path)  # writes the graph; the search is not run
+def weights(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """From 1 to 255, by a hash of both ends, whichever is the source."""
+    mixed = np.minimum(src, dst).astype(np.uint64) << np.uint64(32)
+    mixed |= np.maximum(src, dst).astype(np.uint64)
+    for _ in range(2):
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(32)) % np.uint64(255)).astype(np.int32) + 1
 
-    def trial(program: str, *arguments: str) -> float:
-        command = [programs / program, "-f", path, "-n", "3", *arguments]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return statistics.median(map(float, re.findall(r"Trial Time: *([0-9.]+)", done.stdout)))
 
-    exactly = ("-i", str(iterations), "-t", "0")
+def in_turn(what: str, tools: dict[str, Timed], runs: int) -> dict[str, list[float]]:
+    """Seconds of every run. RuntimeError if values are not delegraph's, which runs first."""
+    times: dict[str, list[float]] = {tool: [] for tool in tools}
+    for _ in range(runs):
+        expected = None
+        for tool, timed in tools.items():
+            run = timed()
+            times[tool].append(run.seconds)
+            if expected is None:
+                expected = run.values
+            elif run.values is not None and not np.allclose(run.values, expected, rtol=1e-6):
+                raise RuntimeError(f"{what}: {tool} has found something else than delegraph")
+    return times
+
+
+def own_record(store: Path, folder: Path, options, *arguments: object) -> dict:
+    algorithm, *rest = arguments
+    delegraph(options, algorithm, store, "-o", folder / "out", "--overwrite", "--quiet", *rest)
+    return json.loads((folder / "out.run.json").read_text())
+
+
+def own(stores: dict[str, Path], n: int, sources: list[int], folder: Path, options):
+    """Timed runs by algorithm. n: vertices."""
+    turn = itertools.cycle(sources)
+    pq.write_table(pa.table({"vertex": sources}), folder / "sources.parquet")
+
+    def ran(store: str, *arguments: object) -> float:
+        return own_record(stores[store], folder, options, *arguments)["seconds"]["search"]
+
+    def values(column: str, nowhere: float) -> np.ndarray:
+        table = ds.dataset(folder / "out").to_table(columns=["vertex", column])
+        found = np.full(n, nowhere, np.float64)
+        found[table["vertex"]] = np.nan_to_num(table[column].to_numpy(), nan=nowhere)
+        return found
+
+    def iteration() -> Run:
+        each = own_record(stores["degree"], folder, options, "pagerank")["iterations"]
+        return Run(statistics.median(one["seconds"] for one in each[1:] or each))
+
+    def sssp() -> Run:
+        seconds = ran("weighted", "sssp", "--source", next(turn))
+        return Run(seconds, values("distance", np.inf))
+
+    def betweenness() -> Run:
+        seconds = ran("weighted", "betweenness", "--sources", folder / "sources.parquet")
+        counted = ds.dataset(folder / "out").count_rows()
+        scale = 2 * len(sources) / counted  # undone: pairs once, sources that stand for all
+        return Run(seconds, values("betweenness", 0) * scale)
+
     return {
-        "components": lambda: trial("cc"),
-        "pagerank": lambda: trial("pr", *exactly) / iterations,
+        "components": lambda: Run(ran("degree", "components")),
+        "pagerank": iteration,
+        "sssp": sssp,
+        "betweenness": betweenness,
+    }
+
+
+def peer(tool: str, graph: Graph, once: Edges, sources: list[int]) -> dict[str, Timed]:
+    """On edges that were counted once already: all algorithms take the same graph."""
+    library = LIBRARIES[tool]
+    simple = library.simple(once.src, once.dst, graph.vertices)
+    weighted = library.weighted and library.weighted(*once, graph.vertices)
+    turn = itertools.cycle(sources)
+
+    def clocked(function, *arguments) -> tuple[float, Any]:
+        started = time.perf_counter()
+        result = function(*arguments)
+        return time.perf_counter() - started, result
+
+    def iteration() -> Run:
+        seconds, (_, iterations) = clocked(library.pagerank, simple)
+        return Run(seconds / iterations)
+
+    def sssp() -> Run:
+        seconds, found = clocked(library.sssp, weighted, next(turn))
+        return Run(seconds, np.where(found < np.finfo(np.float64).max, found, np.inf))
+
+    timed: dict[str, Timed] = {
+        "components": lambda: Run(clocked(library.components, simple)[0]),
+        "pagerank": iteration,
+        "sssp": sssp,
+        "betweenness": lambda: Run(*clocked(library.betweenness, simple, sources)),
+    }
+    return {algorithm: timed[algorithm] for algorithm in ALONE[tool]}
+
+
+def run_gap(program: Path, graph: Path, *arguments: object) -> str:
+    command = [program, "-f", graph, "-n", "1", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def sources_of_gap(programs: Path, folder: Path) -> list[int]:
+    """Those that its betweenness begins with: its log says them."""
+    said = run_gap(programs / "bc", folder / "graph.sg", "-i", SOURCES, "-l")
+    return [int(source) for source in re.findall(r"Source *(\d+)", said)]
+
+
+def gap(
+    programs: Path, folder: Path, iterations: int, sources: list[int], deltas: tuple[int, ...]
+) -> dict[str, Timed]:
+    turn = itertools.cycle(sources)
+
+    def trial(program: str, file: str, *arguments: object) -> float:
+        said = run_gap(programs / program, folder / file, *arguments)
+        (seconds,) = re.findall(r"Trial Time: *([0-9.]+)", said)
+        return float(seconds)
+
+    def sssp(delta: int, source: int) -> float:
+        return trial("sssp", "graph.wsg", "-r", source, "-d", delta)
+
+    delta = min(deltas, key=lambda delta: sssp(delta, sources[0])) if deltas[1:] else deltas[0]
+    exactly = ("-i", iterations, "-t", 0)
+    return {
+        "components": lambda: Run(trial("cc", "graph.sg")),
+        "pagerank": lambda: Run(trial("pr", "graph.sg", *exactly) / iterations),
+        "sssp": lambda: Run(sssp(delta, next(turn))),
+        "betweenness": lambda: Run(trial("bc", "graph.sg", "-i", SOURCES)),
     }
 
 
