@@ -6,7 +6,7 @@ several is taken by one instruction on unsigned integers.
 
 import numpy as np
 
-from ..base.bitmap import mask
+from ..base.bitmap import contains, mask
 from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
 from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
@@ -47,6 +47,63 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
                 if through < y[v] and through < fetch_min(y, np.intp(v), through):
                     fetch_or(better, np.intp(v >> np.uint32(6)), mask(v))
         i += 1
+
+
+@kernel(PIECE, boolean, u64s, u64, u64s, u64s, u64s, u32s, u32s, i64)
+def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, there, few):
+    """Round after round of a bucket by one thread, from ``frontier`` on, while rounds are small:
+    until nothing nearer than ``limit`` is left to do, a round follows more than ``few`` edges, or
+    the next has more vertices than fit. What is left to do is ``pending`` then.
+
+    Of a subgraph whose rows and targets are places, all of it at hand. distance, limit: bits.
+    frontier, pending, left: bitmaps; ``left`` receives what is taken. here, there: uint32, of one
+    length, for the vertices of a round and of the next. Returns (rounds, edges, vertices taken
+    after the first round, those of them that had left before).
+    """
+    offsets, targets, _, _, weights = piece
+    count = 0
+    for w in range(frontier.shape[0]):
+        word = frontier[w]
+        while word:
+            here[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
+            count += 1
+            word &= word - np.uint64(1)
+        frontier[w] = 0
+    rounds = 0
+    edges = np.int64(0)
+    taken = 0
+    again = 0
+    while count:
+        more = 0
+        before = edges
+        for i in range(count):
+            u = here[i]
+            near = np.uint64(distance[u]).view(np.float64)
+            for e in range(np.int64(offsets[u]), np.int64(offsets[u + 1])):
+                at = np.uintp(e)
+                v = targets[at]
+                through = np.float64(near + weight_of(weights[at], floats)).view(np.uint64)
+                if through < distance[v]:
+                    listed = distance[v] < limit and contains(pending, v)
+                    distance[v] = through
+                    pending[v >> np.uint32(6)] |= mask(v)
+                    if through < limit and not listed:
+                        if more < there.shape[0]:
+                            there[more] = v
+                        more += 1
+            edges += np.int64(offsets[u + 1]) - np.int64(offsets[u])
+        rounds += 1
+        if more > there.shape[0] or edges - before > few:
+            break
+        count = more
+        for i in range(count):
+            v = there[i]
+            pending[v >> np.uint32(6)] &= ~mask(v)
+            again += np.int64(contains(left, v))
+            left[v >> np.uint32(6)] |= mask(v)
+        taken += count
+        here, there = there, here
+    return rounds, edges, taken, again
 
 
 @kernel(

@@ -26,7 +26,7 @@ from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
 from ...kernels.pieces.piece import Piece
-from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, take_below
+from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, relax_rounds, take_below
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
@@ -36,6 +36,7 @@ from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
+from ..engines.ranks.edges import EDGES_A_TURN
 from ..engines.ranks.graph import Adjacency, Side
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
@@ -51,6 +52,9 @@ LITTLE = 1 << 15
 
 AGAIN = 0.25
 """Vertices that leave a bucket again, of all that do, from which on the next one is narrower."""
+
+_FEW_VERTICES = EDGES_A_TURN
+"""Of a frontier that one thread may follow, as it has a turn's edges at most."""
 
 _NARROWEST = 1e-30
 
@@ -79,8 +83,7 @@ class DeltaStepping:
         paths = _Paths(self, operations)
         rounds = paths.begin(checkpoint)
         while paths.next_frontier():
-            paths.relax()
-            rounds += 1
+            rounds += paths.relax()
             tell(rounds, 0, f"distance {paths.limit:.6g}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(rounds, {"distance": paths.distance.own}, paths.bucket)
@@ -109,7 +112,9 @@ class _Paths:
         self._width = max(of.weights.mean / max(1.0, of.mean_degree), _NARROWEST)
         self._begin, self.limit = 0.0, self._width
         self.buckets = 1
-        self._taken = self._again = self._edges = 0.0
+        self._count = self._taken = self._again = self._edges = 0.0
+        few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices)
+        self._lists = np.empty((2, few), np.uint32)
 
     def begin(self, checkpoint: Checkpoint | None) -> int:
         """From what was saved, or from the source; rounds done."""
@@ -139,8 +144,8 @@ class _Paths:
     def next_frontier(self) -> bool:
         """Take what is in the bucket, or in the next one that holds anything; whether any is."""
         while True:
-            count, least = self._take()
-            if count:
+            self._count, least = self._take()
+            if self._count:
                 return True
             if not least <= self._of.most or least == np.inf:
                 return False
@@ -149,8 +154,7 @@ class _Paths:
     def _take(self) -> tuple[float, float]:
         """How many vertices, over all ranks, and the least distance of the others."""
         communicator = self._operations.communicator
-        limit = min(self.limit, np.nextafter(self._of.most, np.inf))
-        bits = np.float64(limit).view(np.uint64)
+        bits = self._limit_bits()
         taken, again, least = 0, 0, FAR
         for counts, values, segment in (
             (True, self.distance.own, "own"),
@@ -181,8 +185,33 @@ class _Paths:
         self._taken = self._again = self._edges = 0.0
         self._left.clear()
 
-    def relax(self) -> None:
-        """Let the frontier's edges shorten distances, on all ranks."""
+    def relax(self) -> int:
+        """Let the frontier's edges shorten distances, on all ranks; rounds done."""
+        rows = self._operations.whole
+        if rows is None or self._count > _FEW_VERTICES:
+            self._relax_once()
+            return 1
+        rounds, edges, taken, again = relax_rounds(
+            rows.piece,
+            self.floats,
+            self.distance.own.view(np.uint64),
+            self._limit_bits(),
+            self._frontier.own,
+            self._pending.own,
+            self._left.own,
+            *self._lists,
+            EDGES_A_TURN,
+        )
+        self._operations.note(edges)
+        self._edges += edges
+        self._taken += taken
+        self._again += again
+        return rounds
+
+    def _limit_bits(self) -> np.uint64:
+        return np.float64(min(self.limit, np.nextafter(self._of.most, np.inf))).view(np.uint64)
+
+    def _relax_once(self) -> None:
         operations, distance, graph = self._operations, self.distance, self._operations.graph
 
         def follow(
@@ -291,7 +320,9 @@ def paths_bytes(counts: Counts) -> int:
     vectors = (8 + 4 + 4) * here + (8 + 4) * ghosts
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
     # Rows, one more bitmap as bytes, and distances as integers.
-    return vectors + 5 * marks_bytes(here + ghosts) + told + (4 + 1) * here + 8 * counts.vertices
+    lists = 2 * 4 * _FEW_VERTICES
+    vectors += 5 * marks_bytes(here + ghosts) + lists
+    return vectors + told + (4 + 1) * here + 8 * counts.vertices
 
 
 def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
-from ....kernels.base.numbering import renumber_all
+from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
 from ....kernels.pieces import forest, gather, piece, relax, vertices
 from ....kernels.pieces.gather import (
@@ -116,6 +116,19 @@ class Operations:
         if self._marked is None:
             self._marked = Marks.none(self.graph)
         return self._marked
+
+    @property
+    def whole(self) -> Rows | None:
+        """All edges by the vertices that they leave, where they are in memory as rows of places."""
+        adjacency, *more = self._forward()
+        ends = adjacency.source, adjacency.target
+        if more or not all(s.segment is self.graph.own and is_identity(s.places) for s in ends):
+            return None
+        return adjacency.rows if isinstance(adjacency.rows, Rows) else None
+
+    def note(self, edges: int) -> None:
+        """That a program has looked at so many of the ``whole``."""
+        self._note(edges, 0)
 
     # Vectors
 

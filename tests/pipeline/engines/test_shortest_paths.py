@@ -69,13 +69,17 @@ def check(store: Store, columns: dict[str, np.ndarray], source: int, most: float
     kind=st.sampled_from(sorted(WEIGHTS)),
     seed=st.integers(0, 1000),
     limited=st.booleans(),
+    alone=st.sampled_from([(0, 0), (3, 2), (1 << 16, 1 << 16)]),
 )
-def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limited):
+def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limited, alone):
+    """alone: vertices and edges of the rounds that one thread follows: none, the least, most."""
     src, dst, _, _ = graph
     if not len(src):
         return
     rng = np.random.default_rng(seed)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sssp, "_FEW_VERTICES", alone[0])
+        patched.setattr(sssp, "EDGES_A_TURN", alone[1])
         folder = Path(name)
         store = stored(folder, src, dst, options, WEIGHTS[kind](rng, len(src)))
         ranks, source = min(ranks, store.info.partitions), int(rng.integers(store.info.vertices))
