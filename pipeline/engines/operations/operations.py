@@ -95,6 +95,7 @@ class Operations:
         self._links: Links | None = None
         self._marked: Marks | None = None
         self.directed = directed
+        self._by_place = _is_by_place(graph)
         self._edges = self._read = self._sent = 0
         self._labels_sent = 0
         self._counted: NDArray[np.bool_] | bool = True
@@ -120,11 +121,8 @@ class Operations:
     @property
     def whole(self) -> Rows | None:
         """All edges by the vertices that they leave, where they are in memory as rows of places."""
-        adjacency, *more = self._forward()
-        ends = adjacency.source, adjacency.target
-        if more or not all(s.segment is self.graph.own and is_identity(s.places) for s in ends):
-            return None
-        return adjacency.rows if isinstance(adjacency.rows, Rows) else None
+        rows = self._forward()[0].rows
+        return rows if self._by_place and isinstance(rows, Rows) else None
 
     def note(self, edges: int) -> None:
         """That a program has looked at so many of the ``whole``."""
@@ -196,7 +194,7 @@ class Operations:
 
     def everyones(self, numbers: Any) -> NDArray[np.float64]:
         """All ranks' numbers, a row each, the same on each."""
-        mine = np.atleast_1d(np.asarray(numbers, np.float64))
+        mine = np.array(numbers, np.float64, ndmin=1)
         if self.communicator.size == 1:
             return mine[None]
         came = self.communicator.exchange([[mine] for _ in range(self.communicator.size)])
@@ -248,13 +246,13 @@ class Operations:
         pulls = self._pulls(along)
         active: dict[int, Active] | None = None
         if wanted is not None:
-            active = {}
-            self._marks.put(wanted)
-            for adjacency, how in pulls:
-                segment = adjacency.source.segment
-                if how == "gather" and not isinstance(segment, Ghosts):
-                    active[id(adjacency)] = self._active(adjacency)
-            self._marks.clear()
+            some = [
+                adjacency
+                for adjacency, how in pulls
+                if how == "gather" and not isinstance(adjacency.source.segment, Ghosts)
+            ]
+            rows = self._active(some, wanted)
+            active = {id(a): its for a, its in zip(some, rows, strict=True)}
         self._product(operator, x, y, pulls, active)
 
     def spread(
@@ -269,11 +267,13 @@ class Operations:
         """
         pushes = self._pushes(along)
         if all(how == "scatter" for _, how in pushes):
-            active, told = self._told(x, [a for a, _ in pushes], places)
-            edges = sum(int(a.rows.offsets[-1]) for a, _ in pushes)
-            few, every = self.total([sum(some.edges for _, some in active), edges])
+            adjacencies = [adjacency for adjacency, _ in pushes]
+            told = self._tell_ghosts(x, adjacencies, places)
+            active = self._active(adjacencies, places)
+            edges = sum(int(a.rows.offsets[-1]) for a in adjacencies)
+            few, every = self.total([sum(some.edges for some in active), edges])
             if few * PUSHED_FOR_PULLED < every:
-                for adjacency, some in active:
+                for adjacency, some in zip(adjacencies, active, strict=True):
                     self._push(operator, adjacency, some, x, y)
                 came = self._marks.ghost_places()
                 self.links.fold_marked(y, self._marks, FOLDS[type(operator)])
@@ -287,17 +287,15 @@ class Operations:
             ghosts[:] = operator.unit
         return None
 
-    def _told(
+    def _tell_ghosts(
         self, x: Vector, adjacencies: Sequence[Adjacency], places: Places
-    ) -> tuple[list[tuple[Adjacency, Active]], dict[int, NDArray[np.uint32]]]:
-        """Subgraphs with their rows of some vertices; ghosts that have their values then."""
+    ) -> dict[int, NDArray[np.uint32]]:
+        """Give ghosts that edges leave values of some vertices, and mark them; where they are."""
+        if not any(isinstance(a.source.segment, Ghosts) for a in adjacencies):
+            return {}
         self._marks.put(places)
-        if any(isinstance(a.source.segment, Ghosts) for a in adjacencies):
-            self.links.expand_marked(x, self._marks)
-        told = self._marks.ghost_places()
-        active = [(a, self._active(a)) for a in adjacencies]
-        self._marks.clear()
-        return active, told
+        self.links.expand_marked(x, self._marks)
+        return self._marks.ghost_places()
 
     def follow(self, values: Vector, frontier: Marks, follow: Follow) -> int:
         """Call ``follow`` with each subgraph whose edges leave marked vertices, and pieces of it;
@@ -395,11 +393,19 @@ class Operations:
             for flow in self.graph.flows
         ]
 
-    def _active(self, adjacency: Adjacency) -> Active:
-        """Rows of marked vertices."""
-        side = adjacency.source
-        words = self._marks.at(side.segment, self.graph)
-        return adjacency.rows.active(self.team, Chosen(side.places, words, side.count))
+    def _active(self, adjacencies: Sequence[Adjacency], places: Places) -> list[Active]:
+        """The rows of each subgraph of some vertices, and of marked ones, which are no more."""
+        if self._by_place:
+            chosen = Chosen.of_lists([places.own], self.graph.own.count)
+            return [adjacency.rows.active(self.team, chosen) for adjacency in adjacencies]
+        self._marks.put(places)
+        active = []
+        for adjacency in adjacencies:
+            side = adjacency.source
+            words = self._marks.at(side.segment, self.graph)
+            active.append(adjacency.rows.active(self.team, Chosen(side.places, words, side.count)))
+        self._marks.clear()
+        return active
 
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
         return side.places, values.at(side.segment, self.graph)
@@ -467,6 +473,13 @@ class Operations:
     def _note(self, edges: int, read: int) -> None:
         self._edges += edges
         self._read += read
+
+
+def _is_by_place(graph: RankGraph) -> bool:
+    """Whether there is one subgraph, with its reverse, whose rows and targets are places."""
+    ends = [side for a in graph.adjacencies for side in (a.source, a.target)]
+    one = len({a.name.removeprefix("reverse-") for a in graph.adjacencies}) == 1
+    return one and all(end.segment is graph.own and is_identity(end.places) for end in ends)
 
 
 def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
