@@ -17,13 +17,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.pieces import paths as path_kernels
 from ...kernels.pieces.operators import Or, Sum
+from ...kernels.pieces.paths import add_levels, count_levels
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.marks import Places, PlacesByLevel, levels_bytes
+from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
+from ..engines.ranks.edges import EDGES_A_TURN
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -31,6 +34,12 @@ from ..results.result import Option
 from ..run.execute import Executor
 from .many_sources import Sources, lists_bytes, sources_record
 from .run import Answer
+
+_FEW_EDGES = EDGES_A_TURN
+"""Of a level that is one thread's, however many there are."""
+
+_AT_ONCE = 1 << 12
+"""Levels that a call counts at most."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ class Brandes:
     normalized: bool
     columns = ("betweenness",)
     weighted = False
+    kernels = (path_kernels,)
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + 4 * len(self.sources)
@@ -77,8 +87,8 @@ class _Paths:
     """Of one source at a time.
 
     reached, edge: words, of which a bit is used; edge: what was reached last. levels: the vertices
-    of each. paths: how many shortest ones lead to a vertex. share: what a product combines; came:
-    what it gives.
+    of each; found: a bitmap of those of one. paths: how many shortest ones lead to a vertex. share:
+    what a product combines; came: what it gives.
     """
 
     def __init__(self, operations: Operations) -> None:
@@ -90,6 +100,7 @@ class _Paths:
         self._came = operations.vector(np.float64, ghosts=True)
         self.score = operations.vector(np.float64)
         self._levels = PlacesByLevel(len(self.score.own), len(self.score.shared))
+        self._found = Marks.none(operations.graph).own
 
     def count_from(self, source: np.uint32) -> None:
         """Levels, and how many shortest paths lead to each vertex."""
@@ -98,34 +109,75 @@ class _Paths:
         for vector, value in ((self._reached, 1), (edge, 1), (self._paths, 1.0), (share, 1.0)):
             vector.fill(0)
             operations.put(vector, here, np.array([value]))
-        either = Or(np.uint64(0), np.uint64(1))
-        places = operations.where(edge)
         self._levels.clear()
-        while True:
-            self._levels.append(places)
-            reached = operations.spread(either, edge, self._reached, True, places)
-            if reached is not None:
-                edge.fill(0, places)
-            reads = self._reached, self._paths
-            (found,) = operations.sum_each(_find, edge, reads=reads, places=reached)
-            if not found:
-                return
-            new = operations.where(edge) if reached is None else reached
-            self._add(share, along=True, wanted=new)
-            share.fill(0, places)
-            operations.each(_enter, self._paths, share, reads=[self._came], places=new)
-            places = new
+        self._levels.append(operations.where(edge))
+        while self._count_small_levels() and self._count_level():
+            pass
+
+    def _count_small_levels(self) -> bool:
+        """Levels that one thread follows, as far as they are small; whether there may be more."""
+        levels, rows = self._levels, self._operations.whole
+        if rows is None:
+            return True
+        begun, ends, count = levels[len(levels) - 1], np.empty(_AT_ONCE, np.int64), _AT_ONCE
+        vectors = self._reached.own, self._paths.own
+        while count == _AT_ONCE:
+            first, last = levels.own_ends()[-2:]
+            of = rows.piece, _FEW_EDGES, *vectors, self._found, levels.own, first, last, ends
+            count, edges = count_levels(*of)
+            self._operations.note(edges)
+            levels.extend(ends[:count])
+        now = levels[len(levels) - 1]
+        for vector in (self._edge, self._share):
+            vector.fill(0, begun)
+        self._edge.fill(1, now)
+        self._share.own[now.own] = self._paths.own[now.own]
+        if len(now.own):
+            return True
+        levels.pop()
+        return False
+
+    def _count_level(self) -> bool:
+        """The next level; whether there is one."""
+        operations, edge, share, places = (
+            self._operations,
+            self._edge,
+            self._share,
+            self._levels[len(self._levels) - 1],
+        )
+        either = Or(np.uint64(0), np.uint64(1))
+        reached = operations.spread(either, edge, self._reached, True, places)
+        if reached is not None:
+            edge.fill(0, places)
+        reads = self._reached, self._paths
+        (found,) = operations.sum_each(_find, edge, reads=reads, places=reached)
+        if not found:
+            return False
+        new = operations.where(edge) if reached is None else reached
+        self._add(share, along=True, wanted=new)
+        share.fill(0, places)
+        operations.each(_enter, self._paths, share, reads=[self._came], places=new)
+        self._levels.append(new)
+        return True
 
     def add_up(self) -> None:
         """Dependencies of all levels on the ones before them."""
-        operations, levels, last = self._operations, self._levels, len(self._levels) - 1
-        self._share.fill(0, levels[last])
-        for level in range(last, 0, -1):  # the source itself is no vertex between
-            self._add(self._share, along=False, wanted=levels[level])
-            if level < last:
-                self._share.fill(0, levels[level + 1])
-            vectors, reads = (self._share, self.score), (self._paths, self._came)
-            operations.each(_depend, *vectors, reads=reads, places=levels[level])
+        operations, levels = self._operations, self._levels
+        level = len(levels) - 1
+        self._share.fill(0, levels[level])
+        vectors, reads = (self._share, self.score), (self._paths, self._came)
+        rows, ends = operations.whole, levels.own_ends()
+        while level:  # the source itself is no vertex between
+            if rows is not None:
+                own = [v.own for v in (self._paths, self._share, self._came, self.score)]
+                level, edges = add_levels(rows.piece, _FEW_EDGES, levels.own, ends, level, *own)
+                operations.note(edges)
+            if level:
+                self._add(self._share, along=False, wanted=levels[level])
+                if level + 1 < len(levels):
+                    self._share.fill(0, levels[level + 1])
+                operations.each(_depend, *vectors, reads=reads, places=levels[level])
+                level -= 1
 
     def _add(self, share: Vector, along: bool, wanted: Places) -> None:
         """What comes along edges to some vertices."""
@@ -158,7 +210,8 @@ def _scale(factor: float, score: NDArray) -> None:
 
 def brandes_bytes(counts: Counts) -> int:
     here = counts.own + counts.shared
-    return 6 * 8 * here + 4 * 8 * counts.ghosts + levels_bytes(here) + lists_bytes(counts)
+    levels = levels_bytes(here) + marks_bytes(counts.own) + 8 * here  # ends, for a call
+    return 6 * 8 * here + 4 * 8 * counts.ghosts + levels + lists_bytes(counts)
 
 
 @dataclass(frozen=True)

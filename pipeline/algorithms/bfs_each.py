@@ -68,6 +68,7 @@ class DistanceBits:
     bits: int
     max_depth: int | None = None
     weighted = False
+    kernels = ()
 
     @property
     def columns(self) -> Sequence[str]:

@@ -47,6 +47,7 @@ class Nearest:
     max_depth: int | None = None
     columns = ("distance", "nearest")
     weighted = False
+    kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * len(self.sources)

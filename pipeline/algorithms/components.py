@@ -36,6 +36,7 @@ class JoinAll:
 
     columns = ("component",)
     weighted = False
+    kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest

@@ -54,6 +54,7 @@ class Sums:
     along: bool
     columns = ("source", "reached", "total", "farthest")
     weighted = False
+    kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * len(self.sources)

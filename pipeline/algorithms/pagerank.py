@@ -56,6 +56,7 @@ class Walk:
     teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
     weights: WeightType | None = None
     columns = ("pagerank",)
+    kernels = ()
 
     @property
     def weighted(self) -> bool:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
+from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, relax_rounds, take_below
 from ...partition.errors import DelegraphError, InputError
@@ -75,6 +76,7 @@ class DeltaStepping:
     most: float
     columns = ("distance", "parent")
     weighted = True
+    kernels = (relax,)
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)

@@ -20,7 +20,7 @@ import numpy as np
 import delegraph
 from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
-from delegraph.kernels.pieces import check as check_programs, forest, gather, product
+from delegraph.kernels.pieces import check as check_programs, forest, gather, paths, product, relax
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
@@ -29,13 +29,13 @@ from delegraph.pipeline.engines.operations import operations, products
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
-programs = gather, forest, check_programs, product
+programs = gather, forest, check_programs, product, paths
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
 shards.compile_build(1000, weighted=True)
 ids.compile_reading(delegraph.partition.input.edges.open_edges(path, "src", "dst").id_type)
-operations.warm_up([np.dtype(np.uint32)], weighted=True)
+operations.warm_up([np.dtype(np.uint32)], [relax, paths])
 products.compile_search(np.uint32)
 before = compiled.variants(*modules)
 declared = compiled.variants(*programs)
@@ -53,7 +53,7 @@ for number in range(4):
 for budget in (8, 0):
     delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
     delegraph.bfs(path, 0, folder / f"scanned-{budget}", threads=2)
-for name in ("components", "pagerank", "closeness", "eccentricity"):
+for name in ("components", "pagerank", "betweenness", "closeness", "eccentricity"):
     run = getattr(delegraph, name)
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
         run(graph, folder / f"{name}-{i}", threads=2)

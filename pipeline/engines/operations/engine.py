@@ -48,7 +48,7 @@ class AloneEngine:
         return Need(program_bytes(*of, not self.in_memory) + self._beside)
 
     def compile(self) -> None:
-        warm_up(self._store.offsets_types(), self._program.weighted)
+        warm_up(self._store.offsets_types(), self._program.kernels)
 
     def load(self) -> None:
         team = Team(self._threads)

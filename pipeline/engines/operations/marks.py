@@ -48,6 +48,25 @@ class PlacesByLevel:
     def clear(self) -> None:
         self._ends = array("I", [0]), array("I", [0])
 
+    @property
+    def own(self) -> NDArray[np.uint32]:
+        """All of them, and room for the others."""
+        return self._places.own
+
+    def own_ends(self) -> NDArray[np.int64]:
+        """Level i stands in ``own`` from entry i to entry i + 1."""
+        return np.array(self._ends[0], np.int64)
+
+    def pop(self) -> None:
+        """Leave out the last one."""
+        for ends in self._ends:
+            ends.pop()
+
+    def extend(self, ends: NDArray[np.int64]) -> None:
+        """By levels that stand in ``own`` already, where each ends, and have no shared vertices."""
+        self._ends[0].extend(ends.tolist())
+        self._ends[1].extend([0] * len(ends))
+
 
 def levels_bytes(vertices: int) -> int:
     """Of PlacesByLevel, where each is a level: its place, and two ends, half of them to spare."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
-from ....kernels.pieces import forest, gather, piece, relax, vertices
+from ....kernels.pieces import forest, gather, piece, vertices
 from ....kernels.pieces.gather import (
     CUTS,
     gather_listed,
@@ -490,9 +491,9 @@ def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
     return local[here] * len(graph.held) + partition[here] // graph.ranks
 
 
-def warm_up(offset_types: Iterable[np.dtype], weighted: bool) -> None:
-    """Compile, or load from the cache, what operations call. offset_types: of the subgraphs.
-    weighted: whether a program reads weights.
+def warm_up(offset_types: Iterable[np.dtype], more: Iterable[ModuleType]) -> None:
+    """Compile, or load from the cache, what operations call. offset_types: of the subgraphs. more:
+    modules of kernels that a program calls itself.
     """
-    modules = bitmap, numbering, piece, vertices, gather, forest, *([relax] if weighted else [])
+    modules = bitmap, numbering, piece, vertices, gather, forest, *more
     compile_kernels(*modules, offsets=set(offset_types))

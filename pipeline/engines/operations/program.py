@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
@@ -41,13 +42,15 @@ class Given(NamedTuple):
 
 class Program(Protocol):
     """Frozen data: it goes to workers as it is. columns: that it gives at most. weighted: whether
-    it reads the weights of edges.
+    it reads the weights of edges. kernels: modules of those that it calls itself.
     """
 
     @property
     def columns(self) -> Sequence[str]: ...
     @property
     def weighted(self) -> bool: ...
+    @property
+    def kernels(self) -> Sequence[ModuleType]: ...
 
     def held_bytes(self, counts: Counts) -> int:
         """What it holds on a rank beside the graph, at most."""

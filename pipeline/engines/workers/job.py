@@ -159,7 +159,7 @@ class ProgramJob:
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
         warm_up(store.offsets_types())
-        warm_up_operations(store.offsets_types(), self.program.weighted)
+        warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from delegraph.kernels import reference
 from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms import betweenness
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
 from delegraph.pipeline.algorithms.bfs_together import Nearest
@@ -71,14 +72,19 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
     on_disk=st.booleans(),
     along=st.booleans(),
     pulled=st.sampled_from([0, 8, 10**9]),
+    small=st.sampled_from([(-1, 1), (5, 1), (1 << 16, 2), (1 << 16, 1 << 12)]),
 )
-def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled):
-    """pulled: never, as it is, always."""
+def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled, small):
+    """pulled: never, as it is, always. small: edges of levels that one thread counts, and how many
+    levels at once.
+    """
     src, dst, _, _ = graph
     if not len(src):
         return
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
+        patched.setattr(betweenness, "_FEW_EDGES", small[0])
+        patched.setattr(betweenness, "_AT_ONCE", small[1])
         folder = Path(name)
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)

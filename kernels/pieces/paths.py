@@ -1,0 +1,98 @@
+"""Shortest paths of one edge a step, counted by one thread: levels that are too small to be shared.
+
+Forward a level counts the paths that lead to each vertex of the next one; backward it adds up what
+depends on its vertices (Brandes, A Faster Algorithm for Betweenness Centrality, 2001). A road has
+thousands of levels of a few vertices: one call goes through many.
+"""
+
+import numpy as np
+from numba import types
+
+from ..base.bitmap import contains, mask
+from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
+from .piece import PIECE
+
+f64s = types.float64[::1]
+
+
+@compiled
+def _edges(offsets, places, first, last):
+    edges = np.int64(0)
+    for i in range(first, last):
+        edges += np.int64(offsets[places[i] + 1]) - np.int64(offsets[places[i]])
+    return edges
+
+
+@kernel(PIECE, i64, u64s, f64s, u64s, u32s, i64, i64, i64s)
+def count_levels(piece, few, reached, paths, found, places, first, last, ends):
+    """Go on from the level ``places[first:last]``: level after level, while one has ``few`` edges
+    at most. Returns (levels done, edges).
+
+    Of a subgraph whose rows and targets are places, all of it at hand. reached: words, not 0 where.
+    paths: to what is reached. found: bitmap, empty before and after. places: uint32, as long as
+    there are vertices, receives those of the levels. ends: int64, receives where each ends; as many
+    levels at most. The last one is empty where there is no other.
+    """
+    offsets, targets, _, _, _ = piece
+    level = 0
+    edges = np.int64(0)
+    while level < ends.shape[0] and first < last:
+        its = _edges(offsets, places, first, last)
+        if its > few:
+            break
+        edges += its
+        end = last
+        for i in range(first, last):
+            u = places[i]
+            for e in range(np.int64(offsets[u]), np.int64(offsets[u + 1])):
+                v = targets[np.uintp(e)]
+                if not reached[v]:
+                    reached[v] = 1
+                    found[v >> np.uint32(6)] |= mask(v)
+                    paths[v] = paths[u]
+                    places[end] = v
+                    end += 1
+                elif contains(found, v):
+                    paths[v] += paths[u]
+        for i in range(last, end):
+            found[places[i] >> np.uint32(6)] = 0
+        ends[level] = end
+        level += 1
+        first, last = last, end
+    return level, edges
+
+
+@kernel(PIECE, i64, u32s, i64s, i64, f64s, f64s, f64s, f64s)
+def add_levels(piece, few, places, ends, level, paths, share, came, score):
+    """Add up what depends on the vertices of ``level``, of the one before it, and so on, while one
+    has ``few`` edges at most, down to level 1. Returns (the first one that is not done, edges).
+
+    places, ends: of all levels; the vertices of level i stand before ``ends[i + 1]``. share: of the
+    level after ``level`` what each tells those before it, 0 elsewhere; so of the last one that is
+    done, then. came: room.
+    """
+    offsets, targets, _, _, _ = piece
+    edges = np.int64(0)
+    while level:
+        first = ends[level]
+        last = ends[level + 1]
+        its = _edges(offsets, places, first, last)
+        if its > few:
+            break
+        edges += its
+        for i in range(first, last):
+            v = places[i]
+            total = 0.0
+            for e in range(np.int64(offsets[v]), np.int64(offsets[v + 1])):
+                total += share[targets[np.uintp(e)]]
+            came[v] = total
+        if level + 2 < ends.shape[0]:
+            for i in range(last, ends[level + 2]):
+                share[places[i]] = 0.0
+        for i in range(first, last):
+            v = places[i]
+            dependency = paths[v] * came[v]
+            score[v] += dependency
+            share[v] = (1 + dependency) / paths[v]
+        level -= 1
+    return level, edges
