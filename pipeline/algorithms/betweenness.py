@@ -26,7 +26,6 @@ from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_byte
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
-from ..engines.ranks.edges import EDGES_A_TURN
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -35,8 +34,10 @@ from ..run.execute import Executor
 from .many_sources import Sources, lists_bytes, sources_record
 from .run import Answer
 
-_FEW_EDGES = EDGES_A_TURN
-"""Of a level that is one thread's, however many there are."""
+_FEW_EDGES = 1 << 19
+"""Of a level that is one thread's, however many there are, as sums are to be the same: threads that
+share a level look at its edges three times.
+"""
 
 _AT_ONCE = 1 << 12
 """Levels that a call counts at most."""
