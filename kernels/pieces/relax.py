@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
+from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
 from .piece import PIECE, weight_of
@@ -170,6 +171,33 @@ def adopt_piece(
                 if through == y[v] and own < fetch_min(parent, np.intp(v), own):
                     fetch_or(adopted, np.intp(v >> np.uint32(6)), mask(v))
         i += 1
+
+
+@kernel(PIECE, boolean, i64, i64, u64s, u32s)
+def adopt_rows(piece, floats, first, last, distance, parent):
+    """The other way, where each edge stands in the rows of both its ends: those of the rows
+    ``first <= row < last`` that are reached and have no parent take the first neighbour that is
+    nearer and that a shortest path leads through. Returns the edges looked at.
+
+    Of a subgraph as ``relax_rounds`` has it. distance: bits. parent: uint32, UNREACHED of those
+    that have none.
+    """
+    offsets, targets, _, _, weights = piece
+    looked = np.int64(0)
+    for v in range(first, last):
+        here = distance[v]
+        if here == FAR or parent[v] != UNREACHED:
+            continue
+        for e in range(np.int64(offsets[v]), np.int64(offsets[v + 1])):
+            looked += 1
+            at = np.uintp(e)
+            near = np.uint64(distance[targets[at]])
+            if near < here:
+                through = near.view(np.float64) + weight_of(weights[at], floats)
+                if np.float64(through).view(np.uint64) == here:
+                    parent[v] = targets[at]
+                    break
+    return looked
 
 
 @kernel(u64s, u64s, u64, u64s)

@@ -34,7 +34,7 @@ from ..run.execute import Executor
 from .many_sources import Sources, lists_bytes, sources_record
 from .run import Answer
 
-_FEW_EDGES = 1 << 19
+_FEW_EDGES = 1 << 20
 """Of a level that is one thread's, however many there are, as sums are to be the same: threads that
 share a level look at its edges three times.
 """

@@ -27,7 +27,14 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
 from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
-from ...kernels.pieces.relax import FAR, adopt_piece, relax_piece, relax_rounds, take_below
+from ...kernels.pieces.relax import (
+    FAR,
+    adopt_piece,
+    adopt_rows,
+    relax_piece,
+    relax_rounds,
+    take_below,
+)
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
@@ -37,7 +44,7 @@ from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
-from ..engines.ranks.edges import EDGES_A_TURN
+from ..engines.ranks.edges import EDGES_A_TURN, ROWS_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
@@ -48,7 +55,7 @@ from ..run.records import ShortestPathsRecord
 from .bfs import find
 from .run import Answer
 
-LITTLE = 1 << 15
+LITTLE = 1 << 12
 """Edges of a bucket that are no work: the next one is wider."""
 
 AGAIN = 0.25
@@ -250,10 +257,14 @@ class _Paths:
         source = np.array([self._of.source], np.uint32)
         operations.put(parent, source, np.zeros(1, np.uint32))  # it takes no other
         ids = {id(a): global_ids(a.source) for a in operations.graph.adjacencies}
-        self._mark_reached(self._frontier)
-        self._offer(offered, ids, alike=False)
-        operations.links.fold(offered, np.minimum)
-        operations.each(_take_offers, parent, offered)
+        rows = operations.whole
+        if rows is not None and not operations.directed:
+            self._look_back(rows, parent.own)
+        else:
+            self._mark_reached(self._frontier)
+            self._offer(offered, ids, alike=False)
+            operations.links.fold(offered, np.minimum)
+            operations.each(_take_offers, parent, offered)
         (orphans,) = operations.sum_each(_orphans, distance, parent)
         if orphans:
             offered.fill(UNREACHED)
@@ -269,6 +280,17 @@ class _Paths:
                 offered.ghosts[ghost][places] = UNREACHED
         operations.put(parent, source, np.array([UNREACHED]))
         return parent
+
+    def _look_back(self, rows: Rows, parent: NDArray[np.uint32]) -> None:
+        """Each vertex looks for a parent in its row, as edges lead both ways."""
+        piece, bits = rows.piece, self.distance.own.view(np.uint64)
+
+        def look(first: int) -> int:
+            last = min(first + ROWS_A_TURN, len(parent))
+            return adopt_rows(piece, self.floats, first, last, bits, parent)
+
+        looked = self._operations.team.map(look, range(0, len(parent), ROWS_A_TURN))
+        self._operations.note(sum(looked))
 
     def _offer(self, offered: Vector, ids: dict[int, Numbering], alike: bool) -> None:
         """The frontier to its neighbours, as parents. ids: global ones of rows, by subgraph."""
