@@ -111,8 +111,8 @@ def width(bits: int) -> int:
     return _HELD_BITS // bits
 
 
-def _add(*bits: NDArray) -> None:
-    *bits, frontier = bits
+def _add(*words_and_frontier: NDArray) -> None:
+    *bits, frontier = words_and_frontier
     for words in bits:
         np.bitwise_or(words, frontier, out=words, casting="unsafe")
 
