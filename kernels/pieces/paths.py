@@ -9,18 +9,10 @@ import numpy as np
 from numba import types
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
-from .piece import PIECE
+from ..base.compiled import i64, i64s, kernel, u32s, u64s
+from .piece import PIECE, edges_of
 
 f64s = types.float64[::1]
-
-
-@compiled
-def _edges(offsets, places, first, last):
-    edges = np.int64(0)
-    for i in range(first, last):
-        edges += np.int64(offsets[places[i] + 1]) - np.int64(offsets[places[i]])
-    return edges
 
 
 @kernel(PIECE, i64, u64s, f64s, u64s, u32s, i64, i64, i64s)
@@ -37,7 +29,7 @@ def count_levels(piece, few, reached, paths, found, places, first, last, ends):
     level = 0
     edges = np.int64(0)
     while level < ends.shape[0] and first < last:
-        its = _edges(offsets, places, first, last)
+        its = edges_of(offsets, places, first, last)
         if its > few:
             break
         edges += its
@@ -76,7 +68,7 @@ def add_levels(piece, few, places, ends, level, paths, share, came, score):
     while level:
         first = ends[level]
         last = ends[level + 1]
-        its = _edges(offsets, places, first, last)
+        its = edges_of(offsets, places, first, last)
         if its > few:
             break
         edges += its

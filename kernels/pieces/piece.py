@@ -81,6 +81,15 @@ def keep(vertices, parents, count, v, parent):
         parents[v] = parent
 
 
+@compiled
+def edges_of(offsets, rows, first, last):
+    """Of ``rows[first:last]``."""
+    edges = np.int64(0)
+    for i in range(first, last):
+        edges += np.int64(offsets[rows[i] + 1]) - np.int64(offsets[rows[i]])
+    return edges
+
+
 @kernel(OFFSETS, i64)
 def row_of(offsets, edge):
     """The row that holds an edge: the last one that starts at it or before."""

@@ -11,7 +11,7 @@ from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
 from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
-from .piece import PIECE, weight_of
+from .piece import PIECE, edges_of, weight_of
 
 FAR = np.float64(np.inf).view(np.uint64)
 """The distance of what no path leads to."""
@@ -50,11 +50,11 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
         i += 1
 
 
-@kernel(PIECE, boolean, u64s, u64, u64s, u64s, u64s, u32s, u32s, i64)
-def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, there, few):
-    """Round after round of a bucket by one thread, from ``frontier`` on, while rounds are small:
-    until nothing nearer than ``limit`` is left to do, a round follows more than ``few`` edges, or
-    the next has more vertices than fit. What is left to do is ``pending`` then.
+@kernel(PIECE, boolean, u64s, u64, u64s, u64s, u64s, u32s, u32s, i64, i64)
+def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, there, few, most):
+    """Round after round of a bucket by one thread, from ``frontier`` on, while each has ``few``
+    edges at most: until nothing nearer than ``limit`` is left to do, the next has more vertices
+    than fit, or ``most`` are done. What is left to do is ``pending`` then, or still ``frontier``.
 
     Of a subgraph whose rows and targets are places, all of it at hand. distance, limit: bits.
     frontier, pending, left: bitmaps; ``left`` receives what is taken. here, there: uint32, of one
@@ -69,14 +69,15 @@ def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, 
             here[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
             count += 1
             word &= word - np.uint64(1)
-        frontier[w] = 0
+    if edges_of(offsets, here, 0, count) > few:
+        return 0, np.int64(0), 0, 0
+    frontier[:] = 0
     rounds = 0
     edges = np.int64(0)
     taken = 0
     again = 0
     while count:
         more = 0
-        before = edges
         for i in range(count):
             u = here[i]
             near = np.uint64(distance[u]).view(np.float64)
@@ -94,7 +95,7 @@ def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, 
                         more += 1
             edges += np.int64(offsets[u + 1]) - np.int64(offsets[u])
         rounds += 1
-        if more > there.shape[0] or edges - before > few:
+        if more > there.shape[0] or rounds == most or edges_of(offsets, there, 0, more) > few:
             break
         count = more
         for i in range(count):

@@ -37,7 +37,7 @@ def numbers_in(words, places, count):
         while done and numbers[done - 1] >= count:
             done -= 1
         return numbers[:done]
-    numbers = np.empty(size(words), np.uint32)
+    numbers = np.empty(min(size(words), count), np.uint32)
     done = 0
     i = 0
     while i < count:

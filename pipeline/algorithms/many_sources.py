@@ -165,11 +165,12 @@ def sums_bytes(counts: Counts) -> int:
 
 def lists_bytes(counts: Counts) -> int:
     """What ranks tell each other, which vertices are delegates, and bitmaps and lists of a level's
-    vertices, of the one before, and of their rows.
+    vertices, of the one before, and of its rows in a subgraph.
     """
     here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
-    return told + counts.own + marks_bytes(here + ghosts) + here + 3 * 4 * here + 2 * 4 * ghosts
+    marks = 2 * marks_bytes(here + ghosts) + here
+    return told + counts.own + marks + 3 * 4 * here + 2 * 4 * ghosts
 
 
 @dataclass(frozen=True)

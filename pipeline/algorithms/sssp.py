@@ -62,7 +62,9 @@ AGAIN = 0.25
 """Vertices that leave a bucket again, of all that do, from which on the next one is narrower."""
 
 _FEW_VERTICES = EDGES_A_TURN
-"""Of a frontier that one thread may follow, as it has a turn's edges at most."""
+"""Of a frontier that one thread follows, if it has a turn's edges at most."""
+
+_ROUNDS_AT_ONCE = 1 << 12
 
 _NARROWEST = 1e-30
 
@@ -197,9 +199,15 @@ class _Paths:
     def relax(self) -> int:
         """Let the frontier's edges shorten distances, on all ranks; rounds done."""
         rows = self._operations.whole
-        if rows is None or self._count > _FEW_VERTICES:
-            self._relax_once()
-            return 1
+        rounds = 0
+        if rows is not None and self._count <= _FEW_VERTICES:
+            rounds = self._relax_small(rows)
+        if not rounds:
+            self._relax_together()
+        return rounds or 1
+
+    def _relax_small(self, rows: Rows) -> int:
+        """Rounds that one thread does; none where this one is large."""
         rounds, edges, taken, again = relax_rounds(
             rows.piece,
             self.floats,
@@ -210,6 +218,7 @@ class _Paths:
             self._left.own,
             *self._lists,
             EDGES_A_TURN,
+            _ROUNDS_AT_ONCE,
         )
         self._operations.note(edges)
         self._edges += edges
@@ -220,7 +229,7 @@ class _Paths:
     def _limit_bits(self) -> np.uint64:
         return np.float64(min(self.limit, np.nextafter(self._of.most, np.inf))).view(np.uint64)
 
-    def _relax_once(self) -> None:
+    def _relax_together(self) -> None:
         operations, distance, graph = self._operations, self.distance, self._operations.graph
 
         def follow(

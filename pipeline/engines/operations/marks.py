@@ -53,6 +53,11 @@ class PlacesByLevel:
         """All of them, and room for the others."""
         return self._places.own
 
+    @property
+    def own_last(self) -> tuple[int, int]:
+        """Where the last level stands in ``own``."""
+        return self._ends[0][-2], self._ends[0][-1]
+
     def own_ends(self) -> NDArray[np.int64]:
         """Level i stands in ``own`` from entry i to entry i + 1."""
         return np.array(self._ends[0], np.int64)

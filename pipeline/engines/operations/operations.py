@@ -8,8 +8,8 @@ the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
@@ -94,7 +94,6 @@ class Operations:
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
-        self._marked: Marks | None = None
         self.directed = directed
         self._by_place = _is_by_place(graph)
         self._edges = self._read = self._sent = 0
@@ -112,12 +111,15 @@ class Operations:
             self._read += self._links.read
         return self._links
 
-    @property
+    @cached_property
     def _marks(self) -> Marks:
-        """None, but while a product goes on."""
-        if self._marked is None:
-            self._marked = Marks.none(self.graph)
-        return self._marked
+        """None, but while a product goes on: whose edges are followed."""
+        return Marks.none(self.graph)
+
+    @cached_property
+    def _changed(self) -> Marks:
+        """The same: what has another value now."""
+        return Marks.none(self.graph)
 
     @property
     def whole(self) -> Rows | None:
@@ -241,20 +243,14 @@ class Operations:
         """``y[v]`` = it combined with ``x[u]`` of every edge u -> v; both with ghosts.
 
         along: or against the direction of edges. wanted: of which vertices; what others get may be
-        anything. None for all.
+        anything; of sums without weights alone. None for all.
         """
         self.links.expand(x)
-        pulls = self._pulls(along)
-        active: dict[int, Active] | None = None
         if wanted is not None:
-            some = [
-                adjacency
-                for adjacency, how in pulls
-                if how == "gather" and not isinstance(adjacency.source.segment, Ghosts)
-            ]
-            rows = self._active(some, wanted)
-            active = {id(a): its for a, its in zip(some, rows, strict=True)}
-        self._product(operator, x, y, pulls, active)
+            self._mark(wanted)
+        self._product(operator, x, y, self._pulls(along), wanted)
+        if wanted is not None:
+            self._unmark()
 
     def spread(
         self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: Places
@@ -269,19 +265,21 @@ class Operations:
         pushes = self._pushes(along)
         if all(how == "scatter" for _, how in pushes):
             adjacencies = [adjacency for adjacency, _ in pushes]
-            told = self._tell_ghosts(x, adjacencies, places)
-            active = self._active(adjacencies, places)
-            edges = sum(int(a.rows.offsets[-1]) for a in adjacencies)
-            few, every = self.total([sum(some.edges for some in active), edges])
+            self._mark(places)
+            told = self._tell_ghosts(x, adjacencies)
+            edges = [(self._active(a, places).edges, int(a.rows.offsets[-1])) for a in adjacencies]
+            few, every = self.total(np.sum(edges, axis=0))
             if few * PUSHED_FOR_PULLED < every:
-                for adjacency, some in zip(adjacencies, active, strict=True):
-                    self._push(operator, adjacency, some, x, y)
-                came = self._marks.ghost_places()
-                self.links.fold_marked(y, self._marks, FOLDS[type(operator)])
-                for values, some_places in ((x, told), (y, came)):
-                    for ghost, at in some_places.items():
+                for adjacency in adjacencies:  # a list of rows at a time
+                    self._push(operator, adjacency, self._active(adjacency, places), x, y)
+                came = self._changed.ghost_places()
+                self.links.fold_marked(y, self._changed, FOLDS[type(operator)])
+                for values, some in ((x, told), (y, came)):
+                    for ghost, at in some.items():
                         values.ghosts[ghost][at] = operator.unit
-                return self._marks.take()
+                self._unmark()
+                return self._changed.take()
+            self._unmark()
         self.links.expand(x)
         self._product(operator, x, y, self._pulls(along))
         for ghosts in (*x.ghosts.values(), *y.ghosts.values()):
@@ -289,12 +287,11 @@ class Operations:
         return None
 
     def _tell_ghosts(
-        self, x: Vector, adjacencies: Sequence[Adjacency], places: Places
+        self, x: Vector, adjacencies: Sequence[Adjacency]
     ) -> dict[int, NDArray[np.uint32]]:
-        """Give ghosts that edges leave values of some vertices, and mark them; where they are."""
+        """Give ghosts that edges leave values of marked vertices, and mark them; where they are."""
         if not any(isinstance(a.source.segment, Ghosts) for a in adjacencies):
             return {}
-        self._marks.put(places)
         self.links.expand_marked(x, self._marks)
         return self._marks.ghost_places()
 
@@ -337,10 +334,9 @@ class Operations:
         x: Vector,
         y: Vector,
         ways: Iterable[tuple[Adjacency, How]],
-        active: Mapping[int, Active] | None = None,
+        wanted: Places | None = None,
     ) -> None:
-        """active: rows that are gathered, of each; all of what is not there."""
-        active = active or {}
+        """wanted: vertices whose rows alone are gathered, as far as these are not ghosts."""
         for values in y.ghosts.values():
             values[:] = operator.unit
         if self.communicator.rank and isinstance(operator, AnySum):
@@ -350,7 +346,9 @@ class Operations:
             source, target = adjacency.source, adjacency.target
             if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
-                self._gather(operator, adjacency, active.get(id(adjacency)), *ends)
+                listed = wanted is not None and not isinstance(source.segment, Ghosts)
+                some = self._active(adjacency, wanted) if wanted and listed else None
+                self._gather(operator, adjacency, some, *ends)
             else:
                 self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
         self.links.fold(y, FOLDS[type(operator)])
@@ -394,19 +392,23 @@ class Operations:
             for flow in self.graph.flows
         ]
 
-    def _active(self, adjacencies: Sequence[Adjacency], places: Places) -> list[Active]:
-        """The rows of each subgraph of some vertices, and of marked ones, which are no more."""
+    def _mark(self, places: Places) -> None:
+        """For ``_active``."""
+        if not self._by_place:
+            self._marks.put(places)
+
+    def _unmark(self) -> None:
+        if not self._by_place:
+            self._marks.clear()
+
+    def _active(self, adjacency: Adjacency, places: Places) -> Active:
+        """The rows of a subgraph that are vertices in places, which are marked."""
+        side = adjacency.source
         if self._by_place:
-            chosen = Chosen.of_lists([places.own], self.graph.own.count)
-            return [adjacency.rows.active(self.team, chosen) for adjacency in adjacencies]
-        self._marks.put(places)
-        active = []
-        for adjacency in adjacencies:
-            side = adjacency.source
-            words = self._marks.at(side.segment, self.graph)
-            active.append(adjacency.rows.active(self.team, Chosen(side.places, words, side.count)))
-        self._marks.clear()
-        return active
+            chosen = Chosen.of_lists([places.own], side.count)
+        else:
+            chosen = Chosen(side.places, self._marks.at(side.segment, self.graph), side.count)
+        return adjacency.rows.active(self.team, chosen)
 
     def _values(self, values: Vector, side: Side) -> tuple[Any, NDArray]:
         return side.places, values.at(side.segment, self.graph)
@@ -457,7 +459,7 @@ class Operations:
         self.communicator.check()
         source, target = adjacency.source, adjacency.target
         ends = *self._values(x, source), *self._values(y, target)
-        changed = self._marks.at(target.segment, self.graph)
+        changed = self._changed.at(target.segment, self.graph)
 
         def visit(some: Piece, queue: NDArray, first: int, last: int, most: int) -> None:
             push_piece(operator, some, queue, first, last, *ends, changed)

@@ -159,6 +159,47 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
     np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
 
 
+@pytest.mark.parametrize("few", [-1, betweenness._FEW_EDGES])
+@pytest.mark.parametrize("shape", ["grid", "hubs"])
+def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch, shape, few):
+    monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
+    store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
+    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32), normalized=False)
+    found = [
+        run_program(store, program, tmp_path / f"{threads}", 1, threads=threads)[0]["betweenness"]
+        for threads in (1, 2, 5)
+    ]
+    assert all((one == found[0]).all() for one in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", ["one", "delegate", "2d"])
+def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
+    """More vertices than a window has, more edges than a turn: threads meet at words."""
+    monkeypatch.setattr(betweenness, "_FEW_EDGES", 1 << 15)
+    rng = np.random.default_rng(7)
+    src, dst = rng.integers(0, 150_000, (2, 400_000))
+    src = np.where(rng.random(len(src)) < 0.1, src % 50, src)
+    options = BuildOptions(directed=directed)
+    if layout != "one":
+        options = BuildOptions(directed=directed, layout=layout, partitions=4)
+    store = stored(tmp_path, src, dst, options)
+    n, ranks = store.info.vertices, 1 if layout == "one" else 3
+    u, v = edges_of(store)
+    sources = rng.choice(n, 70, replace=False).astype(np.uint32)
+    columns, _ = run_program(store, Sums(sources, True), tmp_path / "s", ranks, threads=3)
+    for i, source in enumerate(sources.tolist()):
+        distance = reference.distances(u, v, n, source, directed=True)
+        reached = distance[distance >= 0]
+        found = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert found == [len(reached), reached.sum(), reached.max()]
+    program = Brandes(n, sources[:2], normalized=False)
+    columns, _ = run_program(store, program, tmp_path / "b", ranks, threads=3)
+    wanted = reference.betweenness(u, v, n, sources[:2]) * n / 2 / (1 if directed else 2)
+    np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-6)
+
+
 @pytest.mark.parametrize("order", ["none", "degree"])
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):

@@ -80,6 +80,7 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limi
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(sssp, "_FEW_VERTICES", alone[0])
         patched.setattr(sssp, "EDGES_A_TURN", alone[1])
+        patched.setattr(sssp, "_ROUNDS_AT_ONCE", max(1, alone[1] // 2))
         folder = Path(name)
         store = stored(folder, src, dst, options, WEIGHTS[kind](rng, len(src)))
         ranks, source = min(ranks, store.info.partitions), int(rng.integers(store.info.vertices))
@@ -118,7 +119,7 @@ def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("shape", ["path", "grid", "hubs", "two components"])
-@pytest.mark.parametrize(("little", "again"), [(0, 0.0), (1 << 60, 2.0), (1 << 15, 0.25)])
+@pytest.mark.parametrize(("little", "again"), [(0, 0.0), (1 << 60, 2.0), (sssp.LITTLE, 0.25)])
 def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, again):
     """As narrow as they become, and as wide."""
     monkeypatch.setattr(sssp, "LITTLE", little)

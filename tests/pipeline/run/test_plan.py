@@ -327,3 +327,23 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
     limit = least_limit(*judge) + 2 * MB
     code, peak, told = peak_of(command(*judge, "--memory-limit", limit))
     assert (code, peak <= limit) == (0, True), (told, peak, limit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["closeness", "betweenness"])
+def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
+    """A delegate is a row of each partition, and there are few edges to hold beside."""
+    src, dst = np.random.default_rng(3).integers(0, 500_000, (2, 1_000_000))
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    store, out = tmp_path / "graph.dg", tmp_path / "out"
+    options = "--partitions", 32, "--threshold", 4
+    assert run("build", tmp_path / "edges.parquet", "-o", store, *options).returncode == 0
+    args = (algorithm, store, "-o", out, "--sources", 64 if algorithm == "closeness" else 2)
+    assert peak_of(command(*args))[0] == 0
+    steps = json.loads((tmp_path / "out.run.json").read_text())["plan"]["steps"]
+    need = max(step["projected_bytes"] for step in steps if step["name"] == "search")
+    limit = need + 20 * MB  # what is in memory needs as much beside
+    code, peak, told = peak_of(command(*args, "--overwrite", "--restart", "--memory-limit", limit))
+    assert (code, peak <= limit) == (0, True), (told, peak, limit)
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    assert record[algorithm]["method"] == "in memory"
