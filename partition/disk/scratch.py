@@ -23,6 +23,11 @@ from ..errors import LostScratchError
 SCRATCH_NAMES = ("*.npy", "run-*")
 _READ_BYTES = 4 << 20
 
+_HEADERS = threading.Lock()
+"""One header at a time: NumPy reads them by Python's parser, which fails in Python 3.11 where two
+threads are in it at once ("AST constructor recursion depth mismatch").
+"""
+
 
 class Scratch(Protocol):
     """Named arrays. A name is written once, whole; tasks that run again write the same."""
@@ -71,7 +76,7 @@ class FileScratch:
             file.write(values.reshape(-1).view(np.uint8))
 
     def load(self, name: str) -> NDArray:
-        with self._naming_damage(name):
+        with self._naming_damage(name), _HEADERS:
             # Copied on writing, which never happens: kernels are compiled for writable arrays.
             mapped = np.load(self.path(name), mmap_mode="c", allow_pickle=False)
         return np.asarray(mapped)
@@ -87,8 +92,9 @@ class FileScratch:
         A page that is touched of a map brings many around it, which count as held.
         """
         with self._naming_damage(name), open(self.path(name), "rb") as file:
-            np.lib.format.read_magic(file)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            with _HEADERS:
+                np.lib.format.read_magic(file)
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             width = int(np.prod(shape[1:], dtype=np.int64))
             file.seek(start * width * dtype.itemsize, os.SEEK_CUR)
             values = np.fromfile(file, dtype, (stop - start) * width)
