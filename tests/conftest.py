@@ -32,7 +32,7 @@ DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kills", type=int, default=1, help="of each program, at random moments")
+    parser.addoption("--kills", type=int, default=0, help="of each program, each way")
     parser.addoption(
         "--emulate", action="store_true", help="run GPU tests on the CPU: kernels by g++, slowly"
     )
