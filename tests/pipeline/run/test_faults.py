@@ -178,8 +178,8 @@ WAYS = ["in memory", "streamed", "by workers"]
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, way):
-    """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times, each
-    way; else once, one way.
+    """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times,
+    each way; else once, one way.
     """
     kills = request.config.getoption("kills")
     if not kills and (list(PROGRAMS).index(program) + WAYS.index(way)) % 3:
