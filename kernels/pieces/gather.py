@@ -7,10 +7,9 @@ Turns have the same edges whatever the number of threads.
 """
 
 import numpy as np
-from numba import types
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import compiled, i64, i64s, kernel, u32s, u64s
+from ..base.compiled import compiled, f64s, i64, i64s, kernel, u32s, u64s
 from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
 from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
@@ -23,8 +22,6 @@ CUTS = 2
 _DIGITS = 12
 _ADDED = (1 << _DIGITS) - 1
 """As many words as so many digits can count."""
-
-f64s = types.float64[::1]
 
 
 @compiled

@@ -6,13 +6,10 @@ thousands of levels of a few vertices: one call goes through many.
 """
 
 import numpy as np
-from numba import types
 
 from ..base.bitmap import contains, mask
-from ..base.compiled import i64, i64s, kernel, u32s, u64s
+from ..base.compiled import f64s, i64, i64s, kernel, u32s, u64s
 from .piece import PIECE, edges_of
-
-f64s = types.float64[::1]
 
 
 @kernel(PIECE, i64, u64s, f64s, u64s, u32s, i64, i64, i64s)

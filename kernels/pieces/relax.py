@@ -6,7 +6,7 @@ several is taken by one instruction on unsigned integers.
 
 import numpy as np
 
-from ..base.bitmap import contains, mask
+from ..base.bitmap import contains, mask, members
 from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
 from ..base.graph import UNREACHED
 from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
@@ -62,15 +62,11 @@ def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, 
     after the first round, those of them that had left before).
     """
     offsets, targets, _, _, weights = piece
-    count = 0
-    for w in range(frontier.shape[0]):
-        word = frontier[w]
-        while word:
-            here[count] = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
-            count += 1
-            word &= word - np.uint64(1)
-    if edges_of(offsets, here, 0, count) > few:
+    begun = members(frontier)
+    count = begun.shape[0]
+    if edges_of(offsets, begun, 0, count) > few:
         return 0, np.int64(0), 0, 0
+    here[:count] = begun
     frontier[:] = 0
     rounds = 0
     edges = np.int64(0)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, harmonic_mean, median
-from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,8 @@ from .device import parse_recipe
 from .protocol import (
     BenchOptions,
     CpuSearcher,
-    Quartiles,
+    MeasuredReport,
+    RatesReport,
     Sources,
     check,
     check_bytes,
@@ -44,34 +44,20 @@ OPTIMIZATIONS = tuple(switch.name for switch in fields(Switches))
 """In the order of the paper's table."""
 
 
-class WayReport(TypedDict):
+class WayReport(RatesReport):
     """Searches in one way. on: its optimizations. speed_up: see AblationReport."""
 
     on: list[str]
-    search_seconds: Quartiles
-    gteps: Quartiles
-    gteps_harmonic_mean: float
     edges_examined: float
     speed_up: float | None
 
 
-class AblationReport(TypedDict):
+class AblationReport(MeasuredReport):
     """added: without any, and then with one more from row to row; speed_up: over the row before.
     without: all but one, by its name; speed_up: of all over these. by_hand: the search's own
     kernels; speed_up: over all optimizations.
     """
 
-    graph: dict[str, Any]
-    versions: dict[str, str]
-    hardware: dict[str, str | int]
-    device: str
-    threads: int
-    seed: int
-    sources: list[int | str]
-    preparation_seconds: float | None
-    load_seconds: float
-    compile_seconds: float
-    depth: Quartiles
     added: list[WayReport]
     without: dict[str, WayReport]
     by_hand: WayReport

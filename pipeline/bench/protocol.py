@@ -46,22 +46,30 @@ class Quartiles(TypedDict):
     max: float
 
 
-class BenchReport(TypedDict):
+class MeasuredReport(TypedDict):
+    """Of searches of one graph, whatever is compared."""
+
     graph: dict[str, Any]
     versions: dict[str, str]
     hardware: dict[str, str | int]
     device: str
-    method: str
     threads: int
     seed: int
     sources: list[int | str]
     preparation_seconds: float | None
     load_seconds: float
     compile_seconds: float
+    depth: Quartiles
+
+
+class RatesReport(TypedDict):
     search_seconds: Quartiles
     gteps: Quartiles
     gteps_harmonic_mean: float
-    depth: Quartiles
+
+
+class BenchReport(MeasuredReport, RatesReport):
+    method: str
 
 
 @dataclass(frozen=True)

@@ -346,8 +346,9 @@ class Operations:
             source, target = adjacency.source, adjacency.target
             if how == "gather":
                 ends = self._values(y, source), self._values(x, target)
-                listed = wanted is not None and not isinstance(source.segment, Ghosts)
-                some = self._active(adjacency, wanted) if wanted and listed else None
+                some = None
+                if wanted is not None and not isinstance(source.segment, Ghosts):
+                    some = self._active(adjacency, wanted)
                 self._gather(operator, adjacency, some, *ends)
             else:
                 self._scatter(operator, adjacency, self._values(x, source), self._values(y, target))
