@@ -9,8 +9,6 @@ a machine that does other work, too; times do not.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -31,17 +29,13 @@ def main() -> None:
     about = environment.describe(("numba",))
     environment.show(about)
     results = []
-    found = real.real_graphs(options.data)
-    for name in options.graphs.split(","):
-        if name not in GRAPHS and name not in found:
-            print(f"{name}: skipped, it is not in {options.data}")
-            continue
+    for name, edges in real.asked_for(options, "", GRAPHS.__contains__):
         with tempfile.TemporaryDirectory() as folder:
-            edges, store = found.get(name), Path(folder) / "graph.dg"
+            store = Path(folder) / "graph.dg"
             if edges is None:
                 edges = Path(folder) / "edges"
-                command("generate", *GRAPHS[name].split(), "-o", edges)
-            command("build", edges, "-o", store, "--device", "cpu")
+                environment.delegraph("generate", *GRAPHS[name].split(), "-o", edges)
+            environment.delegraph("build", edges, "-o", store, "--device", "cpu")
             report = bench_ablation(store, sources=options.sources)
         print(
             f"\n{name}, depth {report['depth']['median']:g}\n{ablation_table(report)}", flush=True
@@ -49,11 +43,6 @@ def main() -> None:
         kept = ("threads", "seed", "depth", "added", "without", "by_hand")
         results.append({"graph": name, **{key: report[key] for key in kept}})
     environment.keep("ablation", about, results)
-
-
-def command(*arguments: object) -> None:
-    line = [sys.executable, "-m", "delegraph", *map(str, arguments), "--quiet"]
-    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -61,6 +62,12 @@ def show(environment: dict) -> None:
     )
     print(", ".join(f"{name} {found}" for name, found in environment["versions"].items() if found))
     print(environment["command"], flush=True)
+
+
+def delegraph(*arguments: object) -> None:
+    """Run a command."""
+    line = [sys.executable, "-m", "delegraph", *map(str, arguments), "--quiet"]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
 
 
 def keep(name: str, environment: dict, results: list[dict]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -21,3 +22,17 @@ def real_graphs(folder: Path) -> dict[str, Path]:
     if not files:
         print(f"no real graphs: {folder} has no Parquet files (--data)")
     return {file.stem: file for file in files}
+
+
+def asked_for(
+    options: argparse.Namespace, generated: str, known: Callable[[str], object]
+) -> Iterator[tuple[str, Path | None]]:
+    """Names of ``--graphs``, by default the generated ones and all real ones, and where each is;
+    None for one to generate. Says so of one that is neither known nor there.
+    """
+    found = real_graphs(options.data)
+    for name in (options.graphs or ",".join([generated, *found])).split(","):
+        if name in found or known(name):
+            yield name, found.get(name)
+        else:
+            print(f"{name}: skipped, it is not in {options.data}")

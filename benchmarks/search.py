@@ -59,13 +59,9 @@ def main() -> None:
     about = environment.describe(("numba", *options.tools.split(",")))
     environment.show(about)
     results = []
-    found = real.real_graphs(options.data)
-    for name in (options.graphs or ",".join(["kron20,kron22,grid2000", *found])).split(","):
-        if name not in GRAPHS and name not in found:
-            print(f"{name}: skipped, it is not in {options.data}")
-            continue
+    for name, edges in real.asked_for(options, "kron20,kron22,grid2000", GRAPHS.__contains__):
         with tempfile.TemporaryDirectory() as folder:
-            results += compare(name, found.get(name), Path(folder), options)
+            results += compare(name, edges, Path(folder), options)
     environment.keep("search", about, results)
 
 

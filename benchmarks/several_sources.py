@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -43,13 +41,9 @@ def main() -> None:
     about = environment.describe(("numba",))
     environment.show(about)
     results = []
-    found = real.real_graphs(options.data)
-    for name in options.graphs.split(","):
-        if name not in GRAPHS and name not in found:
-            print(f"{name}: skipped, it is not in {options.data}")
-            continue
+    for name, edges in real.asked_for(options, "", GRAPHS.__contains__):
         with tempfile.TemporaryDirectory() as folder:
-            results += compare(name, found.get(name), Path(folder), options.runs)
+            results += compare(name, edges, Path(folder), options.runs)
     environment.keep("several_sources", about, results)
 
 
@@ -57,9 +51,9 @@ def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict
     """edges: of a real graph; None for one to generate."""
     if edges is None:
         edges = folder / "edges"
-        command("generate", *GRAPHS[name].split(), "-o", edges)
+        environment.delegraph("generate", *GRAPHS[name].split(), "-o", edges)
     store = folder / "graph.dg"
-    command("build", edges, "-o", store)
+    environment.delegraph("build", edges, "-o", store)
     vertices = open_store(store).vertices(Team(1), ["vertex"])["vertex"].to_pylist()
     chosen = np.random.default_rng(1).choice(len(vertices), SOURCES, replace=False)
     sources = [vertices[i] for i in chosen]
@@ -102,14 +96,9 @@ def search(store: Path, folder: Path, *options: object) -> tuple[float, float]:
     """Seconds of the command, and of its search by its record."""
     out = folder / "out"
     started = time.perf_counter()
-    command("bfs", store, "-o", out, "--overwrite", "--device", "cpu", *options)
+    environment.delegraph("bfs", store, "-o", out, "--overwrite", "--device", "cpu", *options)
     spent = time.perf_counter() - started
     return spent, json.loads((folder / "out.run.json").read_text())["seconds"]["search"]
-
-
-def command(*arguments: object) -> None:
-    line = [sys.executable, "-m", "delegraph", *map(str, arguments), "--quiet"]
-    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
