@@ -140,7 +140,7 @@ class Store:
         """Columns of the vertex table, a row a vertex, by rising user id."""
         path = self.path / VERTICES
         data = read_verified(path, self.files[VERTICES], team)
-        return read_vertices(path, pa.py_buffer(data), self.info, columns)
+        return read_vertices(path, data, self.info, columns, team)
 
     def shards(self, partition: int, name: str) -> list[str]:
         """The files of a subgraph's targets, in the order of their rows."""

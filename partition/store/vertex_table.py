@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ...kernels.base.team import Team
 from ..disk.files import wrong_contents
 from ..errors import one_line
 from ..input.arrow import as_numpy
@@ -49,10 +50,20 @@ def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
         raise wrong_contents(path, f"{file.metadata.num_rows:,} rows of {info.vertices:,} vertices")
 
 
-def read_vertices(path: Path, source: Any, info: GraphInfo, columns: Sequence[str]) -> pa.Table:
-    """Some columns of all rows; ids and global ids are checked where they are among them."""
-    with opened(path, source, info) as file:
-        table = file.read(columns=list(columns)).combine_chunks()
+def read_vertices(
+    path: Path, data: NDArray[np.uint8], info: GraphInfo, columns: Sequence[str], team: Team
+) -> pa.Table:
+    """Some columns of all rows; ids and global ids are checked where they are among them.
+
+    data: the file. Arrow's own threads read nothing: one that lets go of Python's memory while
+    the interpreter ends aborts the process (apache/arrow#34314).
+    """
+
+    def column(name: str) -> pa.ChunkedArray:
+        with opened(path, pa.py_buffer(data), info) as file:
+            return file.read([name], use_threads=False)[name]
+
+    table = pa.table(team.map(column, columns), list(columns)).combine_chunks()
     if len(table) != info.vertices:
         raise wrong_contents(path, f"{len(table):,} rows of {info.vertices:,} vertices")
     if "vertex" in columns:

@@ -92,7 +92,8 @@ class VertexFile:
 def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
     try:
         there = pq.read_schema(path).names
-        table = pq.read_table(path, columns=[n for n in ("vertex", "weight") if n in there])
+        columns = [name for name in ("vertex", "weight") if name in there]
+        table = pq.read_table(path, columns=columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
     if "vertex" not in table.column_names:
