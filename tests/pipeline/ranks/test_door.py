@@ -49,8 +49,9 @@ def hung_up(calling: socket.socket) -> bool:
 def test_a_flood_is_not_taken_in(ranks):
     """Lengths of frames as Dask sends them, then what they promise; the first bytes are enough."""
     with call(ranks[0]) as flood:
-        flood.sendall((1).to_bytes(8, "little") + (3 << 30).to_bytes(8, "little"))
-        flood.sendall(bytes(16))
+        with contextlib.suppress(ConnectionError):  # hung up on already
+            flood.sendall((1).to_bytes(8, "little") + (3 << 30).to_bytes(8, "little"))
+            flood.sendall(bytes(16))
         assert hung_up(flood)
     meet(ranks)
 
