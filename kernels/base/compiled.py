@@ -50,7 +50,8 @@ DEGREES = Several("degrees")
 u8s, u16s, u32s, u64s = (t[::1] for t in (types.uint8, types.uint16, types.uint32, types.uint64))
 i32s, i64s = types.int32[::1], types.int64[::1]
 f64s = types.float64[::1]
-i64, u64, boolean = types.int64, types.uint64, types.boolean
+booleans = types.boolean[::1]
+i64, u64, f64, boolean = types.int64, types.uint64, types.float64, types.boolean
 
 _declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 

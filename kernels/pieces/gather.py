@@ -19,6 +19,9 @@ EDGES_A_TURN = 1 << 16
 CUTS = 2
 """Rows that are cut, of a turn."""
 
+SHORT = 8
+"""Edges of a row that is short."""
+
 _DIGITS = 12
 _ADDED = (1 << _DIGITS) - 1
 """As many words as so many digits can count."""
@@ -63,15 +66,41 @@ def _renumbered(operator, value, targets, weights, first, stop, places, x):
 
 
 @compiled
+def _whole_rows(operator, piece, first, last, x, y):
+    """Of rows ``first <= row < last``, whose edges are all at hand; rows and targets are places."""
+    offsets, targets, base, _, weights = piece
+    stop = np.int64(offsets[first]) - base
+    for row in range(first, last):
+        edge = stop
+        stop = np.int64(offsets[row + 1]) - base
+        value = y[row]
+        if stop - edge < SHORT:  # a call would take longer
+            for e in range(edge, stop):
+                if not finished(operator, value):
+                    value = combine(operator, value, _term(operator, x, targets, weights, e))
+        else:
+            value = _combined(operator, value, targets, weights, edge, stop, x)
+        y[row] = value
+
+
+@compiled
 def _gather(operator, piece, first, last, x_places, x, y_places, y, cuts, slot):
     """Of edges ``first <= e < last`` of those at hand."""
     offsets, targets, base, _, weights = piece
     rows, values = cuts
     plain = is_identity(x_places)
+    by_place = plain and is_identity(y_places)
     row = row_of(offsets, first)
     edge = first
     while edge < last:
         start = np.int64(offsets[row])
+        if by_place and edge == start:
+            after = row_of(offsets, last)
+            _whole_rows(operator, piece, row, after, x, y)
+            row = after
+            edge = start = np.int64(offsets[row])
+            if edge == last:
+                break
         stop = np.int64(offsets[row + 1])
         upto = min(stop, last)
         place = renumber(y_places, row)

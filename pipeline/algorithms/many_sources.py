@@ -151,10 +151,7 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
     np.bitwise_xor(came, seen, out=frontier)
     seen[:] = came
     counts = np.zeros(WIDTH, np.int64)
-    if counted is not False:
-        count_bits(
-            frontier if counted is True else np.where(counted, frontier, np.uint64(0)), counts
-        )
+    count_bits(frontier if counted is True else np.where(counted, frontier, np.uint64(0)), counts)
     return counts
 
 

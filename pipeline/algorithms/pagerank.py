@@ -21,7 +21,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.pieces import walk
 from ...kernels.pieces.operators import Sum, WeightedSum
+from ...kernels.pieces.walk import advance, at_ends
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.weights import WeightType
@@ -40,6 +42,9 @@ from .run import Answer
 
 Dangling = Literal["even", "none"]
 
+NOWHERE = np.empty(0)
+EVERY = np.empty(0, np.bool_)
+
 
 @dataclass(frozen=True)
 class Walk:
@@ -56,7 +61,7 @@ class Walk:
     teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
     weights: WeightType | None = None
     columns = ("pagerank",)
-    kernels = ()
+    kernels = (walk,)
 
     @property
     def weighted(self) -> bool:
@@ -68,11 +73,11 @@ class Walk:
         return held + WEIGHT_BYTES * named
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        walk = _Walk(self, operations)
-        iterations = walk.begin(checkpoint)
+        state = _Walk(self, operations)
+        iterations = state.begin(checkpoint)
         while len(iterations) < self.most:
             began = time.perf_counter()
-            change = walk.step()
+            change = state.step()
             looked = operations.looked()
             iterations.append(
                 IterationRecord(
@@ -88,8 +93,8 @@ class Walk:
                 break
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
-                checkpoint.save_state(len(iterations), {"share": walk.share.own}, iterations)
-        return Given({"pagerank": walk.ranks()}, {"iterations": iterations})
+                checkpoint.save_state(len(iterations), {"share": state.share.own}, iterations)
+        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
         """Iterations in all, as the change falls by the same factor each time."""
@@ -165,22 +170,22 @@ class _Walk:
         share: NDArray,
         degree: NDArray,
         came: NDArray,
-        teleport: NDArray | None = None,
+        teleport: NDArray = NOWHERE,
     ) -> tuple[float, float]:
         of = self.of
         anywhere = 1 - of.damping + of.damping * self.lost
-        came *= of.damping
-        came += anywhere / of.vertices if teleport is None else anywhere * teleport
-        shares = _shares(degree)
-        share *= shares
-        np.subtract(came, share, out=share)
-        change = np.abs(share, out=share).sum(where=counted)
-        np.divide(came, shares, out=share)
-        came[:] = 0
-        return change, *self._lost(counted, share, degree)
+        if teleport is NOWHERE:
+            anywhere /= of.vertices
+        walk = teleport, of.damping, anywhere, self.keeps
+        return advance(_some(counted), share, degree, came, *walk)
 
-    def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> tuple[float]:
-        return (share.sum(where=counted & (degree == 0)) if self.keeps else 0.0,)
+    def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> float:
+        return at_ends(_some(counted), share, degree) if self.keeps else 0.0
+
+
+def _some(counted: Any) -> NDArray[np.bool_]:
+    """As kernels take it."""
+    return EVERY if counted is True else counted
 
 
 def _shares(degree: NDArray) -> NDArray[np.float64]:

@@ -163,17 +163,19 @@ class Operations:
     ) -> NDArray[np.float64]:
         """The same, with what counts; the sums of what it gives, over all ranks.
 
-        counted: vertices whose numbers this rank adds: each counts on one rank.
+        counted: True, or of each vertex whether it does: one that ranks share counts on one of
+        them.
         """
-        counting = [self._counted, self.communicator.rank == 0]
+        counting = [(self._counted, True), (True, self.communicator.rank == 0)]
         totals: list[Any] = []
-        for counted, part in zip(counting, self._parts(vectors, reads, places), strict=False):
+        parts = self._parts(vectors, reads, places)
+        for (counted, adds), part in zip(counting, parts, strict=False):
 
             def window(at: slice, counted: Any = counted, part: _Part = part) -> Any:
-                where = counted[part.at(at)] if isinstance(counted, np.ndarray) else counted
+                where = counted if counted is True else counted[part.at(at)]
                 return part.call(partial(some, where), at)
 
-            totals += self.team.map(window, part.windows())
+            totals += [np.multiply(adds, one) for one in self.team.map(window, part.windows())]
         return self.total(np.sum(totals, axis=0))
 
     def where(self, values: Vector, other_than: Any = 0) -> Places:
