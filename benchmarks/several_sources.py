@@ -34,7 +34,7 @@ COMMANDS = 8
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time 64 searches.")
-    parser.add_argument("--graphs", default="kron20,reddit_related")
+    parser.add_argument("--graphs", default="kron20,cnr-2000,world_highways,luxembourg-osm")
     real.add_option(parser)
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

@@ -31,8 +31,9 @@ from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
-from .many_sources import Sources, lists_bytes, sources_record
+from .many_sources import Sources, sources_record
 from .run import Answer
+from .searches import lists_bytes
 
 _FEW_EDGES = 1 << 20
 """Of a level that is one thread's, however many there are, as sums are to be the same: threads that

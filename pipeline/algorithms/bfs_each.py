@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.gpu.device import Device
+from ...kernels.pieces import hops
 from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
 from ..build.plan import id_width
@@ -27,8 +28,9 @@ from ..engines.operations.engine import engines_of_program
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
+from ..engines.ranks.edges import Rows
 from ..engines.store import most_writing_bytes
-from ..results.by_source import Rows, remove_files, write_rows
+from ..results.by_source import InBits, Plain, RowsBySource, remove_files, write_rows
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -36,14 +38,9 @@ from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor, Progress
 from ..run.plan import Facts, check_space
 from .bfs import check_depth
-from .many_sources import (
-    SOURCE_BYTES,
-    Searches,
-    searches_record,
-    sources_by_id,
-    sums_bytes,
-)
+from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
 from .run import Answer, Run, files_at_once
+from .searches import Searches, search_apart, sums_bytes
 
 _HELD_BITS = 512
 """Of distances of a vertex."""
@@ -59,16 +56,18 @@ _SUMS = ("files", "reached", "depth", "edges", "read", "sent")
 class DistanceBits:
     """The program: distances from each of ``sources`` (global ids, at most ``width(bits)``).
 
-    bits: that a distance may have; where there is a greater one nothing is given, and the record
-    says ``deeper``. max_depth: levels at most; None for all. reached: words, by source a bit; bit0
-    and so on: of distances.
+    bits: that a distance may have; where there is one of which all are set, or a greater one,
+    nothing is given, and the record says ``deeper``. max_depth: levels at most; None for all.
+    apart: whether searches were, before. Gives ``reached``: words, by source a bit, and ``bit0``
+    and so on: of distances; or, of searches apart, which the record says, ``distance0`` and so on.
     """
 
     sources: NDArray[np.uint32]
     bits: int
     max_depth: int | None = None
+    apart: bool = False
     weighted = False
-    kernels = ()
+    kernels = (hops,)
 
     @property
     def columns(self) -> Sequence[str]:
@@ -78,12 +77,23 @@ class DistanceBits:
         return distances_bytes(counts)
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        rows = operations.rows_along(True)
+        given = None if self.apart else self._together(operations, rows, tell)
+        if given is None:
+            assert rows is not None
+            given = self._apart(operations, rows, tell)
+        return Given(given.values, {**operations.looked()._asdict(), **given.record})
+
+    def _together(self, operations: Operations, rows: Rows | None, tell: Tell) -> Given | None:
+        """None where searches seldom meet and there are ``rows`` to search apart."""
         searches = Searches(operations)
         bits: list[Vector] = []
         reached, depth = len(self.sources), 0
         for level, new in islice(searches.levels(self.sources, along=True), self.max_depth):
-            if level >> self.bits:
-                return Given({}, {**operations.looked()._asdict(), "deeper": True})
+            if rows is not None and not searches.meet:
+                return None
+            if level + 1 >> self.bits:
+                return Given({}, {"deeper": True, "apart": False})
             while level >> len(bits):
                 bits.append(operations.vector(f"u{width(self.bits) // 8}"))
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
@@ -93,8 +103,22 @@ class DistanceBits:
             reached += int(new.sum())
             depth = level
         given = {"reached": searches.seen, **{f"bit{i}": bit for i, bit in enumerate(bits)}}
-        record = {"deeper": False, "reached": reached, "depth": depth}
-        return Given(given, {**operations.looked()._asdict(), **record})
+        record = {"deeper": False, "apart": False, "reached": reached, "depth": depth}
+        return Given(given, record)
+
+    def _apart(self, operations: Operations, rows: Rows, tell: Tell) -> Given:
+        shape = len(self.sources), operations.graph.vertices
+        distances = list(np.empty(shape, f"u{self.bits // 8}"))
+
+        def each(done: int) -> None:
+            tell(done, len(self.sources), f"{done} of {len(self.sources)}, one by one")
+
+        found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
+        if any(hops.reached < 0 for hops in found):
+            return Given({}, {"deeper": True, "apart": True})
+        reached, depth = sum(h.reached for h in found), max(h.farthest for h in found)
+        given = {f"distance{i}": distance for i, distance in enumerate(distances)}
+        return Given(given, {"deeper": False, "apart": True, "reached": reached, "depth": depth})
 
 
 def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
@@ -171,7 +195,7 @@ class BfsEach:
         assert engine.subject is not None
         with run.clock.phase("load"):
             ids, places = sources_by_id(self.sources, engine.subject.names)
-        done, bits = 0, _FIRST_BITS
+        done, bits, apart = 0, _FIRST_BITS, False
         sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
         saved = checkpoint.load_state({}, 0)
         if saved:
@@ -181,7 +205,9 @@ class BfsEach:
         while done < len(ids):
             some = slice(done, done + width(bits))
             tell = partial(_tell, run.executor.progress, done, len(ids))
-            given = engine.run(None, tell, DistanceBits(places[some], bits, self.max_depth))
+            program = DistanceBits(places[some], bits, self.max_depth, apart)
+            given = engine.run(None, tell, program)
+            apart = given.record["apart"]
             for name in ("edges", "read", "sent"):
                 sums[name] += given.record[name]
             if given.record["deeper"]:
@@ -209,10 +235,13 @@ def _tell(
 
 def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) -> int:
     """What a batch has found, in files from number ``first`` on; how many there are."""
-    values: dict[str, Any] = {**given.values}
-    reached, names = values.pop("reached"), subject.names
-    rows = Rows(names, ids, reached, list(values.values()))
-    run.work.disk_bytes = rows.count * (2 * id_width(names.id_type) + 4)
+    values = {name: np.asarray(some) for name, some in given.values.items()}
+    if given.record["apart"]:
+        found = Plain(list(values.values()))
+    else:
+        found = InBits(values.pop("reached"), list(values.values()))
+    rows = RowsBySource(subject.names, ids, found)
+    run.work.disk_bytes = rows.count * (2 * id_width(subject.names.id_type) + 4)
     check_space([(run.work.output, run.work.disk_bytes)])
     at_once, need = files_at_once(subject, len(rows.parts), run)
     step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)

@@ -29,8 +29,9 @@ from ..results.result import Option
 from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor
 from .bfs import check_depth
-from .many_sources import SOURCE_BYTES, lists_bytes, searches_record, sources_by_id
+from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
 from .run import Answer
+from .searches import lists_bytes
 
 _NOTHING = np.uint64(2**64 - 1)
 _DONE = np.uint64(0)

@@ -1,13 +1,10 @@
-"""Searches from many vertices at once: 64 in one pass over the edges, a bit of a word each.
-
-What a vertex has been reached from, and what it was reached from last, are words; a level combines
-the words of neighbours by or (Then et al., The More the Merrier: Efficient Multi-Source Graph
-Traversal, VLDB 2014). Closeness and eccentricity add distances up by source and keep none.
+"""Questions about many vertices, each answered by a search from it: closeness and eccentricity add
+distances up by source and keep none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,16 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...kernels.pieces.gather import count_bits
-from ...kernels.pieces.operators import Or
+from ...kernels.pieces import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
-from ..engines.operations.marks import Places, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..engines.operations.vectors import links_bytes
+from ..engines.ranks.edges import Rows
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -34,9 +29,7 @@ from ..results.weights import NamedVertices, VertexFile
 from ..run.execute import Executor
 from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
-
-WIDTH = 64
-"""Searches at once: bits of a word."""
+from .searches import WIDTH, Searches, search_apart, sums_bytes
 
 SOURCE_BYTES = 16
 """Of a source: its place, and what finds it."""
@@ -54,7 +47,7 @@ class Sums:
     along: bool
     columns = ("source", "reached", "total", "farthest")
     weighted = False
-    kernels = ()
+    kernels = (hops,)
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * len(self.sources)
@@ -62,8 +55,8 @@ class Sums:
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         names, count = self.columns[1:], len(self.sources)
         found = {name: np.zeros(count, np.int64) for name in names}
-        searches = Searches(operations)
-        done = 0
+        searches: Searches | None = Searches(operations)
+        rows, done = operations.rows_along(self.along), 0
         saved = checkpoint and checkpoint.load_state(dict.fromkeys(names, np.int64), count)
         if checkpoint and saved:
             checkpoint.go_on_from(saved.done)
@@ -72,13 +65,12 @@ class Sums:
         for batch in range(done, batches):
             at = slice(batch * WIDTH, (batch + 1) * WIDTH)
             some = self.sources[at]
-            reached, total, farthest = np.zeros((3, len(some)), np.int64)
-            reached += 1
-            for level, new in searches.levels(some, self.along):
-                reached += new
-                total += level * new
-                farthest[new > 0] = level
-            for name, values in zip(names, (reached, total, farthest), strict=True):
+            sums = searches and _sums_together(searches, some, self.along, rows)
+            if sums is None:
+                assert rows is not None
+                searches = None  # for good; its room is used
+                sums = np.array(search_apart(operations, rows, some)).T
+            for name, values in zip(names, sums, strict=True):
                 found[name][at] = values
             tell(batch + 1, batches, f"{min(count, (batch + 1) * WIDTH):,} sources")
             if checkpoint and checkpoint.due():
@@ -87,87 +79,21 @@ class Sums:
         return Given({"source": self.sources, **found}, record)
 
 
-class Searches:
-    """Of some vertices at once.
-
-    seen, frontier: words by vertex, of bits by source: what each has been reached from, and what on
-    the last level. reached: the vertices that may be in ``frontier``; None for any.
+def _sums_together(
+    searches: Searches, sources: NDArray[np.uint32], along: bool, rows: Rows | None
+) -> NDArray[np.int64] | None:
+    """Vertices reached, the sum of their distances, and the greatest one, by source; None where
+    searches seldom meet and there are ``rows`` to search apart.
     """
-
-    def __init__(self, operations: Operations) -> None:
-        self._operations = operations
-        self.seen = operations.vector(np.uint64)
-        self.frontier = operations.vector(np.uint64, ghosts=True)
-        self._came = operations.vector(np.uint64, ghosts=True)
-        self.reached: Places | None = None
-
-    def levels(
-        self, sources: NDArray[np.uint32], along: bool
-    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each level, from 1 on, and how many vertices each search reaches there, until none does:
-        it is searched as it is asked for.
-
-        sources: global ids, each once, WIDTH of them at most; they are reached from now on.
-        """
-        operations, count = self._operations, len(sources)
-        bits = np.uint64(1) << np.arange(count, dtype=np.uint64)
-        for words in (self.seen, self.frontier, self._came):
-            words.fill(0)
-        for words in (self.seen, self.frontier):
-            operations.put(words, sources, bits)
-        operations.each(_copy, self.seen, self._came)
-        return self._levels(bits, along)
-
-    def _levels(
-        self, bits: NDArray[np.uint64], along: bool
-    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        operations, level = self._operations, 0
-        places, searching = operations.where(self.frontier), bits
-        while True:
-            level += 1
-            # What searches that have ended have reached is asked of no row.
-            either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
-            reached = operations.spread(either, self.frontier, self._came, along, places)
-            if reached is not None:
-                self.frontier.fill(0, places)
-            vectors, reads = (self.seen, self.frontier), [self._came]
-            counts = operations.sum_each(_advance, *vectors, reads=reads, places=reached)
-            new = counts[: len(bits)]
-            if not new.any():
-                return
-            searching = bits[new > 0]
-            self.reached = reached
-            yield level, new.astype(np.int64)
-            places = operations.where(self.frontier) if reached is None else reached
-
-
-def _copy(seen: NDArray, came: NDArray) -> None:
-    """A row that was reached by all is passed over."""
-    came[:] = seen
-
-
-def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
-    """What is new becomes the frontier; how many vertices that are, by source."""
-    np.bitwise_xor(came, seen, out=frontier)
-    seen[:] = came
-    counts = np.zeros(WIDTH, np.int64)
-    count_bits(frontier if counted is True else np.where(counted, frontier, np.uint64(0)), counts)
-    return counts
-
-
-def sums_bytes(counts: Counts) -> int:
-    """Of ``Searches``."""
-    return 3 * 8 * (counts.own + counts.shared) + 2 * 8 * counts.ghosts + lists_bytes(counts)
-
-
-def lists_bytes(counts: Counts) -> int:
-    """What ranks tell each other, which vertices are delegates, and bitmaps and lists of a level's
-    vertices, of the one before, and of its rows in a subgraph.
-    """
-    here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
-    told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
-    marks = 2 * marks_bytes(here + ghosts) + here
-    return told + counts.own + marks + 3 * 4 * here + 2 * 4 * ghosts
+    reached, total, farthest = sums = np.zeros((3, len(sources)), np.int64)
+    reached += 1
+    for level, new in searches.levels(sources, along):
+        if rows is not None and not searches.meet:
+            return None
+        reached += new
+        total += level * new
+        farthest[new > 0] = level
+    return sums
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,29 +28,87 @@ _LEAST_ROWS = 1 << 16
 """Of a row group, where vertices have fewer pieces."""
 
 
-class Rows:
-    """What a batch of searches has found.
-
-    ids: their sources', rising. reached: words by place in the arrays of a graph, a bit by source.
-    bits: of distances, from the lowest on; words as these. parts: of each file, which pieces of the
-    vertices of which source, all pieces of the first one first. count: of all rows.
+class Distances(Protocol):
+    """Of a batch of searches: by place in the arrays of a graph, then, once ``put_in`` has put them
+    in another order, by that.
     """
 
-    def __init__(
-        self, names: Names, ids: pa.Array, reached: NDArray[np.uint64], bits: list[NDArray]
-    ) -> None:
+    def put_in(self, order: NDArray[np.uint32]) -> None: ...
+
+    def counts(self, inside: slice) -> NDArray[np.int64]:
+        """How many of these vertices each search has reached."""
+        ...
+
+    def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        """Which of these vertices it has reached, and how far these are."""
+        ...
+
+
+class InBits:
+    """Distances as bits. reached: words, a bit by search. bits: words, too, from the lowest on."""
+
+    def __init__(self, reached: NDArray[np.uint64], bits: list[NDArray]) -> None:
+        self._reached = reached
+        self._bits = bits
+
+    def put_in(self, order: NDArray[np.uint32]) -> None:
+        self._reached = self._reached[order]
+        for i, words in enumerate(self._bits):
+            self._bits[i] = words[order]  # one after the other: each takes the place of one
+
+    def counts(self, inside: slice) -> NDArray[np.int64]:
+        counts = np.zeros(64, np.int64)
+        count_bits(self._reached[inside], counts)
+        return counts
+
+    def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        there = _bit(self._reached[inside], search)
+        at = np.flatnonzero(there)
+        distance = np.zeros(len(at), np.int32)
+        for i, words in enumerate(self._bits):
+            distance |= _bit(words[inside], search)[at].astype(np.int32) << i
+        return there, distance
+
+
+class Plain:
+    """Distances as unsigned numbers, by search; the greatest one of their type: not reached."""
+
+    def __init__(self, distances: list[NDArray]) -> None:
+        self._distances = distances
+
+    def put_in(self, order: NDArray[np.uint32]) -> None:
+        for distance in self._distances:
+            distance[:] = distance[order]
+
+    def counts(self, inside: slice) -> NDArray[np.int64]:
+        return np.array([np.count_nonzero(_there(some[inside])) for some in self._distances])
+
+    def of(self, search: int, inside: slice) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        distance = self._distances[search][inside]
+        there = _there(distance)
+        return there, distance[there].astype(np.int32)
+
+
+def _there(distance: NDArray) -> NDArray[np.bool_]:
+    return distance != np.iinfo(distance.dtype).max
+
+
+class RowsBySource:
+    """What a batch of searches has found.
+
+    ids: their sources', rising. parts: of each file, which pieces of the vertices of which source,
+    all pieces of the first one first. count: of all rows.
+    """
+
+    def __init__(self, names: Names, ids: pa.Array, distances: Distances) -> None:
         self.names = names
         self._ids = ids.cast(names.id_type)
-        order = np.concatenate([names.piece(i)[1] for i in range(len(names.pieces))])
-        self._reached = reached[order]
-        self._bits = bits
-        for i, words in enumerate(bits):
-            bits[i] = words[order]  # one after the other: each takes the place of one
-        self._starts = np.cumsum([0, *names.pieces]).tolist()
-        counts = np.zeros((len(names.pieces), 64), np.int64)
-        for count, (start, stop) in zip(counts, pairwise(self._starts), strict=True):
-            count_bits(self._reached[start:stop], count)
-        found = counts[:, : len(ids)].T.ravel()
+        self._distances = distances
+        distances.put_in(np.concatenate([names.piece(i)[1] for i in range(len(names.pieces))]))
+        starts = np.cumsum([0, *names.pieces]).tolist()
+        self._pieces = [slice(*ends) for ends in pairwise(starts)]
+        counts = np.array([distances.counts(inside)[: len(ids)] for inside in self._pieces])
+        found = counts.T.ravel()
         self.parts = parts_of(found.tolist())
         self.count = int(found.sum())
 
@@ -63,7 +122,7 @@ class Rows:
         """The rows of a file: of a piece each, or of several short ones."""
         some: list[pa.RecordBatch] = []
         most = max(_LEAST_ROWS, *self.names.pieces)
-        for batch in self._pieces(part):
+        for batch in self._of_pieces(part):
             some.append(batch)
             rows = sum(one.num_rows for one in some)
             if rows >= most or sum(one.nbytes for one in some) >= TEXT_BYTES:
@@ -72,23 +131,18 @@ class Rows:
         if some:
             yield pa.concat_batches(some)
 
-    def _pieces(self, part: range) -> Iterator[pa.RecordBatch]:
+    def _of_pieces(self, part: range) -> Iterator[pa.RecordBatch]:
         held, vertex = -1, self._ids[:0]
         for place in part:
             source, number = divmod(place, len(self.names.pieces))
             if number != held:  # the same for all sources of a small graph
                 vertex, held = self.names.piece(number)[0], number
-            inside = slice(self._starts[number], self._starts[number + 1])
-            there = _bit(self._reached[inside], source)
-            at = np.flatnonzero(there)
-            distance = np.zeros(len(at), np.int32)
-            for i, words in enumerate(self._bits):
-                distance |= _bit(words[inside], source)[at].astype(np.int32) << i
+            there, distance = self._distances.of(source, self._pieces[number])
             of = vertex.filter(pa.array(there))
             step = self._rows_of(source)
-            for first in range(0, len(at), step):
+            for first in range(0, len(distance), step):
                 rows = slice(first, first + step)
-                arrays = [pa.repeat(self._ids[source], len(at[rows])), of[rows]]
+                arrays = [pa.repeat(self._ids[source], len(distance[rows])), of[rows]]
                 yield pa.record_batch([*arrays, as_arrow(distance[rows])], schema=self.schema)
 
     def _rows_of(self, source: int) -> int:
@@ -103,7 +157,7 @@ def _bit(words: NDArray, number: int) -> NDArray[np.bool_]:
 
 def write_rows(
     folder: Path,
-    rows: Rows,
+    rows: RowsBySource,
     info: ResultInfo,
     first: int,
     step: Callable[[Callable[[int], None], Iterable[int]], object],

@@ -124,7 +124,13 @@ class Operations:
     @property
     def whole(self) -> Rows | None:
         """All edges by the vertices that they leave, where they are in memory as rows of places."""
-        rows = self._forward()[0].rows
+        return self.rows_along(True)
+
+    def rows_along(self, along: bool) -> Rows | None:
+        """The same; or by the vertices that they enter."""
+        flow = self.graph.flows[0]
+        side = flow.forward if along or not self.directed else flow.backward
+        rows = side and side.rows
         return rows if self._by_place and isinstance(rows, Rows) else None
 
     def note(self, edges: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 import delegraph as package
 from delegraph.kernels import reference
 from delegraph.partition.errors import InputError
-from delegraph.pipeline.algorithms import bfs_each
+from delegraph.pipeline.algorithms import bfs_each, many_sources
 from delegraph.pipeline.results import by_source, result
 from delegraph.pipeline.run.records import SearchesRunRecord
 from support.graphs import random_edges
@@ -118,7 +118,7 @@ def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, mon
     assert each(tmp_path / "1") == wanted_of(src, dst, False, sources)[0]
 
 
-@pytest.mark.parametrize("max_depth", [None, 0, 255, 256])
+@pytest.mark.parametrize("max_depth", [None, 0, 254, 255, 256])
 def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
     ends = np.arange(600)
     edges, given = edge_list(ends, ends + 1), []
@@ -136,6 +136,44 @@ def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
     }
     near = {v: told if told[0] <= most else (None, None) for v, told in joint.items()}
     assert together(tmp_path / "together") == near
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches_that_seldom_meet_go_apart(
+    ok, delegraph, edge_list, tmp_path, monkeypatch, directed
+):
+    """In memory alone; the same bytes as together, from disk."""
+    apart = []
+
+    def counted(search):
+        def counting(*args):
+            apart.append(len(args[2]))
+            return search(*args)
+
+        return counting
+
+    for module in (bfs_each, many_sources):
+        monkeypatch.setattr(module, "search_apart", counted(module.search_apart))
+    ends = np.arange(700)
+    loop = np.r_[ends, 700], np.r_[ends + 1, 0]
+    ok("build", edge_list(*loop), "-o", tmp_path / "g.dg", *["--directed"] * directed)
+    few = ",".join(map(str, range(0, 700, 150)))
+    pq.write_table(pa.table({"vertex": range(0, 700, 10)}), tmp_path / "some.parquet")
+    for command, sources in (("bfs", few), ("closeness", tmp_path / "some.parquet")):
+        args = (command, tmp_path / "g.dg", "--sources", sources, "-o")
+        ok(*args, tmp_path / f"{command} 1")
+        if command == "bfs":
+            # Of eight bits, which are too few, and of sixteen.
+            assert apart == [5, 5]
+        ok("validate", tmp_path / "g.dg", tmp_path / f"{command} 1")
+        least = least_limit(delegraph, *args, tmp_path / f"{command} 2")
+        done = len(apart)
+        ok(*args, tmp_path / f"{command} 2", "--memory-limit", least)
+        assert len(apart) == done
+        assert digest(tmp_path / f"{command} 1") == digest(tmp_path / f"{command} 2")
+    assert apart == [5, 5, 64, 6]
+    sources = list(range(0, 700, 150))
+    assert each(tmp_path / "bfs 1") == wanted_of(*loop, directed, sources)[0]
 
 
 def test_ids_that_are_strings(ok, edge_list, tmp_path):

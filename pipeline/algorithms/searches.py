@@ -1,0 +1,175 @@
+"""Searches from many vertices: 64 in one pass over the edges, a bit of a word each, or, where they
+seldom meet, each for itself.
+
+What a vertex has been reached from, and what it was reached from last, are words; a level combines
+the words of neighbours by or (Then et al., The More the Merrier: Efficient Multi-Source Graph
+Traversal, VLDB 2014). That pays where a word has many bits. On roads it has few, and a search by
+one thread takes less for a vertex than a pass takes for a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...kernels.pieces.gather import count_bits
+from ...kernels.pieces.hops import search_alone
+from ...kernels.pieces.operators import Or
+from ..engines.operations.marks import Places, marks_bytes
+from ..engines.operations.operations import Operations
+from ..engines.operations.program import Counts
+from ..engines.operations.vectors import links_bytes
+from ..engines.ranks.edges import Rows
+
+WIDTH = 64
+"""Searches at once: bits of a word."""
+
+LEVELS_TO_JUDGE = 16
+"""After so many it is known how often searches meet."""
+
+BITS_TO_PAY = 4
+"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
+
+
+_WORDS_BYTES = 3 * 8
+"""Of a vertex, in the words of ``Searches``."""
+
+
+class Searches:
+    """Of some vertices at once.
+
+    seen, frontier: words by vertex, of bits by source: what each has been reached from, and what on
+    the last level. reached: the vertices that may be in ``frontier``; None for any. meet: whether
+    searches have been in the same vertices often enough for this to pay.
+    """
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+        self.seen = operations.vector(np.uint64)
+        self.frontier = operations.vector(np.uint64, ghosts=True)
+        self._came = operations.vector(np.uint64, ghosts=True)
+        self.reached: Places | None = None
+        self.meet = True
+
+    def levels(
+        self, sources: NDArray[np.uint32], along: bool
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Each level, from 1 on, and how many vertices each search reaches there, until none does:
+        it is searched as it is asked for.
+
+        sources: global ids, each once, WIDTH of them at most; they are reached from now on.
+        """
+        operations, count = self._operations, len(sources)
+        bits = np.uint64(1) << np.arange(count, dtype=np.uint64)
+        for words in (self.seen, self.frontier, self._came):
+            words.fill(0)
+        for words in (self.seen, self.frontier):
+            operations.put(words, sources, bits)
+        operations.each(_copy, self.seen, self._came)
+        self.meet = True
+        return self._levels(bits, along)
+
+    def _levels(
+        self, bits: NDArray[np.uint64], along: bool
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        operations, level = self._operations, 0
+        places, searching = operations.where(self.frontier), bits
+        found = words = 0
+        while True:
+            level += 1
+            # What searches that have ended have reached is asked of no row.
+            either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
+            reached = operations.spread(either, self.frontier, self._came, along, places)
+            if reached is not None:
+                self.frontier.fill(0, places)
+            vectors, reads = (self.seen, self.frontier), [self._came]
+            counts = operations.sum_each(_advance, *vectors, reads=reads, places=reached)
+            new = counts[: len(bits)]
+            if not new.any():
+                return
+            searching = bits[new > 0]
+            self.reached = reached
+            places = operations.where(self.frontier) if reached is None else reached
+            found, words = found + int(new.sum()), words + len(places.own)
+            self.meet = level < LEVELS_TO_JUDGE or found >= BITS_TO_PAY * words
+            yield level, new.astype(np.int64)
+
+
+def _copy(seen: NDArray, came: NDArray) -> None:
+    """A row that was reached by all is passed over."""
+    came[:] = seen
+
+
+def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
+    """What is new becomes the frontier; how many vertices that are, by source."""
+    np.bitwise_xor(came, seen, out=frontier)
+    seen[:] = came
+    counts = np.zeros(WIDTH, np.int64)
+    count_bits(frontier if counted is True else np.where(counted, frontier, np.uint64(0)), counts)
+    return counts
+
+
+class Hops(NamedTuple):
+    """Of a search by itself. reached: vertices, itself among them; -1 where a distance is too great
+    for the numbers that are kept. total, farthest: of their distances.
+    """
+
+    reached: int
+    total: int
+    farthest: int
+
+
+def search_apart(
+    operations: Operations,
+    rows: Rows,
+    sources: NDArray[np.uint32],
+    distances: Sequence[NDArray] | None = None,
+    most: int | None = None,
+    each: Callable[[int], None] = lambda done: None,
+) -> list[Hops]:
+    """From each of ``sources`` by itself, so many at a time as there is room for instead of
+    ``Searches``.
+
+    rows: ``operations.whole``. distances: of each a place for them (hops.py); None where nobody
+    wants them. most: levels; None for all. each: called with how many are done, by any thread.
+    """
+    here, kept = operations.graph.vertices, distances is not None
+    levels = here if most is None else min(most, here)
+    threads = min(operations.team.threads, _WORDS_BYTES // (4 if kept else 8))
+    room: SimpleQueue[tuple[NDArray, NDArray]] = SimpleQueue()
+    for _ in range(threads):
+        room.put((np.empty(0 if kept else here, np.uint32), np.empty(here, np.uint32)))
+    done = iter(range(1, len(sources) + 1))  # next() on it is atomic under the GIL
+
+    def search(i: int) -> tuple[Hops, int]:
+        own, queue = room.get()
+        distance = own if distances is None else distances[i]
+        *found, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue)
+        room.put((own, queue))
+        each(next(done))
+        return Hops(*found), edges
+
+    team = operations.team if threads == operations.team.threads else Team(threads)
+    found = team.map(search, range(len(sources)))
+    operations.note(sum(edges for _, edges in found))
+    return [hops for hops, _ in found]
+
+
+def sums_bytes(counts: Counts) -> int:
+    """Of ``Searches``."""
+    return _WORDS_BYTES * (counts.own + counts.shared) + 2 * 8 * counts.ghosts + lists_bytes(counts)
+
+
+def lists_bytes(counts: Counts) -> int:
+    """What ranks tell each other, which vertices are delegates, and bitmaps and lists of a level's
+    vertices, of the one before, and of its rows in a subgraph.
+    """
+    here, ghosts, ranks = counts.own + counts.shared, counts.ghosts, counts.ranks
+    told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
+    marks = 2 * marks_bytes(here + ghosts) + here
+    return told + counts.own + marks + 3 * 4 * here + 2 * 4 * ghosts
