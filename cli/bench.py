@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 if TYPE_CHECKING:
     from ..partition.store.grid import Grid, LayoutName
@@ -124,7 +124,7 @@ def bench(
         for name in options.given(values):
             option = name.replace("_", "-")
             raise InputError(f"--ablation searches in memory on the CPU: leave --{option} out")
-        with ProgressLine(quiet) as progress:
+        with shown(quiet) as progress:
             figures = bench_ablation(
                 graph, sources=sources, seed=seed, threads=threads, progress=progress
             )
@@ -139,7 +139,7 @@ def bench(
         if options.given({"strategy": strategy}):
             raise InputError("--strategy is for searches by one GPU: leave it out")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
-        with ProgressLine(quiet) as progress:
+        with shown(quiet) as progress:
             rows = bench_across(
                 graph,
                 scaling=scaling,
@@ -180,7 +180,7 @@ def bench(
     for name in options.given(values):
         option = name.replace("_", "-")
         raise InputError(f"--{option} is for searches by several workers: give --workers too")
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         report = bench(
             graph,
             sources=sources,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 
 @options.command()
@@ -56,7 +56,7 @@ def build(
     from ..pipeline.api import build
     from ..pipeline.reports.report import lines, store_document
 
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         built = build(
             edges,
             output,

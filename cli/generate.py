@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 if TYPE_CHECKING:
     from ..pipeline.build.generate import Kind
@@ -90,7 +90,7 @@ def _write(
     rows = None if overwrite else rows_there(Recipe(kind, **recipe), output)
     already = rows is not None
     if rows is None:
-        with ProgressLine(quiet) as progress:
+        with shown(quiet) as progress:
             rows = generate(kind, output, overwrite=overwrite, progress=progress, **values)
     if as_json:
         told = {"kind": kind, **recipe, "output": output, "rows": rows, "already": already}

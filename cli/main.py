@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from .._version import __version__
+from . import events
 
 _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
@@ -53,6 +54,13 @@ class _Commands(click.Group):
         place = f".algorithms.{cmd_name}" if cmd_name in _ALGORITHMS else f".{cmd_name}"
         return getattr(import_module(place, __package__), cmd_name)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As a group does it, which would put an empty line before ours if it is interrupted."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_COMMANDS.items()))
@@ -70,7 +78,8 @@ def cli() -> None:
     delegraph validate graph.dg distances/
 
     Data go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed while running
-    or the answer is wrong, 2 wrong use or bad input.
+    or the answer is wrong, 2 wrong use or bad input, 75 try again later, 130 and 143 ended by
+    a signal.
     """
 
 
@@ -83,6 +92,7 @@ def run() -> NoReturn:
     # Importing makes many objects and no garbage: looking for it takes a sixth of the time.
     gc.set_threshold(100_000, 50, 50)
     _open_streams()
+    _hear_signals()
     code: Any = 0
     try:
         main()
@@ -117,8 +127,15 @@ def _open_streams() -> None:
 
 def main() -> None:
     """Run the command line; turn failures into one line and an exit code."""
-    # Ended politely, temporary files are removed like after any failure.
-    signal.signal(signal.SIGTERM, _interrupt)
+    events.begin()
+    try:
+        _run_command()
+    except SystemExit as ended:
+        events.end(ended.code if isinstance(ended.code, int) else 0)
+        raise
+
+
+def _run_command() -> None:
     try:
         _find_cache()
         try:
@@ -128,9 +145,11 @@ def main() -> None:
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
-        _fail("interrupted", 1)
+        _fail(*_ended())
     except click.ClickException as error:
-        error.show()
+        events.failed(error.format_message())
+        if not events.are_wanted():
+            error.show()
         _print_error(error.format_message(), error.exit_code)
         sys.exit(error.exit_code)
     except BrokenPipeError:
@@ -177,8 +196,43 @@ def _too_few(error: BaseException | None) -> str:
     return ""
 
 
+_heard: int | None = None
+"""The first signal that asked for an end."""
+
+
+def _hear_signals() -> None:
+    """They end the command as a failure does, once what can be saved is saved.
+
+    What was started in the background ignores SIGINT, and goes on to.
+    """
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    signal.signal(signal.SIGALRM, _interrupt)
+
+
+def _end(number: int, frame: object) -> None:
+    """Wait for a run that saves its state, but not for long, and not if asked again."""
+    global _heard
+    again, _heard = _heard is not None, _heard or number
+    ending = sys.modules.get(f"{(__package__ or '').rpartition('.')[0]}.pipeline.run.ending")
+    if again or ending is None or not ending.ask():
+        raise KeyboardInterrupt
+    signal.alarm(ending.SAVE_SECONDS)
+
+
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
+
+
+def _ended() -> tuple[str, int]:
+    """One line, and the exit code, of a command that a signal has ended."""
+    from ..pipeline.run.ending import saved
+
+    on = "; what it has done is saved: run the same command again to go on" if saved() else ""
+    if _heard in (None, signal.SIGINT):
+        return f"interrupted{on}", 128 + signal.SIGINT
+    return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
 
 
 def _find_cache() -> None:
@@ -211,13 +265,19 @@ def _tell_cache() -> None:
 
 
 def _note(line: str) -> None:
-    if "--quiet" not in sys.argv:
+    if "--quiet" in sys.argv:
+        return
+    if events.are_wanted():
+        events.note(line)
+    else:
         click.echo(f"note: {line}", err=True)
 
 
 def _fail(message: str, code: int) -> None:
-    with contextlib.suppress(OSError):  # nobody to tell: the code says it
-        click.echo(f"delegraph: {message}", err=True)
+    events.failed(message)
+    if not events.are_wanted():
+        with contextlib.suppress(OSError):  # nobody to tell: the code says it
+            click.echo(f"delegraph: {message}", err=True)
     _print_error(message, code)
     sys.exit(code)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from . import events
+
 _Command = Callable[..., Any]
 
 
@@ -96,7 +98,25 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 debug = click.option(
     "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
 )
-quiet = click.option("--quiet", is_flag=True, help="No progress and no talk on stderr.")
+quiet = _together(
+    click.option("--quiet", is_flag=True, help="No progress and no talk on stderr."),
+    click.option(
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        expose_value=False,
+        help="What stderr has: lines for people, or a JSON document a line, every 30 s at least.",
+    ),
+    click.option(
+        "--heartbeat",
+        type=click.Path(),
+        metavar="FILE",
+        expose_value=False,
+        callback=events.beat_in,
+        help="Write how far it is there, every 10 s.",
+    ),
+)
 threads = click.option(
     "--threads",
     type=click.IntRange(min=1),
@@ -301,10 +321,14 @@ def print_json(document: Any) -> None:
 
 
 def talk(quiet: bool, message: str) -> None:
-    """One line for a person; that stderr is full is no failure of the command."""
-    if not quiet:
-        with contextlib.suppress(OSError):
-            click.echo(message, err=True)
+    """A line for a person, or an event; that stderr is full is no failure of the command."""
+    if quiet:
+        return
+    if events.are_wanted():
+        events.note(message)
+        return
+    with contextlib.suppress(OSError):
+        click.echo(message, err=True)
 
 
 def tell_reused(quiet: bool, steps: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 
 @options.command()
@@ -62,7 +62,7 @@ def plan(
     from ..pipeline.api import plan
     from ..pipeline.reports.report import lines, plan_document
 
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         found = plan(
             edges,
             exact=exact,

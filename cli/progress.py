@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import click
+
+from . import events
+
+
+@contextlib.contextmanager
+def shown(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Gives what a command calls with how far it is: for people or, as events, for programs."""
+    with ProgressLine(quiet or events.are_wanted()) as line, events.of_progress() as told:
+
+        def tell(step: str, done: int, total: int) -> None:
+            line(step, done, total)
+            told(step, done, total)
+
+        yield tell
 
 
 class ProgressLine:
@@ -22,7 +38,8 @@ class ProgressLine:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        if quiet:  # of what is told when it happens, as that a search begins again
+        if quiet and not events.are_wanted():
+            # Of what is told when it happens, as that a search begins again.
             import logging
 
             logging.getLogger("delegraph").setLevel(logging.CRITICAL)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 
 def run_and_tell(
@@ -27,7 +27,7 @@ def run_and_tell(
     """Call ``run`` with what was typed, show how far it is, and print what its record tells, which
     is returned. told: in one line, from the record. verb: what was done.
     """
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         record, already, notes = run(
             graph,
             output=output,

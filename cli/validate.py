@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import options
-from .progress import ProgressLine
+from .progress import shown
 
 
 @options.command()
@@ -52,7 +52,7 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     """
     from ..pipeline.api import validate
 
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         verdict = validate(graph, result, progress=progress, **options.given(values))
     if verdict["same_graph"] is False:
         options.talk(

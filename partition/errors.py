@@ -18,6 +18,14 @@ class InputError(DelegraphError):
     exit_code = 2
 
 
+class BusyError(DelegraphError):
+    """What is needed is not there at this moment, as another run has it, or it has not started;
+    later the same command may do. It exits with 75, as sysexits.h has it.
+    """
+
+    exit_code = 75
+
+
 class LostScratchError(DelegraphError):
     """Scratch that a step has left is gone or damaged: what was made of it starts over."""
 

@@ -81,7 +81,7 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
             return f"{reached} {of} from {found['sources']:,} sources, depth {found['depth']}"
         if profile == _TABLE:
             table = supersteps_table(record["supersteps"], record["supersteps_between"])
-            click.echo(table, err=True)
+            options.talk(False, table)
         search = record["search"]
         return f"reached {search['reached']:,} of {vertices:,} vertices, depth {search['depth']}"
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import DelegraphError, InputError
+from ..errors import BusyError, InputError
 from .outputs import FULL
 from .private import check_private, make_private
 
@@ -19,7 +19,7 @@ LOCK = "lock"
 def locked(folder: Path, path: Path) -> Iterator[None]:
     """Make the folder, or take it from a run that has died; it is for the work on ``path``.
 
-    Raises DelegraphError if a live run has it, InputError for one that is not of our making.
+    Raises BusyError if a live run has it, InputError for one that is not of our making.
     """
     check_private(folder)
     if folder.is_dir() and not (folder / LOCK).is_file() and any(folder.iterdir()):
@@ -41,7 +41,7 @@ def locked(folder: Path, path: Path) -> Iterator[None]:
         except OSError:
             current = False
         if not current:
-            raise DelegraphError(
+            raise BusyError(
                 f"another run is writing {path} at this moment: wait for it, or name another output"
             )
         yield

@@ -70,7 +70,7 @@ class Brandes:
             paths.count_from(source)
             paths.add_up()
             done += 1
-            tell(done, count, f"{done:,} sources")
+            tell(done, count, "")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(done, {"score": paths.score.own})
         operations.each(partial(_scale, self._factor(operations.directed)), paths.score)

@@ -99,7 +99,7 @@ class DistanceBits:
             has = [vector for i, vector in enumerate(bits) if level >> i & 1]
             frontier, places = searches.frontier, searches.reached
             operations.each(_add, *has, reads=[frontier], places=places)
-            tell(level, level + 1, f"level {level:,}")
+            tell(level, level + 1, f"level {level}")
             reached += int(new.sum())
             depth = level
         given = {"reached": searches.seen, **{f"bit{i}": bit for i, bit in enumerate(bits)}}
@@ -111,7 +111,7 @@ class DistanceBits:
         distances = list(np.empty(shape, f"u{self.bits // 8}"))
 
         def each(done: int) -> None:
-            tell(done, len(self.sources), f"{done} of {len(self.sources)}, one by one")
+            tell(done, len(self.sources), f"of the batch {done}")
 
         found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
         if any(hops.reached < 0 for hops in found):
@@ -230,7 +230,7 @@ def _tell(
 ) -> None:
     """done: sources, of so many. level, levels: not told; a batch has as many as it takes."""
     if progress:
-        progress(f"search: {done:,} sources, {last}", done, count)
+        progress(f"search: sources {done}, {last}", done, count)
 
 
 def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) -> int:

@@ -60,7 +60,7 @@ class Nearest:
             if not search.step(level + 1):
                 break
             level += 1
-            tell(level, level + 1, f"level {level}")
+            tell(level, level + 1, "")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(level, search.state())
         (reached,) = operations.sum_each(_count, search.distance)

@@ -72,7 +72,7 @@ class Sums:
                 sums = np.array(search_apart(operations, rows, some)).T
             for name, values in zip(names, sums, strict=True):
                 found[name][at] = values
-            tell(batch + 1, batches, f"{min(count, (batch + 1) * WIDTH):,} sources")
+            tell(batch + 1, batches, f"sources {min(count, (batch + 1) * WIDTH)}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(batch + 1, found)
         record = {**operations.looked()._asdict(), "directed": operations.directed}

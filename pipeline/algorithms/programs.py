@@ -106,7 +106,7 @@ class ByProgram:
 
         def tell(done: int, total: int, last: str) -> None:
             if progress:
-                progress(f"search: {last}", done, total)
+                progress(f"search: {self.step} {done}{', ' if last else ''}{last}", done, total)
 
         given = engine.run(checkpoint, tell)
         assert engine.subject is not None

@@ -41,6 +41,7 @@ from ..results.result import Option, ResultInfo, write_result
 from ..results.store_names import StoreNames
 from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
+from ..run import ending
 from ..run.devices import device_errors
 from ..run.execute import Executor
 from ..run.plan import Facts, check_space, fits, held_now
@@ -335,7 +336,7 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run
         saving=lambda: run.work.keep("checkpoint"),
         loaded=lambda done: run.executor.reused(f"search up to {algorithm.step} {done}"),
     )
-    with run.clock.phase("search"):
+    with run.clock.phase("search"), ending.watching():
         return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
 
 

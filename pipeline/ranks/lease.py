@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import wait as wait_for
 from typing import Any
 
-from ...partition.errors import DelegraphError
+from ...partition.errors import BusyError
 from ..run.cluster import Cluster
 from ..run.contact import cluster_errors
 
@@ -18,7 +18,7 @@ _LOOK_SECONDS = 1.0
 
 @contextlib.contextmanager
 def lease(cluster: Cluster, timeout: float) -> Iterator[None]:
-    """The workers, for one search. DelegraphError if another one keeps them for too long."""
+    """The workers, for one search. BusyError if another one keeps them for too long."""
     from distributed import Semaphore
 
     client, contact = cluster.client, cluster.contact
@@ -27,7 +27,7 @@ def lease(cluster: Cluster, timeout: float) -> Iterator[None]:
         until = time.monotonic() + timeout
         while not contact.wait(semaphore._acquire(min(timeout, _LOOK_SECONDS)), []):
             if time.monotonic() > until:
-                raise DelegraphError(
+                raise BusyError(
                     f"the workers have been busy with another command for {timeout:g} s: run the "
                     "same command again"
                 )

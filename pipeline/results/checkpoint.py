@@ -32,6 +32,7 @@ from ...partition.disk.files import (
 )
 from ...partition.disk.outputs import naming_full_disk, write_file
 from ...partition.errors import InputError
+from ..run import ending
 from .superstep_log import SuperstepLog
 from .supersteps import read_supersteps, write_supersteps
 
@@ -81,7 +82,8 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def due(self) -> bool:
-        return time.monotonic() - self._last >= self._seconds
+        """Once the time has come, or the process has to end."""
+        return ending.asked() or time.monotonic() - self._last >= self._seconds
 
     def save(
         self,
@@ -100,7 +102,10 @@ class Checkpoint:
         facts: Any = None,
         supersteps: SuperstepLog | None = None,
     ) -> None:
-        """Replace what the folder holds. Copies no array. The same ones are saved every time."""
+        """Replace what the folder holds. Copies no array. The same ones are saved every time.
+
+        Raises KeyboardInterrupt afterwards where a signal has asked for an end.
+        """
         self._saving()
         self._folder.mkdir(parents=True, exist_ok=True)
         names = {name: f"{name}-{done:05}.npy" for name in arrays}
@@ -123,6 +128,7 @@ class Checkpoint:
             write_file(self._folder / _NAME, json.dumps(document).encode())
         self._remove_all_but(*names.values())
         self._last = time.monotonic()
+        ending.end_if_asked()
 
     def _write(self, name: str, values: NDArray) -> FileRecord:
         partial = self._folder / f"{name}.partial"

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from ..._version import __version__
 from ...partition.disk.memory import held_bytes, return_freed_memory
-from ...partition.errors import DelegraphError, InputError
+from ...partition.errors import BusyError, DelegraphError, InputError
 from .contact import CLOSE_SECONDS, TIMEOUT_SECONDS, Contact, begin, cluster_errors
 from .local import local_cluster
 
@@ -176,12 +176,14 @@ class Cluster:
         return self.contact.wait(self.client._gather([future]))[0]
 
     def _alone_since(self, since: float | None) -> float | None:
-        """Since when there is no worker; DelegraphError if that is long ago, or one is silent."""
+        """Since when there is no worker; BusyError if that is long ago. DelegraphError: one is
+        silent.
+        """
         if self.contact.check():
             return None
         now = time.monotonic()
         if since is not None and now - since > WORKERLESS_SECONDS:
-            raise DelegraphError(
+            raise BusyError(
                 f"the cluster has had no worker for {WORKERLESS_SECONDS} s: start some, and run "
                 "the same command again"
             )
@@ -219,15 +221,20 @@ def open_cluster(
 
 @contextlib.contextmanager
 def _connected(there: Any, timeout: float) -> Iterator[Any]:
-    """A client of the cluster, or of the one at an address. InputError: nobody answers."""
+    """A client of the cluster, or of the one at an address.
+
+    BusyError: nobody answers there. InputError: it is no address.
+    """
     from distributed import Client
 
     seconds = min(timeout, CONNECT_SECONDS)
     try:
         client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
-    except (OSError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{there} is no address of a Dask scheduler: {error}") from error
+    except OSError as error:
         why = str(error) or f"not within {seconds:g} s"
-        raise InputError(f"no Dask scheduler answers at {there}: {why}") from error
+        raise BusyError(f"no Dask scheduler answers at {there}: {why}") from error
     try:
         yield client
     finally:
@@ -249,7 +256,7 @@ def unlike(packages: dict[str, str | None]) -> str:
 
 
 def _no_workers() -> DelegraphError:
-    return DelegraphError("the cluster has no workers: start some, then run again")
+    return BusyError("the cluster has no workers: start some, then run again")
 
 
 def unseen_by(worker: str, path: str) -> DelegraphError:

@@ -15,7 +15,7 @@ from typing import Any
 
 import dask.config
 
-from ...partition.errors import DelegraphError
+from ...partition.errors import BusyError
 from .contact import CLOSE_SECONDS, begin
 
 _WITH_PAGES = ("scheduler", "worker")
@@ -28,7 +28,7 @@ START_SECONDS = 20
 def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> Iterator[Any]:
     """Dask's cluster of worker processes, which share ``threads``; they end with the block.
 
-    devices: whether they get a GPU each. DelegraphError: one does not begin in time.
+    devices: whether they get a GPU each. BusyError: one does not begin in time.
     """
     seconds = timeout + START_SECONDS
     options: dict[str, Any] = {
@@ -47,7 +47,7 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         try:
             cluster = begun.result(seconds + CLOSE_SECONDS)
         except Exception as error:  # Dask has many ways to say so
-            raise DelegraphError(
+            raise BusyError(
                 f"{workers} local workers have not begun within {seconds:g} s: run the same "
                 "command again, or with fewer"
             ) from error

@@ -259,12 +259,12 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
         "from delegraph.pipeline.build import count\n"
         "def end(*a): os.kill(os.getpid(), signal.SIGTERM); return 1, 0, [], {}\n"
         "count._order = end\n"
-        "from delegraph.cli.main import main\n"
-        "main()"
+        "from delegraph.cli.main import run\n"
+        "run()"
     )
     command = [sys.executable, "-c", code, "build", edges, "-o", tmp_path / "graph.dg"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (143, "delegraph: ended by SIGTERM\n")
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 

@@ -17,7 +17,9 @@ from .operations import Operations
 from .vectors import Vector
 
 Tell = Callable[[int, int, str], None]
-"""Called with steps done, in all as far as that is known, and what the last one gave."""
+"""Called with steps done, in all as far as that is known, and what the last one gave: names and
+numbers, as "change 1e-5, level 3".
+"""
 
 
 class Counts(NamedTuple):

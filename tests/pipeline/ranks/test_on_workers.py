@@ -22,7 +22,7 @@ import pytest
 from distributed import Client
 
 import delegraph
-from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.partition.errors import BusyError, DelegraphError
 from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as connecting
 from support.graphs import random_edges
@@ -224,7 +224,7 @@ def test_an_interrupted_search(folder, tmp_path):
             wait_for_supersteps(client)
             running.send_signal(signal.SIGINT)
             _, told = running.communicate(timeout=SLACK)
-        assert (running.returncode, told.decode().strip()) == (1, "delegraph: interrupted")
+        assert (running.returncode, told.decode().strip()) == (130, "delegraph: interrupted")
         began = time.monotonic()
         record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
         assert (record["ranks"], notes) == (2, ())
@@ -246,16 +246,16 @@ def test_two_searches_at_once(folder, tmp_path):
         assert distances_of(tmp_path / "out-0") == distances_of(tmp_path / "out-1")
         with lease(connecting.Cluster(client, False, 5), 5):
             began = time.monotonic()
-            with pytest.raises(DelegraphError, match="busy with another command for 1 s"):
+            with pytest.raises(BusyError, match="busy with another command for 1 s"):
                 search(folder, "random", tmp_path / "third", address, 1)
             assert time.monotonic() - began < 1 + SLACK
 
 
 def test_without_workers(monkeypatch, folder, tmp_path):
     monkeypatch.setattr(connecting, "CONNECT_SECONDS", 2)
-    with cluster(0) as (local, _), pytest.raises(DelegraphError, match="has no workers"):
+    with cluster(0) as (local, _), pytest.raises(BusyError, match="has no workers"):
         search(folder, "random", tmp_path / "out", local.scheduler_address)
-    with pytest.raises(InputError, match="no Dask scheduler answers"):
+    with pytest.raises(BusyError, match="no Dask scheduler answers"):
         search(folder, "random", tmp_path / "out", "tcp://127.0.0.1:9")
 
 

@@ -40,5 +40,5 @@ def test_ctrl_c(edge_list, ok, tmp_path, name, later):
     if running.returncode == 0:  # it was faster
         assert (name, told) == ("build", "")
     else:
-        assert (running.returncode, told.strip()) == (1, "delegraph: interrupted")
+        assert (running.returncode, told.strip()) == (130, "delegraph: interrupted")
     wait_until(lambda: not any(worker.is_running() for worker in workers))

@@ -245,7 +245,7 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
         return step(self, pool, name, *rest)
 
     monkeypatch.setattr(Executor, "_run", cut_off)
-    assert delegraph("build", *args, "--partitions", 3).code == 1
+    assert delegraph("build", *args, "--partitions", 3).code == 130
     monkeypatch.undo()
     for folder in tmp_path.glob(".graph.dg.work/output"):  # a file in the making, when killed
         (folder / ".nn.targets-0007.npy.partial-1-2").touch()
@@ -268,7 +268,7 @@ def test_restart_starts_over(ok, delegraph, edges, tmp_path, monkeypatch):
     args = (edges, "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(build, "write_store", interrupt)
-    assert delegraph("build", *args).code == 1
+    assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.dg.work"]
     ran = ok("build", *args, "--restart", "--order", "none")
@@ -286,7 +286,7 @@ def test_input_that_changes_between_attempts(ok, delegraph, tmp_path, monkeypatc
     args = (path, "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(build, "write_store", interrupt)
-    assert delegraph("build", *args).code == 1
+    assert delegraph("build", *args).code == 130
     monkeypatch.undo()
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 4]}), path)
     ran = delegraph("build", *args)
@@ -329,7 +329,7 @@ def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path
     before = digest(tmp_path / "graph.dg")
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(work, "publish", published_and_killed)
-    assert delegraph(*args).code == 1
+    assert delegraph(*args).code == 130
     monkeypatch.undo()
     assert (tmp_path / ".graph.dg.work").is_dir()
     ran = ok(*args)
@@ -337,7 +337,7 @@ def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path
     assert digest(tmp_path / "graph.dg") == before
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(work, "publish", published_and_killed)
-    assert delegraph(*args).code == 1
+    assert delegraph(*args).code == 130
     monkeypatch.undo()
     assert "already built" in ok(*args[:4], "--order", "none").err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
@@ -382,7 +382,7 @@ def test_scratch_of_a_killed_run_is_found(ok, delegraph, edges, tmp_path, monkey
     (tmp_path / "scratch").mkdir()
     args = ("build", edges, "-o", tmp_path / "graph.dg")
     monkeypatch.setattr(build, "write_store", interrupt)
-    assert delegraph(*args, "--scratch", tmp_path / "scratch").code == 1
+    assert delegraph(*args, "--scratch", tmp_path / "scratch").code == 130
     monkeypatch.undo()
     assert list((tmp_path / "scratch").iterdir())
     ran = delegraph(*args)
@@ -432,7 +432,7 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
     with begin_work(out, {}) as mine:
         (mine.scratch / "mine").touch()
         ran = delegraph("build", edges, "-o", out)
-        assert ran.code == 1
+        assert ran.code == 75
         assert "another run is writing" in ran.err
         assert (mine.scratch / "mine").exists()
     assert not list(tmp_path.iterdir())

@@ -66,7 +66,7 @@ def test_a_checkpoint_of_another_store_is_not_taken(ok, delegraph, twins, tmp_pa
     store, args = tmp_path / "graph.dg", ("--source", 7, "--checkpoint", 0)
     ok("build", twins[0], "-o", store)
     monkeypatch.setattr(run, "write", interrupt)
-    assert delegraph("bfs", store, *args, "-o", tmp_path / "out").code == 1
+    assert delegraph("bfs", store, *args, "-o", tmp_path / "out").code == 130
     monkeypatch.undo()
     ok("build", twins[1], "-o", store, "--overwrite")
     ran = delegraph("bfs", store, *args, "-o", tmp_path / "out")
@@ -109,7 +109,7 @@ def test_scratch_that_is_damaged_is_made_anew(ok, delegraph, tmp_path, monkeypat
         args = ("build", path, "-o", tmp_path / "graph.dg", "--partitions", 2)
         with monkeypatch.context() as cut_off:
             cut_off.setattr(build, "write_store", interrupt)
-            assert delegraph(*args).code == 1
+            assert delegraph(*args).code == 130
         files = sorted((tmp_path / ".graph.dg.work" / "scratch").glob("*"))
         assert files
         if number == len(files):

@@ -1,0 +1,194 @@
+"""What a command says of itself to programs: with ``--log-format json`` an event a line on stderr,
+and with ``--heartbeat`` the last one in a file (docs/events.md).
+
+While work goes on there is an event every 30 s at least, and a heartbeat every 10.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .._version import __version__
+
+_BEAT_SECONDS = 10.0
+_OFTEN_SECONDS = 5.0
+"""Between two events of the same phase, at least."""
+_SELDOM_SECONDS = 20.0
+"""At most, and a beat."""
+
+
+class _Log:
+    """Of one command. as_json: whether events are written, which its parser may need to know before
+    it has read the options; error: what the command failed by.
+    """
+
+    def __init__(self) -> None:
+        options = " ".join(sys.argv)
+        self.as_json = "--log-format json" in options or "--log-format=json" in options
+        self.heartbeat: Path | None = None
+        self.error: str | None = None
+        self.began = time.monotonic()
+
+    def event(self, kind: str, **facts: Any) -> None:
+        """Write it where it is wanted; that nobody can read it is no failure."""
+        about = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": kind}
+        line = json.dumps({**about, **facts})
+        with contextlib.suppress(OSError):
+            if self.as_json and not _is_quiet(kind):
+                click.echo(line, err=True)
+        with contextlib.suppress(OSError):
+            if self.heartbeat and kind != "note":
+                self.beat(self.heartbeat, line)
+
+    def beat(self, file: Path, line: str) -> None:
+        """Replace the file as a whole."""
+        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+        partial.write_text(line + "\n")
+        partial.replace(file)
+
+
+_log = _Log()
+
+
+def _is_quiet(kind: str) -> bool:
+    """With --quiet only a failure is told."""
+    return "--quiet" in sys.argv and (kind != "end" or _log.error is None)
+
+
+def begin() -> None:
+    """A command, of which nothing is known yet."""
+    global _log
+    _log = _Log()
+    logger = logging.getLogger("delegraph")  # of what is told when it happens
+    logger.handlers = [_Notes()] if _log.as_json else []
+    logger.propagate = not _log.as_json
+    _tell_begin()
+
+
+def are_wanted() -> bool:
+    """In place of lines for people."""
+    return _log.as_json
+
+
+def beat_in(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Of --heartbeat."""
+    if value is None:
+        return
+    file = Path(value)
+    try:
+        _log.beat(file, "{}")
+    except OSError as error:
+        raise click.BadParameter(f"{file} cannot be written: {error.strerror}") from error
+    _log.heartbeat = file
+    _tell_begin()
+
+
+def _tell_begin() -> None:
+    command = ["delegraph", *sys.argv[1:]]
+    _log.event("begin", command=command, version=__version__, pid=os.getpid())
+
+
+def note(message: str) -> None:
+    _log.event("note", message=message)
+
+
+def failed(message: str) -> None:
+    """What the end will tell."""
+    _log.error = message
+
+
+def end(code: int) -> None:
+    error = {} if _log.error is None else {"error": _log.error}
+    seconds = round(time.monotonic() - _log.began, 3)
+    _log.event("end", exit_code=code, **error, seconds=seconds, peak_bytes=_peak_bytes())
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+@contextlib.contextmanager
+def of_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Gives what is to be called with a step, its work done and its work in all."""
+    if not (_log.as_json or _log.heartbeat):
+        yield lambda step, done, total: None
+        return
+    watch = _Watch()
+    ticker = threading.Thread(target=watch.tick, daemon=True)
+    ticker.start()
+    try:
+        yield watch
+    finally:
+        watch.over.set()
+        ticker.join()
+
+
+class _Watch:
+    """How far a step is."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+        self._step, self._last = "begin", ""
+        self._done = self._total = 0
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        step, _, last = step.partition(": ")
+        with self._lock:
+            now = time.monotonic()
+            new = step != self._step
+            if new:
+                self._step, self._began = step, now
+            self._last, self._done, self._total = last, done, total
+            if new or now - self._told >= _OFTEN_SECONDS:
+                self._tell(now)
+
+    def tick(self) -> None:
+        while not self.over.wait(_BEAT_SECONDS):
+            with self._lock:
+                now = time.monotonic()
+                if _log.heartbeat or now - self._told >= _SELDOM_SECONDS:
+                    self._tell(now)
+
+    def _tell(self, now: float) -> None:
+        self._told = now
+        spent, left = now - self._began, self._total - self._done
+        _log.event(
+            "progress",
+            phase=self._step,
+            done=self._done,
+            total=self._total,
+            **facts(self._last),
+            seconds=round(spent, 3),
+            remaining_seconds=round(spent / self._done * left, 1) if self._done and left else None,
+            peak_bytes=_peak_bytes(),
+        )
+
+
+def facts(last: str) -> dict[str, Any]:
+    """What a step says of its last piece of work: names and numbers.
+
+    >>> facts("change 1.5e-05, sources 64")
+    {'change': 1.5e-05, 'sources': 64}
+    """
+    pairs = (some.rpartition(" ") for some in last.split(", ") if some)
+    return {name.replace(" ", "_"): json.loads(number) for name, _, number in pairs}
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -1,0 +1,86 @@
+"""Events and heartbeats, by which programs follow a command."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+
+import pytest
+
+from delegraph.cli import events
+from delegraph.cli.progress import shown
+from support.graphs import random_edges
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_command_by_its_events(ok, edge_list, tmp_path):
+    edges = edge_list(*random_edges(3, 200, 900))
+    args = ("pagerank", edges, "-o", tmp_path / "ranks", "--log-format", "json")
+    began, *between, ended = lines(ok(*args).err)
+    assert began["event"] == "begin"
+    assert began["command"] == ["delegraph", *map(str, args)]
+    assert {event["event"] for event in between} == {"progress", "note"}
+    steps = [event for event in between if event["event"] == "progress"]
+    assert "search" in [step["phase"] for step in steps]
+    assert all(step["peak_bytes"] > 0 for step in steps)
+    times = [datetime.fromisoformat(event["time"]) for event in (began, *between, ended)]
+    assert times == sorted(times)
+    assert (ended["event"], ended["exit_code"]) == ("end", 0)
+    assert "error" not in ended
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("bfs", "nothing.parquet", "--source", 1, "-o", "out"), "nothing.parquet: no such file"),
+        (("bfs", "nothing.parquet", "--sauce", 1), "No such option"),
+        (("build", "nothing.parquet"), "Missing option"),
+    ],
+)
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, told, quiet):
+    monkeypatch.chdir(tmp_path)
+    ran = delegraph(*args, "--log-format=json", *["--quiet"] * quiet)
+    ended = lines(ran.err)[-1]
+    assert (ran.code, ended["exit_code"]) == (2, 2)
+    assert told in ended["error"]
+    assert len(lines(ran.err)) == (1 if quiet else 2)
+
+
+def test_quiet_success_has_none(ok, edge_list, tmp_path):
+    edges = edge_list([0, 1], [1, 2])
+    args = ("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
+    assert ok(*args, "--quiet").err == ""
+
+
+def test_a_heartbeat(ok, delegraph, edge_list, tmp_path):
+    edges, file = edge_list([0, 1], [1, 2]), tmp_path / "beat.json"
+    args = ("bfs", edges, "--source", 0, "-o", tmp_path / "out", "--heartbeat")
+    assert "reached 3" in ok(*args, file).out
+    beat = json.loads(file.read_text())
+    assert (beat["event"], beat["exit_code"]) == ("end", 0)
+    ran = delegraph(*args, tmp_path / "nowhere" / "beat.json", "--overwrite")
+    assert ran.code == 2
+    assert "cannot be written: No such file or directory" in ran.err
+    assert sorted(p.name for p in tmp_path.glob("*beat*")) == ["beat.json"]
+
+
+def test_work_that_says_nothing_is_told_of(capsys, monkeypatch, tmp_path):
+    """By the clock: at least a beat every ten seconds, an event every thirty."""
+    monkeypatch.setattr(events, "_BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(events, "_SELDOM_SECONDS", 0.05)
+    monkeypatch.setattr("sys.argv", ["delegraph", "bfs", "--log-format", "json"])
+    events.begin()
+    with shown(quiet=False) as progress:
+        progress("search: iteration 3, change 1.5e-05", 3, 12)
+        time.sleep(0.5)
+    told = lines(capsys.readouterr().err)
+    last = told[-1]
+    assert [event["event"] for event in told[:3]] == ["begin", "progress", "progress"]
+    assert (last["phase"], last["done"], last["total"]) == ("search", 3, 12)
+    assert (last["iteration"], last["change"]) == (3, 1.5e-05)
+    assert last["remaining_seconds"] is not None

@@ -1,0 +1,134 @@
+"""Signals that schedulers send: what can be saved is saved, and the code says which one it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from delegraph.cli import main
+from delegraph.pipeline.run import ending
+from support.graphs import random_edges
+from support.marks import slow
+from support.outputs import digest
+from support.processes import command, wait_until
+
+SAVED = "; what it has done is saved: run the same command again to go on"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """Commands of these tests are asked to end, the process is not."""
+    monkeypatch.setattr(ending, "_asked", ending._asked.__class__())
+    monkeypatch.setattr(ending, "_saved", False)
+
+
+@pytest.fixture
+def graph(ok, tmp_path) -> Path:
+    """With a path of 1,500 levels."""
+    src, dst = (
+        np.r_[ends, np.arange(i, 1500 + i)] for i, ends in enumerate(random_edges(3, 300, 500))
+    )
+    columns = {"src": src, "dst": dst, "weight": (src + dst) % 7}
+    pq.write_table(pa.table(columns), tmp_path / "edges.parquet")
+    ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "graph.dg", "--weight", "weight")
+    return tmp_path / "graph.dg"
+
+
+def saved_in(folder: Path) -> int:
+    """Steps that a checkpoint holds; 0: there is none."""
+    for path in folder.glob(".out.work/**/search.json"):
+        return json.loads(path.read_text())["done"]
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), slow(signal.SIGUSR1, 143), slow(signal.SIGINT, 130)],
+)
+def test_a_run_saves_and_ends(graph, tmp_path, number, code):
+    args = ("pagerank", graph, "-o", tmp_path / "out", "--iterations", 10**9)
+    line = command(*args, "--checkpoint", 1)
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
+        wait_until(lambda: saved_in(tmp_path) > 0)
+        done = saved_in(tmp_path)
+        running.send_signal(number)
+        _, told = running.communicate(timeout=60)
+    by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert (running.returncode, told) == (code, f"delegraph: {by}{SAVED}\n")
+    assert saved_in(tmp_path) >= done
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("bfs", "--source", 0),
+        ("bfs", "--sources", ",".join(map(str, range(200)))),
+        ("bfs", "--sources", "0,1", "--together"),
+        ("pagerank",),
+        ("sssp", "--source", 0),
+        ("betweenness", "--sources", 9),
+        ("closeness",),
+    ],
+    ids=lambda args: " ".join(map(str, args))[:24],
+)
+@pytest.mark.parametrize("looks", [1, slow(2), slow(3)])
+def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args, looks):
+    """A signal comes when a run asks for the n-th time whether to save, as all do that can."""
+    name, *rest = args
+    args = (name, graph, *rest, "-o")
+    ok(*args, tmp_path / "wanted")
+    look, left = ending.asked, iter(range(looks - 1))
+
+    def asked() -> bool:
+        look()
+        return next(left, None) is None and ending.ask()
+
+    monkeypatch.setattr(ending, "asked", asked)
+    ran = delegraph(*args, tmp_path / "out", "--json")
+    assert (ran.code, ran.json["error"]) == (130, f"interrupted{SAVED}")
+    monkeypatch.undo()
+    assert "went on" in ok(*args, tmp_path / "out").err
+    assert digest(tmp_path / "out") == digest(tmp_path / "wanted")
+
+
+def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
+    """A scan, a build; and what is asked again."""
+    monkeypatch.setattr(main, "_heard", None)
+    alarms: list[int] = []
+    monkeypatch.setattr(signal, "alarm", alarms.append)
+    with pytest.raises(KeyboardInterrupt), ending.watching():
+        main._end(signal.SIGTERM, None)
+    monkeypatch.setattr(main, "_heard", None)
+    with ending.watching():
+        ending.asked()
+        main._end(signal.SIGTERM, None)
+        assert alarms == [ending.SAVE_SECONDS]
+        with pytest.raises(KeyboardInterrupt):
+            main._end(signal.SIGINT, None)
+    assert main._ended() == ("ended by SIGTERM", 143)
+
+
+@pytest.mark.slow
+def test_as_process_1(graph, tmp_path):
+    """Of a namespace of its own, as in a container."""
+    alone = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], check=False).returncode:
+        pytest.skip("no namespaces here")
+    args = ("pagerank", graph, "-o", tmp_path / "out", "--iterations", 10**9, "--checkpoint", 1)
+    line = [*alone, *command(*args)]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
+        wait_until(lambda: saved_in(tmp_path) > 0)
+        (first,) = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        os.kill(int(first), signal.SIGTERM)
+        _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (143, f"delegraph: ended by SIGTERM{SAVED}\n")
