@@ -23,13 +23,14 @@ while running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from os import PathLike
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..partition.errors import InputError
+from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
+from .questions import AnyPath, Some, Vertex, Vertices
 from .run.execute import Executor, Progress, available_threads
 from .run.resources import ResourceOptions, Resources, resources_of
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from ..partition.input.weights import Duplicates
     from ..partition.store.manifest import GraphInfo
-    from .algorithms.many_sources import Sources
+    from .algorithms.programs import Question
     from .algorithms.run import Algorithm, Outcome
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
@@ -51,11 +52,7 @@ if TYPE_CHECKING:
     from .engines.operations.program import Program
     from .graph import Graph
     from .judging.searches import Verdict
-    from .results.weights import NamedVertices
     from .run.plan import Plan
-
-AnyPath = str | PathLike[str]
-
 
 Planned = Literal[
     "bfs",
@@ -189,7 +186,7 @@ def bfs(
     source: int | str | None = None,
     output: AnyPath | None = None,
     *,
-    sources: Sequence[int | str] | AnyPath | None = None,
+    sources: Vertices | None = None,
     together: bool = False,
     max_depth: int | None = None,
     profile: AnyPath | None = None,
@@ -206,44 +203,21 @@ def bfs(
     """
     if output is None:
         raise TypeError("bfs() needs an output")
-    if (source is None) == (sources is None):
-        raise InputError("search from --source ID or from --sources FILE|ID,ID,..., one of them")
-    if sources is None:
-        from .algorithms.bfs import Bfs
-
-        if together:
-            raise InputError("--together is of several --sources")
-        return _run(Bfs(str(source), max_depth, strategy), graph, output, options, profile)
+    questions.check_sources(source, sources, together)
+    if source is not None:
+        asked = questions.bfs(source, max_depth, strategy)
+        return _run(asked, graph, output, options, profile)
     if profile is not None or strategy != "auto":
         raise InputError("--profile and --strategy are of a search from one --source")
-    from .algorithms.bfs_each import BfsEach
-    from .algorithms.bfs_together import BfsTogether
-    from .algorithms.programs import ByProgram
-
-    named = _named(sources)
-    asked = ByProgram(BfsTogether(named, max_depth)) if together else BfsEach(named, max_depth)
-    return _run(asked, graph, output, _on_cpus(options))
-
-
-def _named(sources: Sequence[int | str] | AnyPath) -> NamedVertices:
-    """Text is a file's name if it ends in .parquet, else ids with commas between them."""
-    from .results.weights import TypedVertices, VertexFile
-
-    if isinstance(sources, PathLike):
-        return VertexFile(Path(sources))
-    if isinstance(sources, str):
-        if sources.endswith(".parquet"):
-            return VertexFile(Path(sources))
-        sources = sources.split(",") if sources else []
-    return TypedVertices(sources, "--sources")
+    assert sources is not None
+    if together:
+        return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
+    return _run(questions.bfs_each(sources, max_depth), graph, output, _on_cpus(options))
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
     """Find the connected components of a store or an edge list; weakly, if it is directed."""
-    from .algorithms.components import Components
-    from .algorithms.programs import ByProgram
-
-    return _run(ByProgram(Components()), graph, output, _on_cpus(options))
+    return _ask(questions.components(), graph, output, options)
 
 
 def pagerank(
@@ -254,26 +228,21 @@ def pagerank(
     tolerance: float = 1e-6,
     max_iterations: int = 100,
     iterations: int | None = None,
-    personalize: AnyPath | None = None,
+    personalize: AnyPath | Mapping[Vertex, float] | None = None,
     dangling: Literal["even", "none"] = "even",
     unweighted: bool = False,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """PageRank of a store or an edge list, until an iteration changes less than ``tolerance`` (L1).
 
-    iterations: instead, exactly so many. personalize: a Parquet file with ``vertex`` and, if they
-    differ, ``weight``: where the walk teleports to. dangling: whether what vertices without edges
-    out of them hold is spread as the walk teleports, or dropped. Edges count by their weights, if
-    the graph has any; unweighted: all alike.
+    iterations: instead, exactly so many. personalize: where the walk teleports to: a weight for
+    each of some vertices, or a Parquet file with ``vertex`` and, if they differ, ``weight``.
+    dangling: whether what vertices without edges out of them hold is spread as the walk teleports,
+    or dropped. Edges count by their weights, if the graph has any; unweighted: all alike.
     """
-    from .algorithms.pagerank import PageRank
-    from .algorithms.programs import ByProgram
-    from .results.weights import VertexFile
-
-    where = None if personalize is None else VertexFile(Path(personalize))
     stops = tolerance, max_iterations, iterations
-    asked = PageRank(damping, *stops, where, dangling, unweighted)
-    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+    asked = questions.pagerank(damping, *stops, personalize, dangling, unweighted)
+    return _ask(asked, graph, output, options)
 
 
 def sssp(
@@ -287,78 +256,51 @@ def sssp(
     """Shortest paths from ``source`` by the weights of a store, or of an edge list, whose column
     ``weight`` names; those that are no longer than ``max_distance``.
     """
-    from .algorithms.programs import ByProgram
-    from .algorithms.sssp import ShortestPaths
-
-    asked = ShortestPaths(str(source), max_distance)
-    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+    return _ask(questions.sssp(source, max_distance), graph, output, options)
 
 
 def closeness(
     graph: AnyPath,
     output: AnyPath,
     *,
-    sources: int | AnyPath | None = None,
+    sources: Some | None = None,
     seed: int = 1,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Closeness of every vertex of a store or an edge list, by distances to it (Wasserman-Faust).
 
-    sources: of so many vertices at random instead, or of those in a Parquet file.
+    sources: of so many vertices at random instead, of some ids, or of those in a Parquet file.
     """
-    from .algorithms.closeness import closeness_of
-    from .algorithms.programs import ByProgram
-
-    asked = closeness_of(_sources(sources, seed))
-    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+    return _ask(questions.closeness(sources, seed), graph, output, options)
 
 
 def betweenness(
     graph: AnyPath,
     output: AnyPath,
     *,
-    sources: int | AnyPath | None = None,
+    sources: Some | None = None,
     seed: int = 1,
     normalized: bool = False,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Betweenness of every vertex: shortest paths, by hops, that lead through it.
 
-    sources: count those from so many vertices at random, or from those in a Parquet file, and scale
-    them up. normalized: divide by the number of pairs.
+    sources: count those from so many vertices at random, from some ids, or from those in a Parquet
+    file, and scale them up. normalized: divide by the number of pairs.
     """
-    from .algorithms.betweenness import Betweenness
-    from .algorithms.programs import ByProgram
-
-    asked = Betweenness(_sources(sources, seed), normalized)
-    return _run(ByProgram(asked), graph, output, _on_cpus(options))
+    return _ask(questions.betweenness(sources, seed, normalized), graph, output, options)
 
 
 def eccentricity(
     graph: AnyPath,
     output: AnyPath,
     *,
-    sources: int | AnyPath | None = None,
+    sources: Some | None = None,
     seed: int = 1,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """Eccentricity of every vertex, and bounds of the diameter; sources as for ``closeness``."""
-    from .algorithms.eccentricity import eccentricity_of
-    from .algorithms.programs import ByProgram
-
-    asked = eccentricity_of(_sources(sources, seed))
-    return _run(ByProgram(asked), graph, output, _on_cpus(options))
-
-
-def _sources(asked: int | AnyPath | None, seed: int) -> Sources:
-    from .algorithms.many_sources import Sources
-    from .results.weights import VertexFile
-
-    if asked is None:
-        return Sources(None, seed)
-    if str(asked).isdecimal():
-        return Sources(int(str(asked)), seed)
-    return Sources(None, seed, VertexFile(Path(str(asked))))
+    return _ask(questions.eccentricity(sources, seed), graph, output, options)
 
 
 def _on_cpus(options: RunningOptions) -> RunningOptions:
@@ -369,6 +311,12 @@ def _on_cpus(options: RunningOptions) -> RunningOptions:
     ):
         raise InputError("only bfs from one source runs on GPUs so far: leave out the device")
     return {**options, "device": "cpu"}
+
+
+def _ask(question: Question, graph: AnyPath, output: AnyPath, options: RunningOptions) -> Outcome:
+    from .algorithms.programs import ByProgram
+
+    return _run(ByProgram(question), graph, output, _on_cpus(options))
 
 
 def _run(
@@ -411,7 +359,7 @@ def open(
     dst: str | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Load a store, or an edge list, to be searched many times; see Graph.
+    """Load a store, or an edge list, to be asked many times; see Graph.
 
     directed, src, dst: of an edge list; a store has its own.
     """

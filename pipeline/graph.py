@@ -1,47 +1,59 @@
-"""A graph that is loaded once and searched many times, from Python.
+"""A graph that is loaded once and asked many times, from Python.
 
     with delegraph.open("graph.dg", memory_limit="4GB") as graph:
         found = graph.bfs(17)
         found.to_pandas()
         found.write("distances/")
+        ranks = graph.pagerank()
 
 The engine that a command would take holds the graph, on a GPU where one is usable, and keeps it
-there between searches.
+there between searches. The other algorithms run on CPUs: over the same arrays where these are those
+of a store of one partition, else over what they load when they are first asked for.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeVar, overload
 
 from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device
-from ..partition.disk.memory import trim_freed_memory
-from ..partition.disk.outputs import check_output
-from ..partition.disk.work import begin_work
+from ..partition.disk.memory import return_freed_memory, trim_freed_memory
 from ..partition.errors import DelegraphError
 from ..partition.input.edges import EdgeList
+from ..partition.input.ids import parse_id
 from ..partition.store.store import Store
-from .algorithms import bfs, run
+from . import questions
+from .algorithms import run
+from .algorithms.bfs import Bfs, answer_of, find
+from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums
+from .algorithms.many_sources import sources_by_id
+from .algorithms.programs import Question, telling
+from .build.build import build_store
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
-from .engines.engine import Need, Ran, SearchEngine, choose, run_first
+from .engines.engine import Need, Ran, SearchEngine, Subject, choose, run_first
+from .engines.memory import MemoryEngine
+from .engines.operations.engine import AloneEngine, engines_of_program
+from .engines.operations.operations import warm_up
+from .engines.operations.program import Program
 from .engines.store import engines_of_store, plan_of, subject_of
-from .results.columns import schema_of
-from .results.found import Found
-from .results.result import ResultInfo, batches_of
+from .questions import AnyPath, Some, Vertex, Vertices
+from .result import BfsResult, Result
+from .results.result import ResultInfo
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
 from .run.plan import Plan
-from .run.records import SuperstepRecord, encode_record
 from .run.resources import Resources
+
+Found = TypeVar("Found")
 
 
 class Graph:
@@ -58,6 +70,7 @@ class Graph:
         engines: list[SearchEngine],
         executor: Executor,
         resources: Resources,
+        choices: BuildOptions,
     ) -> None:
         self.path = path
         self._graph = graph
@@ -65,6 +78,10 @@ class Graph:
         self._resources = resources
         self._lock = threading.Lock()
         self._notes = [] if isinstance(graph, Store) else list(graph.notes)
+        self._choices = choices
+        self._programs: AloneEngine | None = None
+        self._made: tuple[Store, Subject] | None = None
+        self._temporary = ExitStack()
         self._engine: SearchEngine | None = self._load(engines)
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
@@ -89,9 +106,11 @@ class Graph:
     def close(self) -> None:
         """Give the memory back. The results that there are stay."""
         with self._lock:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            for engine in (self._engine, self._programs):
+                if engine is not None:
+                    engine.close()
+            self._engine = self._programs = self._made = None
+            self._temporary.close()
         trim_freed_memory()
 
     @property
@@ -122,16 +141,151 @@ class Graph:
             raise DelegraphError(f"{self.path} is closed: open it again")
         return self._engine
 
-    def bfs(self, source: int | str, max_depth: int | None = None) -> BfsResult:
-        """Breadth-first search. Raises InputError for a source that is not in the graph."""
-        asked = bfs.Bfs(str(source), max_depth)
+    @overload
+    def bfs(self, source: Vertex, max_depth: int | None = None) -> BfsResult: ...
+
+    @overload
+    def bfs(
+        self,
+        source: None = None,
+        max_depth: int | None = None,
+        *,
+        sources: Vertices,
+        together: bool = False,
+    ) -> Result: ...
+
+    def bfs(
+        self,
+        source: Vertex | None = None,
+        max_depth: int | None = None,
+        *,
+        sources: Vertices | None = None,
+        together: bool = False,
+    ) -> Result:
+        """Breadth-first search from ``source``, or from ``sources``, as ``delegraph.bfs`` does.
+
+        Raises InputError for a source that is not in the graph.
+        """
+        questions.check_sources(source, sources, together)
+        if source is not None:
+            return self._search(questions.bfs(source, max_depth))
+        assert sources is not None
+        if together:
+            return self._ask(questions.bfs_together(sources, max_depth))
+        return self._search_each(questions.bfs_each(sources, max_depth))
+
+    def components(self) -> Result:
+        return self._ask(questions.components())
+
+    def pagerank(
+        self,
+        damping: float = 0.85,
+        tolerance: float = 1e-6,
+        max_iterations: int = 100,
+        iterations: int | None = None,
+        personalize: AnyPath | Mapping[Vertex, float] | None = None,
+        dangling: Literal["even", "none"] = "even",
+        unweighted: bool = False,
+    ) -> Result:
+        stops = tolerance, max_iterations, iterations
+        return self._ask(questions.pagerank(damping, *stops, personalize, dangling, unweighted))
+
+    def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
+        """Raises InputError for a graph without weights, too: an edge list is opened without."""
+        return self._ask(questions.sssp(source, max_distance))
+
+    def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
+        return self._ask(questions.closeness(sources, seed))
+
+    def betweenness(
+        self, sources: Some | None = None, seed: int = 1, normalized: bool = False
+    ) -> Result:
+        return self._ask(questions.betweenness(sources, seed, normalized))
+
+    def eccentricity(self, sources: Some | None = None, seed: int = 1) -> Result:
+        return self._ask(questions.eccentricity(sources, seed))
+
+    def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
             engine = self._open
             assert engine.subject is not None
-            place = bfs.find(engine.subject.names, asked.source)
-            executor = Executor(self._executor.threads, self._executor.progress)
-            found = executor.once("search", lambda: engine.search(place, max_depth))
-            return BfsResult(asked, found, Ran.of(engine), executor, self._resources)
+            names = engine.subject.names
+            place = find(names, asked.source)
+            this = self._begin(asked, engine.subject)
+            found = _timed(this, lambda: engine.search(place, asked.max_depth))
+            value = parse_id(asked.source, names.id_type)
+            return BfsResult(
+                answer_of(found, value, asked.max_depth, engine.method), Ran.of(engine), this
+            )
+
+    def _ask(self, question: Question) -> Result:
+        with self._lock:
+            store, subject = self._stored(question.weighted)
+            this = self._begin(question, subject)
+            program = question.program(subject.names, store.info)
+            engine = self._ready(store, subject, program)
+            given = _timed(this, lambda: engine.run(None, telling(question, this), program))
+            return Result(
+                question.answer(given, subject.names, engine.method), Ran.of(engine), this
+            )
+
+    def _search_each(self, asked: BfsEach) -> Result:
+        with self._lock:
+            store, subject = self._stored(weighted=False)
+            this = self._begin(asked, subject)
+            ids, places = sources_by_id(asked.sources, subject.names)
+            kept = store.info.vertices * kept_bytes(len(ids))
+            engine = self._ready(store, subject, first_batch(places, asked.max_depth), kept)
+            sums = no_sums()
+            batches = asked.batches(engine, ids, places, this.executor.progress, sums)
+            found = _timed(this, lambda: [rows for _, _, rows in batches])
+            return Result(asked.answer(len(ids), engine.method, sums), Ran.of(engine), this, found)
+
+    def _begin(self, asked: Bfs | BfsEach | Question, subject: Subject) -> run.Run:
+        executor = Executor(self._executor.threads, self._executor.progress)
+        graph, options = subject.record, asked.options(subject.names.id_type)
+        of = asked.name, graph["fingerprint"], graph["directed"], options, __version__
+        how = run.RunOptions(executor.threads)
+        return run.Run(how, executor, self._resources, None, ResultInfo(*of))
+
+    def _stored(self, weighted: bool) -> tuple[Store, Subject]:
+        """The store that programs run over: of an edge list a temporary one, made once."""
+        engine = self._open
+        if weighted:
+            run.check_weights(self._graph, self.path)
+        if isinstance(self._graph, Store):
+            assert engine.subject is not None
+            return self._graph, engine.subject
+        if self._made is None:
+            folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
+            of = self._graph, Path(folder) / "graph.dg", self._choices
+            store = build_store(*of, Executor(self._executor.threads), self._resources)
+            self._made = store, subject_of(store, StoreNames(store, Team(self._executor.threads)))
+        return self._made
+
+    def _ready(
+        self, store: Store, subject: Subject, program: Program, beside: int = 0
+    ) -> AloneEngine:
+        """An engine that has loaded the graph, for a program: that of another one if it will do.
+
+        beside: bytes that are held with what is found.
+        """
+        limit = self._resources.limit
+        if self._programs is not None and not self._programs.has_room_for(program, limit, beside):
+            self._programs.close()
+            self._programs = None
+            return_freed_memory()
+        if self._programs is None:
+            alike = isinstance(self._graph, Store) and store.info.partitions == 1
+            loaded = (
+                self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
+            )
+            of = store, subject, program, self._executor.threads, beside, loaded
+            engine, _ = choose(engines_of_program(*of), limit, self._notes)
+            engine.load()
+            self._programs = engine
+        warm_up(store.offsets_types(), program.kernels)
+        return self._programs
 
     def __repr__(self) -> str:
         if self._engine is None:
@@ -140,102 +294,23 @@ class Graph:
         return f"<Graph {self.path}: {vertices:,} vertices, on {self.device}>"
 
 
-@dataclass(frozen=True, repr=False)
-class BfsResult:
-    """What a search found, in memory: vertex, distance, parent, by rising vertex."""
-
-    _asked: bfs.Bfs
-    _found: Found
-    _ran: Ran
-    _executor: Executor
-    _resources: Resources
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns ``vertex``, ``distance`` (null where unreached), ``parent`` (null for the source
-        and where unreached), as a result on disk has them.
-        """
-        names, columns = self._ran.subject.names, bfs.columns_of(self._found)
-        pieces = (
-            batch
-            for number in range(len(names.pieces))
-            for batch in batches_of(names, number, columns)
-        )
-        return pa.Table.from_batches(pieces, schema_of(names, columns))
-
-    @property
-    def source(self) -> int | str:
-        return bfs.parse_id(self._asked.source, self._ran.subject.names.id_type)
-
-    @property
-    def vertex(self) -> pa.ChunkedArray:
-        return self.table["vertex"]
-
-    @property
-    def distance(self) -> pa.ChunkedArray:
-        return self.table["distance"]
-
-    @property
-    def parent(self) -> pa.ChunkedArray:
-        return self.table["parent"]
-
-    @property
-    def reached(self) -> int:
-        """Vertices, the source included."""
-        return self._found.reached
-
-    @property
-    def depth(self) -> int:
-        return self._found.depth
-
-    @property
-    def supersteps(self) -> list[SuperstepRecord]:
-        return list(self._found.supersteps)
-
-    @property
-    def seconds(self) -> float:
-        """Of the search alone."""
-        return self._executor.steps[0]["seconds"]
-
-    def to_pandas(self) -> Any:
-        return self.table.to_pandas()
-
-    def write(self, output: str | Path, overwrite: bool = False) -> None:
-        """Write a result folder, with the run's record beside it, as ``delegraph bfs`` does."""
-        check_output(output, "result", overwrite)
-        subject = self._ran.subject
-        answer = bfs.answer_of(self._found, self.source, self._asked.max_depth, self._ran.method)
-        facts = subject.record
-        options = self._asked.options(subject.names.id_type)
-        info = ResultInfo("bfs", facts["fingerprint"], facts["directed"], options, __version__)
-        with begin_work(output, {}, restart=True) as work:
-            of = run.RunOptions(self._executor.threads)
-            this = run.Run(of, self._executor, self._resources, work, info)
-            this.clock.seconds["search"] = self.seconds
-            run.write(subject, answer, this)
-            record = run.record_of(self._ran, answer, this)
-            work.publish("result", overwrite, encode_record(record))
-
-    def __repr__(self) -> str:
-        return (
-            f"<BfsResult from {self.source}: reached {self.reached:,} of "
-            f"{self._ran.subject.record['vertices']:,} vertices, depth {self.depth}>"
-        )
-
-
 def open_graph(
     path: str, choices: BuildOptions | None, executor: Executor, resources: Resources
 ) -> Graph:
     """choices: how an edge list is read; a store refuses them."""
-    graph = run.open_graph(path, choices)
+    graph, choices = run.open_graph(path, choices), choices or BuildOptions()
     with device_errors():
         device: Device | None = resources.chosen_device()
         if isinstance(graph, Store):
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
             engines = engines_of_store(graph, subject, device, executor.threads, "auto")
         else:
-            directed = (choices or BuildOptions()).directed
             engines = engines_of_edges(
-                graph, directed, device, executor, once=False, strategy="auto"
+                graph, choices.directed, device, executor, once=False, strategy="auto"
             )
-        return Graph(path, graph, engines, executor, resources)
+        return Graph(path, graph, engines, executor, resources, choices)
+
+
+def _timed(this: run.Run, search: Callable[[], Found]) -> Found:
+    with this.clock.phase("search"):
+        return this.executor.once("search", search)

@@ -26,6 +26,8 @@ HOUSE = {
         "algorithms",
         "bench",
         "reports",
+        "questions",
+        "result",
         "graph",
         "api",
     ],

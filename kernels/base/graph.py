@@ -39,6 +39,11 @@ class Graph:
         """Entries of ``targets``."""
         return len(self.targets)
 
+    @property
+    def nbytes(self) -> int:
+        arrays = self.offsets, self.targets, self.reverse_offsets, self.reverse_targets
+        return sum({id(array): array.nbytes for array in arrays}.values())
+
     @cached_property
     def vertices_with_incoming(self) -> int:
         """Vertices that a pull can find."""

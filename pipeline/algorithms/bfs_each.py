@@ -8,7 +8,7 @@ written before the next one begins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -135,6 +135,11 @@ def width(bits: int) -> int:
     return _HELD_BITS // bits
 
 
+def kept_bytes(sources: int) -> int:
+    """Of each vertex, where what all batches find is kept."""
+    return -(-sources // width(_FIRST_BITS)) * _HELD_BITS // 8
+
+
 def _add(*words_and_frontier: NDArray) -> None:
     *bits, frontier = words_and_frontier
     for words in bits:
@@ -195,16 +200,41 @@ class BfsEach:
         assert engine.subject is not None
         with run.clock.phase("load"):
             ids, places = sources_by_id(self.sources, engine.subject.names)
-        done, bits, apart = 0, _FIRST_BITS, False
-        sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
+        done, bits = 0, _FIRST_BITS
+        sums = no_sums()
         saved = checkpoint.load_state({}, 0)
         if saved:
             checkpoint.go_on_from(saved.done)
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
         remove_files(run.work.output, sums["files"])
+        batches = self.batches(engine, ids, places, run.executor.progress, sums, done, bits)
+        for done, bits, rows in batches:
+            with run.clock.phase("write"):
+                sums["files"] += write_batch(engine.subject, rows, sums["files"], run)
+            if checkpoint.due() and done < len(ids):
+                run.work.sync()
+                checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
+        return self.answer(len(ids), engine.method, sums)
+
+    def batches(
+        self,
+        engine: ProgramEngine,
+        ids: pa.Array,
+        places: NDArray[np.uint32],
+        progress: Progress | None,
+        sums: dict[str, Any],
+        done: int = 0,
+        bits: int = _FIRST_BITS,
+    ) -> Iterator[tuple[int, int, RowsBySource]]:
+        """Sources done, bits of distances, and what a batch has found; batch by batch.
+
+        ids, places: of all sources, by rising id. sums: over batches, go on.
+        """
+        assert engine.subject is not None
+        apart = False
         while done < len(ids):
             some = slice(done, done + width(bits))
-            tell = partial(_tell, run.executor.progress, done, len(ids))
+            tell = partial(_tell, progress, done, len(ids))
             program = DistanceBits(places[some], bits, self.max_depth, apart)
             given = engine.run(None, tell, program)
             apart = given.record["apart"]
@@ -213,15 +243,13 @@ class BfsEach:
             if given.record["deeper"]:
                 bits *= 2
                 continue
-            with run.clock.phase("write"):
-                sums["files"] += _write(engine.subject, ids[some], given, sums["files"], run)
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])
             done = min(some.stop, len(ids))
-            if checkpoint.due() and done < len(ids):
-                run.work.sync()
-                checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
-        record = searches_record(len(ids), self.max_depth, engine.method, Given({}, sums))
+            yield done, bits, _rows(engine.subject.names, ids[some], given)
+
+    def answer(self, sources: int, method: str, sums: dict[str, Any]) -> Answer:
+        record = searches_record(sources, self.max_depth, method, Given({}, sums))
         return Answer((), {"searches": record})
 
 
@@ -233,14 +261,19 @@ def _tell(
         progress(f"search: sources {done}, {last}", done, count)
 
 
-def _write(subject: Subject, ids: pa.Array, given: Given, first: int, run: Run) -> int:
-    """What a batch has found, in files from number ``first`` on; how many there are."""
+def no_sums() -> dict[str, Any]:
+    return dict.fromkeys(_SUMS, 0)
+
+
+def _rows(names: Names, ids: pa.Array, given: Given) -> RowsBySource:
     values = {name: np.asarray(some) for name, some in given.values.items()}
     if given.record["apart"]:
-        found = Plain(list(values.values()))
-    else:
-        found = InBits(values.pop("reached"), list(values.values()))
-    rows = RowsBySource(subject.names, ids, found)
+        return RowsBySource(names, ids, Plain(list(values.values())))
+    return RowsBySource(names, ids, InBits(values.pop("reached"), list(values.values())))
+
+
+def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> int:
+    """What a batch has found, in files from number ``first`` on; how many there are."""
     run.work.disk_bytes = rows.count * (2 * id_width(subject.names.id_type) + 4)
     check_space([(run.work.output, run.work.disk_bytes)])
     at_once, need = files_at_once(subject, len(rows.parts), run)

@@ -25,7 +25,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import NamedVertices, VertexFile
+from ..results.weights import NamedVertices
 from ..run.execute import Executor
 from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
@@ -98,18 +98,19 @@ def _sums_together(
 
 @dataclass(frozen=True)
 class Sources:
-    """Which vertices to start from: so many at random, those of a file, or all. seed: of random
-    ones.
+    """Which vertices to start from: so many at random, those that are named, or all.
+
+    seed: of random ones.
     """
 
     count: int | None
     seed: int
-    file: VertexFile | None = None
+    named: NamedVertices | None = None
 
     def told(self, id_type: pa.DataType) -> dict[str, str | int | None]:
         """For the options that decide a result."""
-        if self.file is not None:
-            return {"sources": self.file.read(id_type).digest}
+        if self.named is not None:
+            return {"sources": self.named.read(id_type).digest}
         if self.count is None:
             return {"sources": None}
         return {"sources": str(self.count), "seed": self.seed}
@@ -120,8 +121,8 @@ class Sources:
     def places(self, names: Names) -> NDArray[np.uint32]:
         """In the arrays of a graph. InputError: more than there are, or of another one."""
         n = sum(names.pieces)
-        if self.file is not None:
-            return self.file.read(names.id_type).places(names)
+        if self.named is not None:
+            return self.named.read(names.id_type).places(names)
         if self.count is not None and not 0 < self.count <= n:
             raise InputError(f"--sources {self.count}: the graph has {n:,} vertices")
         chosen = np.ones(n, np.bool_)

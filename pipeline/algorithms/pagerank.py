@@ -35,7 +35,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..results.weights import WEIGHT_BYTES, VertexFile
+from ..results.weights import WEIGHT_BYTES, NamedVertices
 from ..run.execute import Executor
 from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
@@ -226,7 +226,7 @@ class PageRank:
     tolerance: float = 1e-6
     max_iterations: int = 100
     iterations: int | None = None
-    personalize: VertexFile | None = None
+    personalize: NamedVertices | None = None
     dangling: Dangling = "even"
     unweighted: bool = False
     name = "pagerank"

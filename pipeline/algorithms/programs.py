@@ -14,7 +14,7 @@ from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
 from ..engines.engine import Subject
 from ..engines.operations.engine import engines_of_program
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -102,13 +102,18 @@ class ByProgram:
         return WorkersEngine(*place, program)
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
-        progress = run.executor.progress
-
-        def tell(done: int, total: int, last: str) -> None:
-            if progress:
-                progress(f"search: {self.step} {done}{', ' if last else ''}{last}", done, total)
-
-        given = engine.run(checkpoint, tell)
+        given = engine.run(checkpoint, telling(self.question, run))
         assert engine.subject is not None
         with run.clock.phase("write"):  # names are read for it
             return self.question.answer(given, engine.subject.names, engine.method)
+
+
+def telling(question: Question, run: Run) -> Tell:
+    """What a program calls after each of its steps."""
+    progress = run.executor.progress
+
+    def tell(done: int, total: int, last: str) -> None:
+        if progress:
+            progress(f"search: {question.step} {done}{', ' if last else ''}{last}", done, total)
+
+    return tell

@@ -135,16 +135,23 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One call. info: of the result. inputs: of an edge list, its files. notes: for the user."""
+    """One call. info: of the result. making: its output; None where nothing is written. inputs: of
+    an edge list, its files. notes: for the user.
+    """
 
     options: RunOptions
     executor: Executor
     resources: Resources
-    work: Work
+    making: Work | None
     info: ResultInfo
     inputs: dict[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def work(self) -> Work:
+        assert self.making is not None
+        return self.making
 
 
 @begun_again
@@ -350,13 +357,18 @@ def write(subject: Subject, answer: Answer, run: Run) -> None:
     check_space([(run.work.output, run.work.disk_bytes)])
     with run.clock.phase("write"):
         at_once, need = files_at_once(subject, len(names.pieces), run)
-        chosen = None
-        if answer.only is not None:
-            chosen = np.zeros(sum(names.pieces), np.bool_)
-            chosen[answer.only] = True
         to = run.work.output, names, columns, run.info, run.executor
-        write_result(*to, at_once, need, chosen)
+        write_result(*to, at_once, need, chosen(answer, names))
         run.work.sync()
+
+
+def chosen(answer: Answer, names: Names) -> NDArray[np.bool_] | None:
+    """By place, the vertices that are told of; None for all."""
+    if answer.only is None:
+        return None
+    some = np.zeros(sum(names.pieces), np.bool_)
+    some[answer.only] = True
+    return some
 
 
 def files_at_once(subject: Subject, files: int, run: Run) -> tuple[int, int]:

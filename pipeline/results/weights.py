@@ -121,19 +121,19 @@ def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
         except pa.ArrowException as error:
             raise InputError(f"{path}: column 'weight': {one_line(error)}") from error
         weight = as_numpy(column.fill_null(np.nan)).astype(np.float64)
-    if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
-        raise InputError(
-            f"{path}: column 'weight': weights are finite numbers, none negative, some positive"
-        )
+    _check_weights(f"{path}: column 'weight'", weight)
     return VertexWeights(str(path), vertex, weight)
 
 
 class TypedVertices:
-    """Such ids as they were typed. given: as of VertexWeights."""
+    """Such ids as they were typed. given, weight: as of VertexWeights; None: all alike."""
 
-    def __init__(self, ids: Sequence[int | str], given: str) -> None:
+    def __init__(
+        self, ids: Sequence[int | str], given: str, weight: Sequence[float] | None = None
+    ) -> None:
         self._ids = [str(value) for value in ids]
         self._given = given
+        self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
         """id_type: of the graph. InputError for what is no id of it."""
@@ -145,10 +145,16 @@ class TypedVertices:
         else:
             vertex = as_arrow(np.array(values, id_type.to_pandas_dtype()))
         _check_once(self._given, vertex)
-        return VertexWeights(self._given, vertex, np.ones(len(vertex)))
+        _check_weights(self._given, self._weight)
+        return VertexWeights(self._given, vertex, self._weight)
 
 
 NamedVertices = VertexFile | TypedVertices
+
+
+def _check_weights(where: str, weight: NDArray[np.float64]) -> None:
+    if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+        raise InputError(f"{where}: weights are finite numbers, none negative, some positive")
 
 
 def _check_once(where: str, vertex: pa.Array) -> None:

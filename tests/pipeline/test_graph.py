@@ -71,7 +71,7 @@ def test_what_it_shows(store, edges):
         assert graph.plan().steps[0].task_bytes > 0
         result = graph.bfs(source)
         assert f"{graph.info['vertices']:,} vertices" in repr(graph)
-        assert f"from {source}: reached {result.reached:,}" in repr(result)
+        assert f"bfs: source {source}, method push-pull, reached {result.reached:,}" in repr(result)
         frame = result.to_pandas()
         assert frame.columns.tolist() == ["vertex", "distance", "parent"]
         assert frame["parent"].isna().sum() == 1 + len(frame) - result.reached

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from ....kernels.base.graph import Graph
 from ....kernels.base.team import Team
 from ....partition.store.store import Store
 from ...ranks.communicator import SingleCommunicator
 from ...results.checkpoint import Checkpoint
+from ...run.plan import fits
 from ..engine import Need, Subject
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from ..ranks.search import load_rank
 from .operations import Operations, warm_up
-from .program import Given, Program, Tell, program_bytes
+from .program import Given, Program, Tell, counts_of, program_bytes
 from .vectors import Vector
 
 
 class AloneEngine:
     """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan.
 
-    beside: bytes that whoever takes what it finds holds meanwhile.
+    beside: bytes that whoever takes what it finds holds meanwhile. loaded: the whole graph of one
+    partition, where it is in memory already.
     """
 
     device = None
@@ -33,6 +36,7 @@ class AloneEngine:
         threads: int,
         on_disk: bool,
         beside: int = 0,
+        loaded: Graph | None = None,
     ) -> None:
         self.subject = subject
         self.method = "streamed" if on_disk else "in memory"
@@ -41,19 +45,28 @@ class AloneEngine:
         self._program = program
         self._threads = threads
         self._beside = beside
+        self._loaded = None if on_disk else loaded
         self._graph: RankGraph | None = None
 
     def need(self) -> Need:
         of = self._program, self._store, 0, 1, self._threads
-        return Need(program_bytes(*of, not self.in_memory) + self._beside)
+        there = 0 if self._loaded is None else self._loaded.nbytes
+        return Need(program_bytes(*of, not self.in_memory) + self._beside - there)
 
     def compile(self) -> None:
         warm_up(self._store.offsets_types(), self._program.kernels)
 
     def load(self) -> None:
         team = Team(self._threads)
-        on_disk, weighted = not self.in_memory, self._program.weighted
-        self._graph = load_rank(self._store, 0, 1, team, on_disk=on_disk, weighted=weighted)
+        self._graph = load_rank(
+            self._store,
+            0,
+            1,
+            team,
+            on_disk=not self.in_memory,
+            weighted=self._program.weighted,
+            loaded=self._loaded,
+        )
 
     def run(
         self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
@@ -66,13 +79,23 @@ class AloneEngine:
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return Given(values, given.record)
 
+    def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
+        """Whether the graph, which is loaded, can stay so for another program."""
+        held = program.held_bytes(counts_of(self._store))
+        return program.weighted == self._program.weighted and fits(held + beside, limit)
+
     def close(self) -> None:
-        self._graph = None
+        self._graph = self._loaded = None
 
 
 def engines_of_program(
-    store: Store, subject: Subject | None, program: Program, threads: int, beside: int = 0
+    store: Store,
+    subject: Subject | None,
+    program: Program,
+    threads: int,
+    beside: int = 0,
+    loaded: Graph | None = None,
 ) -> list[AloneEngine]:
-    """In one process, the best first. beside: as of an engine."""
+    """In one process, the best first. beside, loaded: as of an engine."""
     of = store, subject, program, threads
-    return [AloneEngine(*of, on_disk, beside) for on_disk in (False, True)]
+    return [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]

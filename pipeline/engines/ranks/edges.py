@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.base.bitmap import WORD
+from ....kernels.base.graph import Graph
 from ....kernels.base.numbering import Numbering, by_rule
 from ....kernels.base.team import Team
 from ....kernels.pieces.active import cut_turns, mark_pages
@@ -288,7 +289,8 @@ AnyRows = Rows | RowsOnDisk
 class Loader(NamedTuple):
     """Loads a rank's subgraphs. check: called before each of them, and see RowsOnDisk.
 
-    buffers: None where edges are loaded, too. weighted: whether weights are.
+    buffers: None where edges are loaded, too. weighted: whether weights are. loaded: the whole
+    graph of one partition, where it is in memory already.
     """
 
     store: Store
@@ -296,12 +298,13 @@ class Loader(NamedTuple):
     check: Callable[[], None]
     buffers: list[NDArray[np.uint8]] | None
     weighted: bool = False
+    loaded: Graph | None = None
 
     def rows(self, partition: int, name: str) -> AnyRows:
         """Reads and verifies them; of targets that stay on disk nothing yet."""
         self.check()
         if self.buffers is None:
-            rows = Rows(*self.store.subgraph(partition, name, self.team))
+            rows = Rows(*self._subgraph(partition, name))
             if not self.weighted:
                 return rows
             return rows._replace(weights=self.store.weights(partition, name, self.team))
@@ -309,6 +312,13 @@ class Loader(NamedTuple):
         stream = EdgeStream(self.store, partition, name)
         weights = EdgeStream(self.store, partition, name, weights=True) if self.weighted else None
         return RowsOnDisk(offsets, stream, self.buffers, self.check, weights)
+
+    def _subgraph(self, partition: int, name: str) -> tuple[NDArray, NDArray[np.uint32]]:
+        if self.loaded is None:
+            return self.store.subgraph(partition, name, self.team)
+        if name.startswith("reverse"):
+            return self.loaded.reverse_offsets, self.loaded.reverse_targets
+        return self.loaded.offsets, self.loaded.targets
 
 
 def on_disk_bytes(store: Store, parts: Iterable[int], threads: int, weighted: bool = False) -> int:

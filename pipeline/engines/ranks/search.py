@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
-from ....kernels.base.graph import UNREACHED
+from ....kernels.base.graph import UNREACHED, Graph
 from ....kernels.base.team import Team
 from ....kernels.pieces import active, piece, pull, push, vertices
 from ....partition.store.layout import kept_subgraphs
@@ -40,13 +40,15 @@ def load_rank(
     check: Callable[[], None] = lambda: None,
     on_disk: bool = False,
     weighted: bool = False,
+    loaded: Graph | None = None,
 ) -> RankGraph:
     """Reads and verifies the partitions of a rank; edges on disk are, as they are searched.
 
     check: called before each subgraph, and each run of edges that a search reads. weighted: with
-    the weights of the edges.
+    the weights of the edges. loaded: as of Loader.
     """
-    return load(Loader(store, team, check, [] if on_disk else None, weighted), rank, ranks)
+    loader = Loader(store, team, check, [] if on_disk else None, weighted, loaded)
+    return load(loader, rank, ranks)
 
 
 def rank_bytes(store: Store, rank: int, ranks: int) -> int:

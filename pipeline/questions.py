@@ -1,0 +1,132 @@
+"""What may be asked of a graph, by the names that Python and the commands use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ..partition.errors import InputError
+from .results.weights import NamedVertices, TypedVertices, VertexFile
+
+# Each function loads the algorithm that it asks for, so that none waits for the others' modules.
+if TYPE_CHECKING:
+    from .algorithms.betweenness import Betweenness
+    from .algorithms.bfs import Bfs
+    from .algorithms.bfs_each import BfsEach
+    from .algorithms.bfs_together import BfsTogether
+    from .algorithms.components import Components
+    from .algorithms.many_sources import ByDistances, Sources
+    from .algorithms.pagerank import PageRank
+    from .algorithms.sssp import ShortestPaths
+    from .engines.device import Strategy
+
+AnyPath = str | PathLike[str]
+Vertex = int | str
+Vertices = Sequence[Vertex] | AnyPath
+"""Ids, as text with commas between them, too; or a Parquet file with ``vertex``."""
+Some = int | Sequence[Vertex] | PathLike[str] | str
+"""So many vertices at random, or these, as ids or in a Parquet file with ``vertex``."""
+
+
+def check_sources(source: Vertex | None, sources: Vertices | None, together: bool) -> None:
+    """InputError unless there is one kind of them."""
+    if (source is None) == (sources is None):
+        raise InputError("search from --source ID or from --sources FILE|ID,ID,..., one of them")
+    if together and sources is None:
+        raise InputError("--together is of several --sources")
+
+
+def bfs(source: Vertex, max_depth: int | None = None, strategy: Strategy = "auto") -> Bfs:
+    from .algorithms.bfs import Bfs
+
+    return Bfs(str(source), max_depth, strategy)
+
+
+def bfs_each(sources: Vertices, max_depth: int | None = None) -> BfsEach:
+    from .algorithms.bfs_each import BfsEach
+
+    return BfsEach(_named(sources), max_depth)
+
+
+def bfs_together(sources: Vertices, max_depth: int | None = None) -> BfsTogether:
+    from .algorithms.bfs_together import BfsTogether
+
+    return BfsTogether(_named(sources), max_depth)
+
+
+def components() -> Components:
+    from .algorithms.components import Components
+
+    return Components()
+
+
+def pagerank(
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalize: AnyPath | Mapping[Vertex, float] | None = None,
+    dangling: Literal["even", "none"] = "even",
+    unweighted: bool = False,
+) -> PageRank:
+    from .algorithms.pagerank import PageRank
+
+    where: NamedVertices | None = None
+    if isinstance(personalize, Mapping):
+        where = TypedVertices(list(personalize), "personalize", list(personalize.values()))
+    elif personalize is not None:
+        where = VertexFile(Path(personalize))
+    stops = tolerance, max_iterations, iterations
+    return PageRank(damping, *stops, where, dangling, unweighted)
+
+
+def sssp(source: Vertex, max_distance: float | None = None) -> ShortestPaths:
+    from .algorithms.sssp import ShortestPaths
+
+    return ShortestPaths(str(source), max_distance)
+
+
+def closeness(sources: Some | None = None, seed: int = 1) -> ByDistances:
+    from .algorithms.closeness import closeness_of
+
+    return closeness_of(_sources(sources, seed))
+
+
+def betweenness(
+    sources: Some | None = None, seed: int = 1, normalized: bool = False
+) -> Betweenness:
+    from .algorithms.betweenness import Betweenness
+
+    return Betweenness(_sources(sources, seed), normalized)
+
+
+def eccentricity(sources: Some | None = None, seed: int = 1) -> ByDistances:
+    from .algorithms.eccentricity import eccentricity_of
+
+    return eccentricity_of(_sources(sources, seed))
+
+
+def _named(sources: Vertices) -> NamedVertices:
+    """Text is a file's name if it ends in .parquet, else ids with commas between them."""
+    if isinstance(sources, PathLike):
+        return VertexFile(Path(sources))
+    if isinstance(sources, str):
+        if sources.endswith(".parquet"):
+            return VertexFile(Path(sources))
+        sources = sources.split(",") if sources else []
+    return TypedVertices(sources, "--sources")
+
+
+def _sources(asked: Some | None, seed: int) -> Sources:
+    from .algorithms.many_sources import Sources
+
+    if asked is None:
+        return Sources(None, seed)
+    if str(asked).isdecimal():
+        return Sources(int(str(asked)), seed)
+    if isinstance(asked, (str, PathLike)):
+        return Sources(None, seed, VertexFile(Path(asked)))
+    assert isinstance(asked, Sequence)
+    return Sources(None, seed, TypedVertices(asked, "sources"))

@@ -1,0 +1,179 @@
+"""What an algorithm found, in memory: an Arrow table at heart.
+
+    ranks = graph.pagerank()
+    ranks.table, ranks["pagerank"], ranks.to_pandas(), ranks.to_polars()
+    ranks.write("ranks/")
+
+Whatever takes Arrow streams takes a result as it is: ``polars.from_arrow``, ``duckdb.sql``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from ..partition.disk.outputs import check_output
+from ..partition.disk.work import begin_work
+from .algorithms import run
+from .algorithms.bfs_each import write_batch
+from .engines.engine import Ran
+from .questions import AnyPath
+from .results.by_source import RowsBySource
+from .results.columns import schema_of
+from .results.result import batches_of
+from .run.records import encode_record
+
+_SHOWN = 10
+"""Rows, in a notebook."""
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """``vertex``, by rising id, and what was found of each: the columns that a result on disk has.
+
+    batches: instead, of searches from several sources: a row for each vertex that one has reached.
+    """
+
+    _answer: run.Answer
+    _ran: Ran
+    _run: run.Run
+    _batches: Sequence[RowsBySource] = ()
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm."""
+        return self._run.info.algorithm
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Made when it is first asked for, and kept."""
+        if self._batches:
+            every = (rows.batches(part) for rows in self._batches for part in rows.parts)
+            return pa.Table.from_batches(_each(every), self._batches[0].schema)
+        names, columns = self._ran.subject.names, self._answer.columns
+        only = run.chosen(self._answer, names)
+        every = (batches_of(names, piece, columns, only) for piece in range(len(names.pieces)))
+        return pa.Table.from_batches(_each(every), schema_of(names, columns))
+
+    @cached_property
+    def record(self) -> Any:
+        """Of the run, with the keys that a result on disk has beside it (docs/run-record.md)."""
+        return run.record_of(self._ran, self._answer, self._run)
+
+    @property
+    def seconds(self) -> float:
+        """Of the search alone."""
+        return self._run.clock.seconds["search"]
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self.table[column]
+
+    def to_arrow(self) -> pa.Table:
+        return self.table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """Columns of numbers are not copied."""
+        import polars
+
+        return polars.from_arrow(self.table)
+
+    def write(self, output: AnyPath, overwrite: bool = False) -> None:
+        """Write a result folder, with the run's record beside it, as the command does."""
+        check_output(output, "result", overwrite)
+        with begin_work(output, {}, restart=True) as work:
+            this = replace(self._run, making=work)
+            if self._batches:
+                first = 0
+                for rows in self._batches:
+                    first += write_batch(self._ran.subject, rows, first, this)
+                work.sync()
+            else:
+                run.write(self._ran.subject, self._answer, this)
+            record = run.record_of(self._ran, self._answer, this)
+            work.publish("result", overwrite, encode_record(record))
+
+    @property
+    def summary(self) -> str:
+        """What the record tells of it, in a line."""
+        facts = self._answer.record[next(iter(self._answer.record))]
+        told = (f"{name} {_short(value)}" for name, value in facts.items() if _is_told(value))
+        return ", ".join(told)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.name}: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the first rows."""
+        head = self.table.slice(0, _SHOWN)
+        titles = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
+        rows = zip(*(column.to_pylist() for column in head.columns), strict=True)
+        cells = ("".join(f"<td>{escape(_short(value))}</td>" for value in row) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        more = f"{len(self):,} rows; {self.summary}"
+        return (
+            f"<table><caption>{escape(self.name)}</caption><thead><tr>{titles}</tr></thead>"
+            f"<tbody>{body}</tbody></table><p>{escape(more)}</p>"
+        )
+
+
+def _each(every: Iterator[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    for batches in every:
+        yield from batches
+
+
+def _is_told(value: Any) -> bool:
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class BfsResult(Result):
+    """Of one search: vertex, distance (null where unreached), parent (null for the source, too)."""
+
+    @property
+    def source(self) -> int | str:
+        return self._answer.record["search"]["source"]
+
+    @property
+    def vertex(self) -> pa.ChunkedArray:
+        return self["vertex"]
+
+    @property
+    def distance(self) -> pa.ChunkedArray:
+        return self["distance"]
+
+    @property
+    def parent(self) -> pa.ChunkedArray:
+        return self["parent"]
+
+    @property
+    def reached(self) -> int:
+        """Vertices, the source included."""
+        return self._answer.record["search"]["reached"]
+
+    @property
+    def depth(self) -> int:
+        return self._answer.record["search"]["depth"]
+
+    @property
+    def supersteps(self) -> list[Any]:
+        assert self._answer.supersteps is not None
+        return list(self._answer.supersteps)

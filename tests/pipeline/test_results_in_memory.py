@@ -1,0 +1,199 @@
+"""All algorithms of a graph that is opened, and what they find, in memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.result import Result
+from support.graphs import random_edges
+from support.outputs import digest
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory) -> Path:
+    src, dst = random_edges(4, 400, 1500)
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    weight = ((src * 7 + dst) % 11).astype(np.float32)
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(edges) -> Path:
+    delegraph.build(edges, edges.with_name("graph.dg"), weight="weight")
+    return edges.with_name("graph.dg")
+
+
+@pytest.fixture(scope="module")
+def source(edges) -> int:
+    return pq.read_table(edges)["src"][0].as_py()
+
+
+def on_disk(folder: Path) -> pa.Table:
+    table = pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
+    return table.replace_schema_metadata(None)
+
+
+def options_of(name: str, source: int) -> dict[str, Any]:
+    return {
+        "components": {},
+        "pagerank": {"iterations": 9, "unweighted": True},
+        "sssp": {"source": source, "max_distance": 30.0},
+        "closeness": {"sources": 70, "seed": 3},
+        "eccentricity": {"sources": 1},
+        "betweenness": {"sources": 5, "normalized": True},
+    }[name]
+
+
+ALGORITHMS = ["components", "pagerank", "sssp", "closeness", "eccentricity", "betweenness"]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_as_by_the_function(store, source, tmp_path, name):
+    """The same values, the same files, a record with the same keys."""
+    options = options_of(name, source)
+    getattr(delegraph, name)(store, output=tmp_path / "wanted", threads=1, **options)
+    with delegraph.open(store, threads=1) as graph:
+        result = getattr(graph, name)(**options)
+    assert result.name == name
+    assert result.table.equals(on_disk(tmp_path / "wanted"))
+    result.write(tmp_path / "found")
+    assert digest(tmp_path / "found") == digest(tmp_path / "wanted")
+    assert delegraph.validate(store, tmp_path / "found")["valid"]
+    wanted = json.loads((tmp_path / "wanted.run.json").read_text())
+    record = json.loads((tmp_path / "found.run.json").read_text())
+    assert record.keys() == wanted.keys() == result.record.keys()
+    assert record[name] == wanted[name] == result.record[name]
+    with pytest.raises(InputError, match="exists; name another output"):
+        result.write(tmp_path / "found")
+
+
+@pytest.mark.parametrize("kind", ["edges", "partitions"])
+def test_of_any_graph(edges, store, source, tmp_path, kind):
+    """An edge list becomes a temporary store, once, which goes with the graph."""
+    path = edges
+    if kind == "partitions":
+        delegraph.build(edges, tmp_path / "graph.dg", partitions=3, threshold=9, weight="weight")
+        path = tmp_path / "graph.dg"
+    with delegraph.open(store) as one, delegraph.open(path) as other:
+        for name in ALGORITHMS:
+            if name == "sssp" and kind == "edges":
+                with pytest.raises(InputError, match="name the column of weights"):
+                    other.sssp(source)
+                continue
+            options = options_of(name, source)
+            found = [getattr(graph, name)(**options).table for graph in (one, other)]
+            for column in found[0].column_names:
+                if column == "parent":
+                    continue
+                values = [table[column].to_pandas() for table in found]
+                if column in ("pagerank", "betweenness"):
+                    np.testing.assert_allclose(*values, rtol=1e-12)
+                else:
+                    assert values[0].equals(values[1]), (name, column)
+        made = other._made
+    assert (made is not None) == (kind == "edges")
+    if made is not None:
+        assert not made[0].path.exists()
+
+
+def test_from_several_sources(store, source, tmp_path):
+    vertices = pq.read_table(store / "vertices.parquet")["vertex"].to_pylist()
+    sources = [source, *vertices[:70]]
+    sources = list(dict.fromkeys(sources))
+    with delegraph.open(store) as graph:
+        each = graph.bfs(sources=sources)
+        near = graph.bfs(sources=",".join(map(str, sources)), together=True, max_depth=1)
+    for name, result in (("each", each), ("near", near)):
+        depth = None if name == "each" else 1
+        wanted = tmp_path / f"wanted {name}"
+        together = name == "near"
+        delegraph.bfs(store, output=wanted, sources=sources, together=together, max_depth=depth)
+        assert result.table.equals(on_disk(wanted))
+        result.write(tmp_path / name)
+        assert digest(tmp_path / name) == digest(wanted)
+    assert each.record["searches"]["sources"] == len(sources)
+    with delegraph.open(store) as graph, pytest.raises(InputError, match="one of them"):
+        graph.bfs(source, sources=sources)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def test_edges_are_held_once(store, source):
+    """By searches and programs; with their weights they are loaded again."""
+    with delegraph.open(store) as graph:
+        graph.components()
+        assert graph._programs
+        assert graph._programs._graph
+        (rows,) = {id(a.rows.targets) for a in graph._programs._graph.adjacencies}  # pyright: ignore
+        assert rows == id(graph._engine.graph.targets)  # pyright: ignore
+        unweighted = graph._programs
+        graph.closeness(sources=3)
+        assert graph._programs is unweighted
+        graph.sssp(source)
+        assert graph._programs is not unweighted
+
+
+def test_within_a_limit(edges, tmp_path):
+    """What does not fit is read from disk; a program that needs more is refused by its need."""
+    src, dst = random_edges(2, 100_000, 4_000_000)
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    delegraph.build(tmp_path / "edges.parquet", tmp_path / "graph.dg")
+    with delegraph.open(tmp_path / "graph.dg", threads=1) as graph:
+        wanted, loaded = graph.components(), graph.plan()
+        assert wanted.record["components"]["method"] == "in memory"
+    limit = loaded.budget.baseline + loaded.steps[0].task_bytes - (16 << 20)
+    with delegraph.open(tmp_path / "graph.dg", threads=1, memory_limit=limit) as graph:
+        found = graph.components()
+        assert found.record["components"]["method"] == "streamed"
+        assert found.table.equals(wanted.table)
+        with pytest.raises(InputError, match="memory limit"):
+            graph.bfs(sources=range(5000))
+
+
+def test_personalised_by_a_mapping(store, source, tmp_path):
+    weights = {source: 3.0, pq.read_table(store / "vertices.parquet")["vertex"][5].as_py(): 1.0}
+    columns = {"vertex": list(weights), "weight": list(weights.values())}
+    pq.write_table(pa.table(columns), tmp_path / "weights.parquet")
+    with delegraph.open(store) as graph:
+        one = graph.pagerank(personalize=weights)
+        two = graph.pagerank(personalize=tmp_path / "weights.parquet")
+        assert one.table.equals(two.table)
+        for wrong in ({source: -1.0}, {source: float("nan")}, {source: 0.0}, {}):
+            with pytest.raises(InputError, match="personalize"):
+                graph.pagerank(personalize=wrong)
+        with pytest.raises(InputError, match="is not a vertex"):
+            graph.pagerank(personalize={10**9: 1.0})
+
+
+def test_what_a_result_shows(store, monkeypatch):
+    polars = pytest.importorskip("polars")
+    with delegraph.open(store) as graph:
+        result = graph.pagerank(iterations=3)
+    assert isinstance(result, Result)
+    assert repr(result).startswith("<Result of pagerank: iterations 3, change ")
+    assert len(result) == result.table.num_rows == len(result["pagerank"])
+    assert result.to_arrow() is result.table
+    assert result.to_pandas()["pagerank"].sum() == pytest.approx(1)
+    assert result.to_polars()["pagerank"].sum() == pytest.approx(1)
+    assert polars.from_arrow(result.table).equals(polars.DataFrame(result))
+    address = result["pagerank"].chunk(0).buffers()[1].address
+    assert pa.table(result)["pagerank"].chunk(0).buffers()[1].address == address
+    html = result._repr_html_()
+    assert html.count("<tr>") == 1 + 10
+    assert "<caption>pagerank</caption>" in html
+    assert f"{len(result):,} rows" in html
+
+
+def test_names_are_escaped(edge_list):
+    with delegraph.open(edge_list(["<b>", "b"], ["b", "&"], id_type=pa.string())) as graph:
+        html = graph.components()._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
