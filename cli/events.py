@@ -32,7 +32,7 @@ _SELDOM_SECONDS = 20.0
 
 class _Log:
     """Of one command. as_json: whether events are written, which its parser may need to know before
-    it has read the options; error: what the command failed by.
+    it has read the options; error: what the command failed by; retry: whether it may do later.
     """
 
     def __init__(self) -> None:
@@ -40,6 +40,7 @@ class _Log:
         self.as_json = "--log-format json" in options or "--log-format=json" in options
         self.heartbeat: Path | None = None
         self.error: str | None = None
+        self.retry = False
         self.began = time.monotonic()
 
     def event(self, kind: str, **facts: Any) -> None:
@@ -105,13 +106,13 @@ def note(message: str) -> None:
     _log.event("note", message=message)
 
 
-def failed(message: str) -> None:
-    """What the end will tell."""
-    _log.error = message
+def failed(message: str, retry: bool = False) -> None:
+    """What the end will tell. retry: whether the same command may do when it is run again."""
+    _log.error, _log.retry = message, retry
 
 
 def end(code: int) -> None:
-    error = {} if _log.error is None else {"error": _log.error}
+    error = {} if _log.error is None else {"error": _log.error, "retry": _log.retry}
     seconds = round(time.monotonic() - _log.began, 3)
     _log.event("end", exit_code=code, **error, seconds=seconds, peak_bytes=_peak_bytes())
 

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,7 @@ from . import events
 
 _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
+    "batch": "Run the jobs of a file: what is not done yet, side by side, again where that helps.",
     "betweenness": "Betweenness of vertices, by hops, as Parquet.",
     "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
     "build": "Prepare a Parquet edge list as a store, to be searched many times.",
@@ -93,6 +95,7 @@ def run() -> NoReturn:
     gc.set_threshold(100_000, 50, 50)
     _open_streams()
     _hear_signals()
+    _end_with_batch()
     code: Any = 0
     try:
         main()
@@ -145,7 +148,7 @@ def _run_command() -> None:
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
-        _fail(*_ended())
+        _fail(*_ended(), retry=True)
     except click.ClickException as error:
         events.failed(error.format_message())
         if not events.are_wanted():
@@ -159,7 +162,7 @@ def _run_command() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             traceback.print_exc()
-        _fail(*_told(error))
+        _fail(*_told(error), retry=getattr(error, "retry", False))
 
 
 def _told(error: Exception) -> tuple[str, int]:
@@ -209,6 +212,20 @@ def _hear_signals() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     signal.signal(signal.SIGALRM, _interrupt)
+
+
+def _end_with_batch() -> None:
+    """Of a job: where the process that runs the batch is gone, end as by SIGTERM."""
+    lifeline = os.environ.pop("DELEGRAPH_LIFELINE", "")
+    if not lifeline.isdecimal():
+        return
+
+    def wait() -> None:
+        os.read(int(lifeline), 1)  # nothing is ever written: the other end is closed
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    os.set_inheritable(int(lifeline), False)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _end(number: int, frame: object) -> None:
@@ -273,8 +290,8 @@ def _note(line: str) -> None:
         click.echo(f"note: {line}", err=True)
 
 
-def _fail(message: str, code: int) -> None:
-    events.failed(message)
+def _fail(message: str, code: int, retry: bool = False) -> None:
+    events.failed(message, retry)
     if not events.are_wanted():
         with contextlib.suppress(OSError):  # nobody to tell: the code says it
             click.echo(f"delegraph: {message}", err=True)

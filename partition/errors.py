@@ -7,9 +7,13 @@ def one_line(error: BaseException) -> str:
 
 
 class DelegraphError(Exception):
-    """Something failed while running; the command exits with 1."""
+    """Something failed while running; the command exits with 1.
+
+    retry: whether the same command may do when it is run again.
+    """
 
     exit_code = 1
+    retry = False
 
 
 class InputError(DelegraphError):
@@ -24,6 +28,13 @@ class BusyError(DelegraphError):
     """
 
     exit_code = 75
+    retry = True
+
+
+class LostError(DelegraphError):
+    """A scheduler or a worker is gone, or silent."""
+
+    retry = True
 
 
 class LostScratchError(DelegraphError):

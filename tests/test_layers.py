@@ -26,6 +26,7 @@ HOUSE = {
         "algorithms",
         "bench",
         "reports",
+        "batches",
         "questions",
         "result",
         "graph",

@@ -13,11 +13,14 @@ from .outputs import FULL
 from .private import check_private, make_private
 
 LOCK = "lock"
+_REMEDY = "wait for it, or name another output"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, path: Path) -> Iterator[None]:
+def locked(folder: Path, path: Path, remedy: str = _REMEDY) -> Iterator[None]:
     """Make the folder, or take it from a run that has died; it is for the work on ``path``.
+
+    remedy: what to do where another run has it.
 
     Raises BusyError if a live run has it, InputError for one that is not of our making.
     """
@@ -41,9 +44,7 @@ def locked(folder: Path, path: Path) -> Iterator[None]:
         except OSError:
             current = False
         if not current:
-            raise BusyError(
-                f"another run is writing {path} at this moment: wait for it, or name another output"
-            )
+            raise BusyError(f"another run is writing {path} at this moment: {remedy}")
         yield
     finally:
         os.close(lock)

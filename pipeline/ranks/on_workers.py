@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import wait as wait_for
 from typing import Any, NamedTuple
 
-from ...partition.errors import DelegraphError, InputError
+from ...partition.errors import DelegraphError, InputError, LostError
 from ..run.cluster import Cluster, unseen_by
 from ..run.contact import cluster_errors
 from .communicator import Failure, RankError
@@ -74,7 +74,7 @@ def run_on_workers(cluster: Cluster, workers: Sequence[str], job: RankJob, check
                 left = [worker for worker in workers if worker in there]
                 left = [worker for worker in left if worker != workers[failure.rank]]
                 if not failure.lost or lost or not left:
-                    raise DelegraphError(told) from error
+                    raise (LostError if failure.lost else DelegraphError)(told) from error
                 lost, workers = True, left
                 notes.append(f"{told}: begun again on {len(left)} of the workers")
                 _LOG.warning(notes[-1])  # it may take long: told now, not only at the end

@@ -13,7 +13,7 @@ from concurrent.futures import wait as wait_for
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
-from ...partition.errors import DelegraphError
+from ...partition.errors import DelegraphError, LostError
 
 Result = TypeVar("Result")
 
@@ -45,7 +45,7 @@ class Contact:
     ) -> Result:
         """What work of the client's loop gives, however long that takes.
 
-        DelegraphError: the scheduler, or one of ``workers``, shows no sign of life meanwhile; None:
+        LostError: the scheduler, or one of ``workers``, shows no sign of life meanwhile; None:
         of all that are there.
         """
         call = self.call(work)
@@ -57,20 +57,20 @@ class Contact:
             call.cancel()
 
     def check(self, workers: Iterable[str] | None = None) -> list[str]:
-        """Workers that are there. DelegraphError where the scheduler or a worker is silent: one of
+        """Workers that are there. LostError where the scheduler or a worker is silent: one of
         ``workers``; None: any.
         """
         silent = self.look()
         for worker in silent if workers is None else workers:
             if silent.get(worker, 0.0) > self._timeout:
-                raise DelegraphError(
+                raise LostError(
                     f"worker {worker} has not been heard of for {silent[worker]:.0f} s: end it, "
                     "then run the same command again"
                 )
         return list(silent)
 
     def workers(self) -> dict[str, Any]:
-        """What the scheduler knows of each, by address. Raises DelegraphError."""
+        """What the scheduler knows of each, by address. Raises LostError."""
         self._check_running()
         asked = self.call(self._client.scheduler.identity(n_workers=-1))
         until = time.monotonic() + self._timeout
@@ -78,7 +78,7 @@ class Contact:
             self._check_running()
             if time.monotonic() > until:
                 asked.cancel()
-                raise DelegraphError(
+                raise LostError(
                     f"the scheduler has not answered for {self._timeout:g} s: start another one, "
                     "then run the same command again"
                 )
@@ -95,12 +95,12 @@ class Contact:
 
     def _check_running(self) -> None:
         if self._client.status != "running":
-            raise DelegraphError("the cluster is gone; run the same command again")
+            raise LostError("the cluster is gone; run the same command again")
 
 
 @contextlib.contextmanager
 def cluster_errors() -> Iterator[None]:
-    """What Dask raises where the scheduler goes away becomes a DelegraphError."""
+    """What Dask raises where the scheduler goes away becomes a LostError."""
     try:
         yield
     except DelegraphError:
@@ -108,7 +108,7 @@ def cluster_errors() -> Iterator[None]:
     except (CancelledError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DelegraphError("the cluster is gone; run the same command again") from error
+        raise LostError("the cluster is gone; run the same command again") from error
 
 
 def begin(work: Callable[[], Result]) -> Future[Result]:

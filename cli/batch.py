@@ -1,0 +1,307 @@
+"""``delegraph batch``: run, plan, status, logs, retry."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import options
+
+_JOBS = {
+    "betweenness": ".algorithms",
+    "bfs": ".algorithms",
+    "build": "",
+    "closeness": ".algorithms",
+    "components": ".algorithms",
+    "eccentricity": ".algorithms",
+    "pagerank": ".algorithms",
+    "sssp": ".algorithms",
+    "validate": "",
+}
+"""Commands that may be jobs, and where they stand."""
+
+_OF_BATCH = {"as_json", "debug", "heartbeat", "help", "log_format", "overwrite", "quiet", "timeout"}
+"""Options that a job leaves to the batch."""
+
+_HOW = {
+    "checkpoint",
+    "device",
+    "device_memory_limit",
+    "memory_limit",
+    "restart",
+    "scheduler",
+    "scheduler_file",
+    "scratch",
+    "threads",
+    "workers",
+}
+"""Options that do not change what a command gives."""
+
+_READ = {"edges", "graph", "personalize", "result", "sources"}
+
+
+class _Commands:
+    """What jobs may run, as batches/jobs.py asks for it."""
+
+    def options(self, command: str) -> Collection[str] | None:
+        return self._params(command).keys() if command in _JOBS else None
+
+    def line(self, command: str, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
+        from ..pipeline.batches.jobs import Line
+
+        context = click.Context(_command(command), info_name=command)
+        wrong: dict[str, str] = {}
+        words: list[str] = []
+        asked, arguments, read = [command], [], {}
+        memory_limit, output = None, None
+        for name, param in self._params(command).items():
+            value = options.get(name)
+            if isinstance(value, list) and name == "sources":
+                value = ",".join(map(str, value))
+            if value is None:
+                if param.required:
+                    wrong[name] = f"{command} needs '{name}'"
+                continue
+            is_flag = isinstance(param, click.Option) and bool(param.is_flag)
+            if is_flag != isinstance(value, bool) or isinstance(value, (list, dict)):
+                wrong[name] = (
+                    f"'{name}' must be {'true or false' if is_flag else 'text or a number'}"
+                )
+                continue
+            try:
+                checked = param.process_value(context, value)
+            except click.BadParameter as error:
+                wrong[name] = f"'{name}': {error.message}"
+                continue
+            if isinstance(param, click.Argument):
+                arguments.append(str(value))
+                some = [f"{name}={value}"]
+            elif is_flag:
+                some = [param.opts[-1]] if value else []
+                words += some
+            else:
+                some = [f"{param.opts[-1]}={value}"]
+                words += some
+            asked += some if name not in _HOW else []
+            if name in _READ and (name != "sources" or str(value).endswith(".parquet")):
+                read[name] = str(value)
+            memory_limit = checked if name == "memory_limit" else memory_limit
+            output = str(value) if name == "output" else output
+        if wrong:
+            return None, wrong
+        return Line([command, *words], arguments, asked, read, output, memory_limit), {}
+
+    def _params(self, command: str) -> dict[str, click.Parameter]:
+        params = {param.name or "": param for param in _command(command).params}
+        return {name: param for name, param in params.items() if name not in _OF_BATCH}
+
+
+def _command(name: str) -> click.Command:
+    return getattr(import_module(f"{_JOBS[name]}.{name}", __package__), name)
+
+
+@click.group(cls=options.Group)
+def batch() -> None:
+    """Run many commands from one file, and again only what is not done.
+
+    \b
+    [defaults]                       # of every job whose command knows them
+    memory_limit = "4GB"
+    retries = 2                      # where another try may help
+    [[job]]
+    name = "store"
+    command = "build"
+    edges = "edges/"
+    output = "graph.dg"
+    [[job]]
+    name = "ranks"
+    command = "pagerank"
+    graph = "graph.dg"
+    output = "out/{date}/{name}"     # {name}, {date}, and what --set gives
+    needs = ["store"]
+    timeout = "2h"                   # for a try
+
+    \b
+    delegraph batch plan jobs.toml
+    delegraph batch run jobs.toml --jobs 2
+    delegraph batch status jobs.toml
+    """
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+_set = click.option(
+    "--set",
+    "variables",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="What stands for {KEY} in the file's text.  [default: date=TODAY, as 2026-11-23]",
+)
+_jobs = click.option(
+    "--jobs",
+    "at_once",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="So many side by side; each gets its share of the memory limit.",
+)
+
+
+@batch.command()
+@_file
+@_jobs
+@options.memory_limit
+@_set
+@options.as_json
+@options.quiet
+@options.debug
+def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
+    """Run the jobs of FILE that are not done, or whose inputs have changed since.
+
+    Each job is a process of its own. What it says is kept in FILE.batch/NAME.log, as events. A job
+    that fails leaves out those that need it; the others go on. It is tried again where another try
+    may help: exit code 75, or a worker that was lost. Run again, the batch goes on where it was.
+
+    Exits with 0 if all jobs are done, with 1 if any is not.
+    """
+    from ..pipeline.batches.run import run_batch
+
+    jobs, how = _read(file, values)
+    entries = run_batch(file, jobs, how, lambda name, told: options.talk(quiet, f"{name}: {told}"))
+    done = sum(entry.state == "done" for entry in entries)
+    if as_json:
+        options.print_json({"jobs": [entry._asdict() for entry in entries]})
+    else:
+        click.echo(f"{done} of {len(entries)} jobs done")
+    if done < len(entries):
+        sys.exit(1)
+
+
+@batch.command()
+@_file
+@_jobs
+@options.memory_limit
+@_set
+@options.as_json
+@options.debug
+def plan(file: Path, as_json: bool, **values: Any) -> None:
+    """Say what a run would do, in its order, and within how much memory."""
+    from ..partition.disk.memory import format_bytes
+    from ..pipeline.batches.run import check_memory, plan_batch
+
+    jobs, how = _read(file, values)
+    check_memory(file, jobs, how)
+    planned = plan_batch(file, jobs, how)
+    if as_json:
+        facts = [
+            {
+                "name": one.job.name,
+                "runs": one.runs,
+                "why": one.why or None,
+                "memory_limit_bytes": one.memory_limit,
+                "command": ["delegraph", *one.job.line.options, "--", *one.job.line.arguments],
+            }
+            for one in planned
+        ]
+        options.print_json({"jobs": facts})
+        return
+    width = max(len(one.job.name) for one in planned)
+    for one in planned:
+        told = f"runs within {format_bytes(one.memory_limit)}: {one.why}" if one.runs else "is done"
+        click.echo(f"{one.job.name:{width}}  {told}")
+
+
+@batch.command()
+@_file
+@options.as_json
+@options.debug
+def status(file: Path, as_json: bool) -> None:
+    """What has become of each job."""
+    from ..partition.disk.memory import format_bytes
+    from ..pipeline.batches.ledger import open_ledger
+    from ..pipeline.batches.run import ledger_of
+
+    with open_ledger(ledger_of(file), write=False) as ledger:
+        entries = list(ledger.entries().values())
+    if as_json:
+        options.print_json({"jobs": [entry._asdict() for entry in entries]})
+        return
+    width = max((len(entry.name) for entry in entries), default=0)
+    for entry in entries:
+        told = [f"{entry.name:{width}}  {entry.state:8}"]
+        if entry.attempts:
+            told.append(f"{entry.attempts} tr{'y' if entry.attempts == 1 else 'ies'}")
+        if entry.seconds is not None:
+            told.append(f"{entry.seconds:.1f} s")
+        if entry.peak_bytes is not None:
+            told.append(format_bytes(entry.peak_bytes))
+        if entry.error:
+            told.append(entry.error)
+        click.echo("  ".join(told))
+
+
+@batch.command()
+@_file
+@click.argument("name")
+@click.option("--follow", is_flag=True, help="Go on until the job has ended.")
+@options.debug
+def logs(file: Path, name: str, follow: bool) -> None:
+    """What the job NAME has said: events, one a line (docs/events.md)."""
+    from ..partition.errors import InputError
+    from ..pipeline.batches.ledger import open_ledger
+    from ..pipeline.batches.run import ledger_of, log_of
+
+    def runs() -> bool:
+        with open_ledger(ledger_of(file), write=False) as ledger:
+            entry = ledger.entries().get(name)
+        if entry is None:
+            raise InputError(f"{file}: no job called '{name}' has run")
+        return entry.state == "running"
+
+    goes_on = runs()
+    log = log_of(file, name)
+    if not log.exists():
+        return
+    with log.open() as lines:
+        while True:
+            for line in lines:
+                click.echo(line, nl=False)
+            if not (follow and goes_on):
+                return
+            goes_on = runs()  # before the last look
+            time.sleep(0.2)
+
+
+@batch.command()
+@_file
+@click.argument("name")
+@_set
+@options.debug
+def retry(file: Path, name: str, **values: Any) -> None:
+    """Have the job NAME, and all that need it, run in the next run, whether done or failed."""
+    from ..pipeline.batches.run import retry as run_again
+
+    jobs, _ = _read(file, {**values, "at_once": 1, "memory_limit": None})
+    click.echo(f"{', '.join(run_again(file, jobs, name))}: next time")
+
+
+def _read(file: Path, values: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Jobs, and how they are run."""
+    from ..partition.disk.memory import default_limit
+    from ..pipeline.batches.jobs import read_jobs
+    from ..pipeline.batches.run import BatchOptions
+
+    variables = {"date": date.today().isoformat()}
+    for pair in values["variables"]:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise click.UsageError(f"--set {pair}: say KEY=VALUE")
+        variables[key] = value
+    how = BatchOptions(values["at_once"], values["memory_limit"] or default_limit())
+    return read_jobs(file, variables, _Commands()), how

@@ -1,0 +1,1 @@
+"""Many commands in one file: what they are, in what order they run, and what became of them."""

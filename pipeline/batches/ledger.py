@@ -1,0 +1,130 @@
+"""What became of the jobs of a batch: an SQLite file. Each change is on the disk before the next.
+
+batch       version
+jobs        name, state, key, owned, attempts, and of the last attempt: began, ended, exit_code,
+            seconds, peak_bytes, error
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ...partition.errors import DelegraphError, InputError
+
+VERSION = 1
+
+State = Literal["waiting", "running", "done", "failed", "left out"]
+"""left out: a job that it needs has failed."""
+
+_SCHEMA = """
+create table batch (version integer not null);
+create table jobs (
+    name text primary key,
+    state text not null,
+    key text not null,
+    owned integer not null,
+    attempts integer not null,
+    began text,
+    ended text,
+    exit_code integer,
+    seconds real,
+    peak_bytes integer,
+    error text
+);
+"""
+
+
+class Entry(NamedTuple):
+    """A job. key: what it was to do, and from what. owned: whether its output is the batch's, which
+    may replace it then. attempts: for this key. began, ended: UTC.
+    """
+
+    name: str
+    state: State
+    key: str = ""
+    owned: bool = False
+    attempts: int = 0
+    began: str | None = None
+    ended: str | None = None
+    exit_code: int | None = None
+    seconds: float | None = None
+    peak_bytes: int | None = None
+    error: str | None = None
+
+
+class Ledger:
+    """Of one batch. Its writer holds the lock of the batch; others may read meanwhile."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+
+    def entries(self) -> dict[str, Entry]:
+        with self._errors():
+            rows = self._connection.execute(f"select {', '.join(Entry._fields)} from jobs")
+            return {row[0]: Entry(*row) for row in rows}
+
+    def put(self, *entries: Entry) -> None:
+        """All of them, or none."""
+        marks = ", ".join("?" * len(Entry._fields))
+        fields = ", ".join(Entry._fields)
+        with self._errors(), self._connection:
+            self._connection.executemany(
+                f"insert or replace into jobs ({fields}) values ({marks})", entries
+            )
+
+    def keep_only(self, names: set[str]) -> None:
+        """Forget jobs that are no longer in the file."""
+        gone = [(name,) for name in self.entries().keys() - names]
+        with self._errors(), self._connection:
+            self._connection.executemany("delete from jobs where name = ?", gone)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        with _told(self._path):
+            yield
+
+
+@contextlib.contextmanager
+def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
+    """Make it if it is to be written. InputError: there is none, or it is no ledger of ours."""
+    if not write and not path.exists():
+        raise InputError(f"{path.parent}: no batch has run here")
+    with _told(path):
+        connection = sqlite3.connect(path, timeout=10)
+    try:
+        with _told(path):
+            connection.execute("pragma synchronous = full")
+            _check_version(path, connection, write)
+        yield Ledger(path, connection)
+    finally:
+        connection.close()
+
+
+def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> None:
+    there = connection.execute("select count(*) from sqlite_master").fetchone()[0]
+    if not there and write:
+        connection.executescript(f"begin; {_SCHEMA} insert into batch values ({VERSION}); commit;")
+    (version,) = connection.execute("select version from batch").fetchone()
+    if version != VERSION:
+        raise InputError(
+            f"{path}: a ledger of version {version}, and this delegraph writes {VERSION}: use the "
+            "one that wrote it, or move the ledger away to begin anew"
+        )
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Errors of SQLite, in a line."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise DelegraphError(f"{path}: cannot be read or written: {error}") from error
+    except (sqlite3.DatabaseError, TypeError) as error:
+        raise InputError(
+            f"{path}: damaged, or no ledger: {error}; move it away to begin anew"
+        ) from error

@@ -1,0 +1,263 @@
+"""Batches that run, end, fail and go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from delegraph.partition.disk.work import begin_work
+from delegraph.pipeline.batches import run as batches
+from support.graphs import random_edges
+from support.outputs import digest
+from support.processes import command, wait_until
+
+JOBS = """
+[defaults]
+memory_limit = "600MB"
+
+[[job]]
+name = "store"
+command = "build"
+edges = "edges.parquet"
+output = "graph.dg"
+
+[[job]]
+name = "parts"
+command = "components"
+graph = "graph.dg"
+output = "out/{run}/parts"
+needs = ["store"]
+
+[[job]]
+name = "check"
+command = "validate"
+graph = "graph.dg"
+result = "out/{run}/parts"
+needs = ["parts"]
+"""
+
+LONG = """
+[[job]]
+name = "long"
+command = "pagerank"
+graph = "edges.parquet"
+output = "long"
+iterations = 1000000000
+"""
+
+
+@pytest.fixture
+def here(edge_list, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    edge_list(*random_edges(1, 300, 900))
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    return tmp_path
+
+
+def states(delegraph) -> dict[str, str]:
+    told = delegraph("batch", "status", "jobs.toml", "--json").json
+    return {job["name"]: job["state"] for job in told["jobs"]}
+
+
+RUN = ("batch", "run", "jobs.toml", "--set", "run=1")
+
+
+def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
+    planned = ok("batch", "plan", *RUN[2:]).out
+    assert "parts  runs within 600 MB: after store" in planned
+    ran = ok(*RUN)
+    assert ran.out == "3 of 3 jobs done\n"
+    assert ran.err.splitlines()[0] == "store: begun"
+    entries = json.loads(ok("batch", "status", "jobs.toml", "--json").out)["jobs"]
+    assert [entry["attempts"] for entry in entries] == [1, 1, 1]
+    assert all(entry["peak_bytes"] > 0 and entry["exit_code"] == 0 for entry in entries)
+    assert '"event": "end", "exit_code": 0' in ok("batch", "logs", "jobs.toml", "check").out
+    before = digest(here / "out")
+    assert ok(*RUN).err.splitlines() == [f"{name}: done already" for name in states(delegraph)]
+    assert "begun" not in ok(*RUN, "--memory-limit", "2GB").err
+    # Other edges: all that is made of them is made anew, in place of what the batch had written.
+    edge_list(*random_edges(2, 300, 900))
+    assert (
+        "store  runs within 600 MB: what it is made from has changed"
+        in ok("batch", "plan", *RUN[2:]).out
+    )
+    ran = ok(*RUN)
+    assert "store: begun" in ran.err
+    assert "check: done in" in ran.err
+    assert digest(here / "out") != before
+    # Another output is another question.
+    assert "store: done already\nparts: begun\n" in ok(*RUN[:-1], "run=2").err
+    ok("batch", "retry", "jobs.toml", "parts", "--set", "run=2")
+    assert "store: done already\nparts: begun\n" in ok(*RUN[:-1], "run=2").err
+
+
+def test_a_failure_leaves_out_what_needs_it(delegraph, here):
+    """What nobody of this batch has written is not replaced."""
+    (here / "out" / "1" / "parts").mkdir(parents=True)
+    (here / "out" / "1" / "parts" / "mine").touch()
+    more = (
+        '[[job]]\nname = "other"\ncommand = "components"\ngraph = "edges.parquet"\noutput = "o"\n'
+    )
+    (here / "jobs.toml").write_text(JOBS + more)
+    ran = delegraph(*RUN)
+    assert (ran.code, ran.out) == (1, "2 of 4 jobs done\n")
+    assert "parts: failed: " in ran.err
+    assert "check: left out: parts failed" in ran.err
+    assert states(delegraph) == {
+        "store": "done",
+        "parts": "failed",
+        "check": "left out",
+        "other": "done",
+    }
+    assert (here / "out" / "1" / "parts" / "mine").exists()
+    (here / "out" / "1" / "parts" / "mine").unlink()
+    (here / "out" / "1" / "parts").rmdir()
+    ran = delegraph(*RUN)
+    assert (ran.code, ran.out) == (0, "4 of 4 jobs done\n")
+    assert "other: done already" in ran.err
+
+
+def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
+    """Another run has the output at first."""
+    monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0.1)
+    (here / "jobs.toml").write_text(JOBS.replace("[defaults]", "[defaults]\nretries = 1"))
+    with begin_work(here / "graph.dg", {}):
+        ran = delegraph(*RUN)
+    assert ran.code == 1
+    assert "graph.dg at this moment: wait for it, or name another output; tried again in" in ran.err
+    assert "store: begun, try 2" in ran.err
+    assert "store: failed" in ran.err
+    told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"][0]
+    assert (told["attempts"], told["exit_code"]) == (2, 75)
+    assert delegraph(*RUN).code == 0
+    # Bad input is not tried again.
+    (here / "jobs.toml").write_text(
+        JOBS.replace("[defaults]", '[defaults]\nretries = 9\nsrc = "x"')
+    )
+    ran = delegraph(*RUN)
+    assert ran.code == 1
+    assert "try" not in ran.err
+
+
+def test_a_job_that_takes_too_long(delegraph, here):
+    text = JOBS + LONG + 'timeout = "2s"\nretries = 3\n'
+    (here / "jobs.toml").write_text(text)
+    ran = delegraph(*RUN, "--jobs", 2)
+    assert (ran.code, ran.out) == (1, "3 of 4 jobs done\n")
+    assert "long: failed: no end after 2 s" in ran.err
+    assert ran.err.count("long: begun") == 1
+
+
+def running_jobs(process: subprocess.Popen) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_jobs_end_with_their_batch(delegraph, here, number):
+    """They save what they have done, even where the batch cannot tell them."""
+    (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")
+    line = command(*RUN, "--memory-limit", "1GB")
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: any(here.glob(".long.work/**/search.json")))
+        (job,) = running_jobs(process)
+        busy = delegraph(*RUN)
+        assert busy.code == 75
+        assert "jobs.toml at this moment: wait for it" in busy.err
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGKILL)
+    wait_until(lambda: not job.is_running() or job.status() == psutil.STATUS_ZOMBIE)
+    log = (here / "jobs.toml.batch" / "long.log").read_text()
+    end = json.loads(log.splitlines()[-1])
+    assert end["exit_code"] == 143
+    assert "is saved" in end["error"]
+    assert states(delegraph)["long"] == ("waiting" if number == signal.SIGTERM else "running")
+
+
+MORE = """
+[[job]]
+name = "{0}"
+command = "{1}"
+graph = "graph.dg"
+output = "out/{0}"
+needs = ["store"]
+{2}
+"""
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request):
+    """Each job is done in the end, once for what it was made from, and nothing is left over."""
+    kills = request.config.getoption("kills") or 6
+    kinds = [
+        ("bfs", "source = 1"),
+        ("components", ""),
+        ("pagerank", ""),
+        ("closeness", "sources = 20"),
+        ("betweenness", "sources = 5"),
+        ("eccentricity", "sources = 9"),
+    ]
+    monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0.5)
+    jobs = "".join(MORE.format(kind, kind, more) for kind, more in kinds)
+    # Jobs whose batch has died still save when the next one begins: their outputs are theirs then.
+    (here / "jobs.toml").write_text(JOBS.replace("[defaults]", "[defaults]\nretries = 5") + jobs)
+    ok("build", "edges.parquet", "-o", "wanted.dg")
+    rng = random.Random(1)
+    for _ in range(kills):
+        line = command(*RUN, "--jobs", 3, "--memory-limit", "2GB")
+        with subprocess.Popen(
+            line, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        ) as process:
+            time.sleep(rng.uniform(0.3, 4))
+            process.kill()
+    ran = delegraph(*RUN, "--jobs", 3, "--memory-limit", "2GB")
+    assert (ran.code, ran.out) == (0, "9 of 9 jobs done\n"), ran.err
+    assert set(states(delegraph).values()) == {"done"}
+    assert digest(here / "graph.dg") == digest(here / "wanted.dg")
+    for kind, _ in kinds:
+        ok("validate", "graph.dg", here / "out" / kind)
+    assert not list(here.rglob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
+        (
+            lambda path: sqlite3.connect(path).executescript("update batch set version = 99"),
+            "a ledger of version 99",
+        ),
+        (lambda path: sqlite3.connect(path).executescript("drop table jobs"), "no such table"),
+    ],
+)
+def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, told):
+    (here / "jobs.toml").write_text(JOBS.split('[[job]]\nname = "parts"')[0])
+    ok(*RUN)
+    ledger = here / "jobs.toml.batch" / "ledger.sqlite"
+    damage(ledger)
+    before = ledger.read_bytes()
+    for args in (RUN, ("batch", "status", "jobs.toml")):
+        ran = delegraph(*args)
+        assert ran.code in (1, 2)
+        assert told in ran.err
+        assert len(ran.err.splitlines()) == 1
+    assert ledger.read_bytes() == before
+
+
+def test_a_batch_that_asks_for_too_much(delegraph, here):
+    ran = delegraph(*RUN, "--memory-limit", "500MB")
+    assert ran.code == 2
+    assert "'store' asks for 600 MB, more than the batch has, 500 MB" in ran.err
+    assert delegraph("batch", "status", "jobs.toml").code == 2
+    assert delegraph("batch", "run", "nothing.toml").code == 2
+    assert delegraph(*RUN[:3], "--set", "run").code == 2
+    assert not os.path.exists("jobs.toml.batch")
