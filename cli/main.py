@@ -29,6 +29,7 @@ _COMMANDS = {
     "build": "Prepare a Parquet edge list as a store, to be searched many times.",
     "closeness": "Closeness of vertices, by hops, as Parquet.",
     "components": "Find connected components: the least vertex of each one's, as Parquet.",
+    "convert": "From other programs' graph files to Parquet, and back to theirs.",
     "demo": "Run the whole job on a generated graph, showing each command.",
     "eccentricity": "Distance to the farthest vertex, and bounds of the diameter.",
     "generate": "Write a synthetic edge list.",

@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from .engines.device import Strategy
     from .engines.operations.program import Program
     from .graph import Graph
+    from .interchange.convert import Converted
+    from .interchange.delimited import IdType
+    from .interchange.delimited import WeightType as ChosenWeightType
+    from .interchange.formats import FormatName
     from .judging.searches import Verdict
     from .run.plan import Plan
 
@@ -95,6 +99,39 @@ def generate(
 
     executor = Executor(_threads(threads), progress)
     return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
+
+
+def convert(
+    input: AnyPath,
+    output: AnyPath,
+    *,
+    format: FormatName | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    weight: str | None = None,
+    header: bool = True,
+    id_type: IdType = "auto",
+    weight_type: ChosenWeightType = "auto",
+    memory_limit: int | str | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Converted:
+    """Convert a graph file of another program to a Parquet edge list; or a store to SciPy's sparse
+    matrix, an output named ``.npz``; or a result to LDBC Graphalytics' text, one named ``.txt``.
+
+    format: of a graph file, None to tell it by the name. src, dst, weight: columns of CSV and TSV
+    by name or number, of SNAP's text by number. header: whether the first line of CSV or TSV names
+    columns. id_type, weight_type: "auto" by the beginning of the file. Returns the record, and
+    whether the output was there already.
+    """
+    from .interchange.convert import convert_graph
+    from .interchange.delimited import Choices
+
+    choices = Choices(src, dst, weight, header, id_type, weight_type)
+    executor = Executor(_threads(threads), progress)
+    resources = resources_of(memory_limit=memory_limit)
+    return convert_graph(str(input), Path(output), format, choices, executor, resources, overwrite)
 
 
 def build(

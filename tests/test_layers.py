@@ -21,6 +21,7 @@ HOUSE = {
         "ranks",
         "results",
         "judging",
+        "interchange",
         "build",
         "engines",
         "algorithms",

@@ -3,7 +3,7 @@
 A folder is written under a temporary name beside its place (work.py) and renamed when it is
 complete and on the disk, or changes places with what it replaces. What may be replaced has to carry
 our mark: a store its manifest, a folder of Parquet files an entry in the key-value metadata of
-each.
+each. Some outputs are a file, which the record beside it vouches for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ import pyarrow.parquet as pq
 from ..errors import DelegraphError, InputError
 from .files import open_regular
 
-Kind = Literal["store", "result", "edge list", "supersteps"]
+Kind = Literal["store", "result", "edge list", "supersteps", "matrix", "text"]
+FILES = ("matrix", "text")
+"""Kinds that are a file, which no mark fits into: the record beside it says what it is."""
+
 AnyPath = str | os.PathLike[str]
 
 MANIFEST = "manifest.json"
@@ -68,6 +71,8 @@ def _has_mark(path: Path) -> bool:
 
 def _is(path: Path, kind: Kind) -> bool:
     """Whether nothing but an output of that kind stands at ``path``."""
+    if kind in FILES:
+        return _is_recorded(path, kind)
     if path.is_symlink() or not path.is_dir():
         return False
     if kind == "store":
@@ -79,6 +84,16 @@ def _is(path: Path, kind: Kind) -> bool:
         )
     except (pa.ArrowException, OSError):
         return False
+
+
+def _is_recorded(path: Path, kind: Kind) -> bool:
+    """Whether a file is what the record beside it says was written."""
+    try:
+        record = json.loads(record_path(path).read_bytes())
+        told = record["written"], record["bytes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return not path.is_symlink() and path.is_file() and told == (kind, path.stat().st_size)
 
 
 def is_result(path: AnyPath) -> bool:
@@ -137,19 +152,23 @@ def _is_record(path: Path) -> bool:
 
 
 def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) -> None:
-    """Let the folder ``new``, which is on the disk, appear as ``path``.
+    """Let the folder (or file) ``new``, which is on the disk, appear as ``path``.
 
     What stands there by then is replaced only if ``overwrite`` is set and it is of that kind: in
     one step where the system can, so that one of them stands there at any time; else the old one
     waits in the folder ``replaced`` meanwhile.
     """
-    os.chmod(new, 0o777 & ~_umask())
+    os.chmod(new, (0o666 if kind in FILES else 0o777) & ~_umask())
     if not os.path.lexists(path):
         os.rename(new, path)
         _sync(path.parent)
         return
     if not overwrite or not _is(path, kind):
         raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
+    if kind in FILES:
+        os.replace(new, path)
+        _sync(path.parent)
+        return
     replaced.mkdir()
     write_file(_note(path, replaced), _number(new))
     _sync(replaced.parent)

@@ -2,7 +2,7 @@
 
     .NAME.work/lock            held by the live run; a dead one has let go of it
     .NAME.work/journal.json    what is being made, and what each finished step gave
-    .NAME.work/output/         becomes NAME when the work is done
+    .NAME.work/output/         becomes NAME when the work is done; or the file NAME in it does
     .NAME.work/record.json     becomes NAME.run.json right after that
     .NAME.work/replaced/       what stood at NAME, or which is new while two change places
     .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
@@ -30,6 +30,7 @@ from ..errors import DelegraphError, InputError, LimitError, LostScratchError
 from .journal import difference, read_journal, write_journal
 from .lock import LOCK, locked
 from .outputs import (
+    FILES,
     AnyPath,
     Kind,
     naming_full_disk,
@@ -121,12 +122,14 @@ class Work:
         self.sync()
         if record is not None:
             write_file(self._record, record)
-        publish(self.output, self.path, kind, overwrite, self._replaced)
+        new = self.output / self.path.name if kind in FILES else self.output
+        publish(new, self.path, kind, overwrite, self._replaced)
         self._publish_record()
 
     def _publish_record(self) -> None:
-        # Where the folder that becomes the output is missing, it has become the output.
-        if self._record.is_file() and self.path.is_dir() and not self.output.is_dir():
+        # Where what becomes the output is missing, it has become the output.
+        made = self.output.is_dir() and os.listdir(self.output)
+        if self._record.is_file() and self.path.exists() and not made:
             os.replace(self._record, record_path(self.path))
             _sync_folders(self.folder)
 

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -30,7 +29,7 @@ from ..run.cluster import Cluster, open_cluster
 from ..run.devices import device_errors, has_device_each
 from ..run.execute import Executor, Progress
 from ..run.plan import Budget, Plan, too_little
-from ..run.records import BuildRecord, command_record, encode_record, graph_record
+from ..run.records import BuildRecord, command_record, encode_record, file_facts, graph_record
 from ..run.resources import Resources
 from .count import Counted, count
 from .device import build_files_on_device, plan_ahead_on_device
@@ -249,11 +248,7 @@ def purpose_of(edges: EdgeList, options: BuildOptions) -> dict[str, str]:
 
 def inputs_of(edges: EdgeList) -> dict[str, str]:
     """Size and time of each file of the input."""
-    return {
-        file.path: f"{file.bytes:,} bytes of "
-        f"{datetime.fromtimestamp(file.modified / 1e9, UTC):%Y-%m-%d %H:%M:%S.%f}"
-        for file in edges.files
-    }
+    return {file.path: file_facts(file.bytes, file.modified) for file in edges.files}
 
 
 def first_inputs_of(edges: EdgeList) -> dict[str, str]:

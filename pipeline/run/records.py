@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Literal, TypedDict
 
 import dask
@@ -267,6 +268,35 @@ class GenerateRecord(CommandRecord):
     recipe: dict[str, str | int | float]
     rows: int
     seconds: float
+
+
+class ConvertRecord(CommandRecord):
+    """Of a file of another format that became an edge list, or a store or a result that became one.
+
+    written: "edge list", "matrix" or "text", of ``rows`` rows, entries or lines. options: that were
+    not left at their defaults. isolated: rows that are the self-loop of a vertex without edges.
+    directed: null where the format does not say. bytes: of what was written.
+    """
+
+    inputs: dict[str, str]
+    format: str
+    options: dict[str, str | bool]
+    written: str
+    rows: int
+    isolated: int
+    directed: bool | None
+    weighted: bool
+    bytes: int
+    seconds: float
+
+
+def file_facts(size: int, modified: int) -> str:
+    """Of an input; modified: its time, in nanoseconds.
+
+    >>> file_facts(2100, 0)
+    '2,100 bytes of 1970-01-01 00:00:00.000000'
+    """
+    return f"{size:,} bytes of {datetime.fromtimestamp(modified / 1e9, UTC):%Y-%m-%d %H:%M:%S.%f}"
 
 
 def command_record(

@@ -23,6 +23,7 @@ from delegraph.pipeline.run.records import (
     BuildRecord,
     ClosenessRunRecord,
     ComponentsRunRecord,
+    ConvertRecord,
     EccentricityRunRecord,
     GenerateRecord,
     PageRankRunRecord,
@@ -88,7 +89,7 @@ def test_record_schema_is_documented():
         *(RunRecord, SearchesRunRecord, ComponentsRunRecord, PageRankRunRecord),
         *(BetweennessRunRecord, ClosenessRunRecord, EccentricityRunRecord),
     )
-    for record in (*answers, BuildRecord, GenerateRecord):
+    for record in (*answers, BuildRecord, GenerateRecord, ConvertRecord):
         for name in names(record):
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
 

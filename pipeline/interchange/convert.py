@@ -1,0 +1,192 @@
+"""What ``convert`` does: which way by what stands at the input, with a record beside the output."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...partition.disk.memory import return_freed_memory
+from ...partition.disk.outputs import (
+    FILES,
+    MANIFEST,
+    Kind,
+    check_output,
+    facts_of,
+    is_store,
+    record_path,
+)
+from ...partition.disk.work import begin_work, clean_up
+from ...partition.errors import InputError
+from ...partition.store.store import open_store
+from ..results.result import open_result
+from ..run.execute import Executor
+from ..run.records import ConvertRecord, command_record, encode_record, file_facts
+from ..run.resources import Resources
+from .delimited import Choices
+from .edge_list import write_edge_list
+from .formats import check_choices, files_of, format_of, open_graph_file
+from .matrix import write_matrix
+from .result_text import write_result_text
+
+_ENDINGS: dict[Kind, str] = {"matrix": ".npz", "text": ".txt"}
+"""Of the names of outputs that are a file."""
+
+
+class Converted(NamedTuple):
+    """already: whether the output was there, of this very input."""
+
+    record: ConvertRecord
+    already: bool
+
+
+class Written(NamedTuple):
+    """What an output holds; see ConvertRecord."""
+
+    rows: int
+    isolated: int
+    directed: bool | None
+    weighted: bool
+
+
+class Way(NamedTuple):
+    """From what is read to what is written. files: that are read. write: into a folder, within a
+    memory limit; a file under the name of the output.
+    """
+
+    files: Sequence[str | Path]
+    format: str
+    kind: Kind
+    write: Callable[[Path, Executor, int], Written]
+
+
+def convert_graph(
+    path: str,
+    output: Path,
+    said: str | None,
+    choices: Choices,
+    executor: Executor,
+    resources: Resources,
+    overwrite: bool = False,
+) -> Converted:
+    """Convert a graph file to an edge list, a store to a matrix, or a result to text.
+
+    said: the format of a graph file; None to tell it by the name. Without ``overwrite``, an output
+    of this very input and these choices is left as it is. Raises InputError, naming the line, for
+    what is not of its format, and leaves nothing.
+    """
+    started = time.perf_counter()
+    way = _way(path, output, said, choices)
+    asked = {
+        "inputs": _facts(way.files),
+        "format": way.format,
+        "options": _given(choices),
+        "written": way.kind,
+    }
+    there = None if overwrite else _there(output, asked)
+    if there is not None:
+        return Converted(there, already=True)
+    check_output(output, way.kind, overwrite, path)
+    if resources.memory_limit is not None:
+        return_freed_memory()
+    with begin_work(output, {}, restart=True) as work:
+        written = way.write(work.output, executor, resources.limit)
+        if _facts(way.files) != asked["inputs"]:
+            raise InputError(f"{path}: changed while it was read; run again")
+        record = ConvertRecord(
+            **command_record(executor.steps, executor.threads, resources.limit),
+            **asked,
+            **written._asdict(),
+            bytes=sum(file.stat().st_size for file in work.output.iterdir()),
+            seconds=time.perf_counter() - started,
+        )
+        work.publish(way.kind, overwrite, encode_record(record))
+    return Converted(record, already=False)
+
+
+def _way(path: str, output: Path, said: str | None, choices: Choices) -> Way:
+    kind: Kind = "edge list"
+    if os.path.isdir(path):
+        kind = "matrix" if is_store(path) else "text"
+    ending = _ENDINGS.get(kind, "")
+    if ending != (output.suffix if output.suffix in _ENDINGS.values() else ""):
+        raise InputError(
+            f"{output}: a store becomes a matrix, named .npz; a result text, named .txt; a graph "
+            "file an edge list, a folder of another name"
+        )
+    if kind != "edge list" and (said or _given(choices)):
+        raise InputError(f"{path}: formats and columns are of graph files")
+    if kind == "matrix":
+        return _matrix(path, output.name)
+    return _text(path, output.name) if kind == "text" else _edge_list(path, said, choices)
+
+
+def _edge_list(path: str, said: str | None, choices: Choices) -> Way:
+    name = format_of(path, said)
+    check_choices(name, choices)
+
+    def write(folder: Path, executor: Executor, limit: int) -> Written:
+        with closing(open_graph_file(path, name, choices, limit)) as graph:
+            rows, isolated = write_edge_list(graph, folder, executor, limit)
+            if not rows:
+                raise InputError(f"{path}: it holds neither edges nor vertices")
+            return Written(rows, isolated, graph.directed, "weight" in graph.schema.names)
+
+    return Way(files_of(path, name), name, "edge list", write)
+
+
+def _matrix(path: str, name: str) -> Way:
+    store = open_store(path)
+
+    def write(folder: Path, executor: Executor, limit: int) -> Written:
+        entries = write_matrix(store, folder / name, executor, limit)
+        return Written(entries, 0, store.info.directed, store.info.weights is not None)
+
+    return Way([store.path / MANIFEST], "store", "matrix", write)
+
+
+def _text(path: str, name: str) -> Way:
+    result = open_result(path)
+
+    def write(folder: Path, executor: Executor, limit: int) -> Written:
+        rows = write_result_text(result, folder / name, executor, limit)
+        return Written(rows, 0, result.info.directed if result.info else None, False)
+
+    return Way(result.files, result.algorithm, "text", write)
+
+
+def _given(choices: Choices) -> dict[str, str | bool]:
+    """Those that are not left at their defaults."""
+    values = {choice.name: getattr(choices, choice.name) for choice in fields(choices)}
+    return {name: value for name, value in values.items() if value != getattr(Choices(), name)}
+
+
+def _facts(files: Sequence[str | Path]) -> dict[str, str]:
+    """Size and time of each file."""
+    facts = {os.path.abspath(file): os.stat(file) for file in files}
+    return {file: file_facts(fact.st_size, fact.st_mtime_ns) for file, fact in facts.items()}
+
+
+def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
+    """The record of an output of what is asked that stands there, whole; None for anything else."""
+    clean_up(output, {}, None)
+    try:
+        record = json.loads(record_path(output).read_bytes())
+        if any(record[name] != value for name, value in asked.items()):
+            return None
+        if asked["written"] in FILES:
+            return record if output.stat().st_size == record["bytes"] else None
+        files = [pq.read_metadata(file) for file in output.iterdir()]
+        ours = all(facts_of(file.metadata, "edge list") == {} for file in files)
+        rows = sum(file.num_rows for file in files)
+        return record if ours and rows == record["rows"] else None
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None

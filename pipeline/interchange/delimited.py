@@ -1,0 +1,92 @@
+"""Edges a line, in columns: CSV and TSV; SNAP's text (snap.stanford.edu/data), with blanks or tabs
+between columns and comments after ``#``; and ``.el`` and ``.wel`` of the GAP benchmark suite
+(github.com/sbeamer/gapbs), which are two columns, and three with a weight.
+
+Columns of CSV and TSV go by the names in the first line, or as those of SNAP by numbers from 1.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from ...partition.errors import InputError
+from .edge_lines import EdgeLines, Layout, first_look, with_types
+from .text import TextFile
+
+IdType = Literal["auto", "int64", "uint64", "string"]
+WeightType = Literal["auto", "int64", "float64"]
+_WEIGHT = "weight"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Which columns hold what, and of which types: by the first block if "auto".
+
+    src, dst: None for the columns of these names, or without a header the first two. weight: None
+    for the column of that name, if there is one. header: whether the first line names columns.
+    """
+
+    src: str | None = None
+    dst: str | None = None
+    weight: str | None = None
+    header: bool = True
+    id_type: IdType = "auto"
+    weight_type: WeightType = "auto"
+
+    def __post_init__(self) -> None:
+        for given, kind in ((self.id_type, IdType), (self.weight_type, WeightType)):
+            if given not in get_args(kind):
+                raise InputError(f"{given!r} is no type here: say {', '.join(get_args(kind))}")
+
+
+def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLines:
+    """layout: its delimiter, and what comments begin with."""
+    names = _header(file, layout) if choices.header else []
+    block, columns, blocks = first_look(file, layout)
+    defaults = ("src", "dst") if choices.header else ("1", "2")
+    wanted = [choices.src or defaults[0], choices.dst or defaults[1]]
+    if choices.weight or _WEIGHT in names:
+        wanted.append(choices.weight or _WEIGHT)
+    columns = len(names) or columns
+    places = tuple(_place(file, name, names, columns) for name in wanted)
+    if len(set(places)) < len(places):
+        raise InputError(f"{file.path}: a column is asked for twice: {', '.join(wanted)}")
+    layout = replace(layout, columns=columns, places=places)
+    return EdgeLines(file, with_types(layout, block, choices.id_type, choices.weight_type), blocks)
+
+
+def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeLines:
+    """Vertices are numbers from 0. weight_type: by the first block if "auto"."""
+    layout = Layout(
+        columns=3 if weighted else 2,
+        places=(0, 1, 2) if weighted else (0, 1),
+        known=lambda ids: ids >= 0,
+        told="they are numbered from 0",
+    )
+    block, _, blocks = first_look(file, layout)
+    return EdgeLines(file, with_types(layout, block, weight_type=weight_type), blocks)
+
+
+def _header(file: TextFile, layout: Layout) -> list[str]:
+    _, line = file.line() or (1, "")
+    return next(csv.reader([line], delimiter=layout.delimiter), [])
+
+
+def _place(file: TextFile, name: str, names: Sequence[str], columns: int) -> int:
+    if names.count(name) > 1:
+        raise InputError(f"{file.path}: {names.count(name)} columns are named {name!r}")
+    if name in names:
+        return names.index(name)
+    if name.isdecimal() and 1 <= int(name) <= columns:
+        return int(name) - 1
+    if not names:
+        raise InputError(
+            f"{file.path}: no column {name!r}: they go by numbers, from 1 to {columns}"
+        )
+    raise InputError(
+        f"{file.path}: no column {name!r}; its first line names {', '.join(names)}: say which with "
+        "--src, --dst and --weight, by name or number, or --no-header if that is an edge"
+    )

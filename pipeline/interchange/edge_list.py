@@ -1,0 +1,105 @@
+"""A graph file of another program becomes a Parquet edge list.
+
+Pieces of the file are read one after the other, parsed by all threads, and written in the file's
+order: what is written depends on the file alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...partition.disk.outputs import mark
+from ..run.execute import Executor
+from ..run.plan import held_now
+from .graph_file import PIECE_BYTES, STEP, WRITER_BYTES, GraphFile, check_room
+
+GROUP_ROWS = 1 << 20
+GROUP_BYTES = 32 << 20
+FILE_ROWS = 1 << 26
+
+
+def write_edge_list(
+    graph: GraphFile, folder: Path, executor: Executor, limit: int
+) -> tuple[int, int]:
+    """Write a graph file's edges into a folder; returns the rows, and how many of them are
+    self-loops for isolated vertices.
+
+    limit: of memory. Raises LimitError where it is too small, InputError where the file is wrong.
+    """
+    isolated = 0
+    with _Writer(folder, graph.schema) as writer:
+        for batch in _edges(graph, executor, limit):
+            writer.write(batch)
+        for batch in graph.isolated(writer.rows):
+            isolated += batch.num_rows
+            writer.write(batch)
+    return writer.rows, isolated
+
+
+def _edges(graph: GraphFile, executor: Executor, limit: int) -> Iterator[pa.RecordBatch]:
+    check_room(graph.held_bytes, limit)
+    rest = graph.held_bytes + WRITER_BYTES
+    fitting = (limit - held_now() - rest) // PIECE_BYTES
+    at_once = min(executor.threads, max(1, fitting))
+    projected = held_now() + rest + at_once * PIECE_BYTES
+    pieces = graph.pieces()
+    while some := list(islice(pieces, at_once)):
+        yield from executor.step(
+            STEP,
+            lambda piece: piece.read(),
+            some,
+            projected,
+            total=graph.bytes,
+            sizes=[piece.bytes for piece in some],
+        )
+
+
+class _Writer:
+    """Parquet files of about FILE_ROWS rows, in row groups of about GROUP_ROWS or GROUP_BYTES."""
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        self._folder = folder
+        self._schema = schema.with_metadata(mark("edge list"))
+        self._strings = [field.name for field in schema if pa.types.is_string(field.type)]
+        self._waiting: list[pa.RecordBatch] = []
+        self._file: pq.ParquetWriter | None = None
+        self._files = 0
+        self.rows = 0
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is None:
+            self._write_group()
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self._waiting.append(batch)
+        rows = sum(some.num_rows for some in self._waiting)
+        if rows >= GROUP_ROWS or sum(some.nbytes for some in self._waiting) >= GROUP_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        group = pa.Table.from_batches(self._waiting, self._schema)
+        self._waiting = []
+        if not len(group):
+            return
+        if self._file is None or self.rows > self._files * FILE_ROWS:
+            if self._file is not None:
+                self._file.close()
+            self._file = pq.ParquetWriter(
+                self._folder / f"part-{self._files:05}.parquet",
+                self._schema,
+                use_dictionary=self._strings,  # pyright: ignore[reportArgumentType] - documented
+                compression="snappy",
+            )
+            self._files += 1
+        self._file.write_table(group, row_group_size=len(group))

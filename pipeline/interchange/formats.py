@@ -1,0 +1,115 @@
+"""The formats that are read, and which one a file has: by its name, unless it is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from ...partition.errors import InputError
+from .delimited import Choices, open_delimited, open_gap
+from .edge_lines import Layout
+from .graph_file import GraphFile
+from .ldbc import Graphalytics, vertex_file
+from .matrix_market import MatrixMarket
+from .metis import Metis
+from .serialized import SerializedGraph
+from .text import COMPRESSIONS, TextFile
+
+FormatName = Literal["csv", "tsv", "snap", "mtx", "el", "wel", "sg", "wsg", "graphalytics", "metis"]
+
+SUFFIXES: dict[str, FormatName] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "snap",
+    ".snap": "snap",
+    ".mtx": "mtx",
+    ".el": "el",
+    ".wel": "wel",
+    ".sg": "sg",
+    ".wsg": "wsg",
+    ".e": "graphalytics",
+    ".graph": "metis",
+    ".metis": "metis",
+}
+
+_COLUMNS = ("src", "dst", "weight", "id_type", "weight_type")
+
+
+class _Text(NamedTuple):
+    """How a text format is opened, within a memory limit; and the choices that it leaves."""
+
+    open: Callable[[TextFile, Choices, int], GraphFile]
+    leaves: tuple[str, ...] = ()
+
+
+def _delimited(layout: Layout) -> Callable[[TextFile, Choices, int], GraphFile]:
+    return lambda file, choices, limit: open_delimited(file, layout, choices)
+
+
+def _snap(file: TextFile, choices: Choices, limit: int) -> GraphFile:
+    return open_delimited(file, Layout(comment="#"), replace(choices, header=False))
+
+
+_TEXT: dict[FormatName, _Text] = {
+    "csv": _Text(_delimited(Layout(delimiter=",")), (*_COLUMNS, "header")),
+    "tsv": _Text(_delimited(Layout(delimiter="\t")), (*_COLUMNS, "header")),
+    "snap": _Text(_snap, _COLUMNS),
+    "mtx": _Text(lambda file, choices, limit: MatrixMarket(file, limit)),
+    "el": _Text(lambda file, choices, limit: open_gap(file, weighted=False)),
+    "wel": _Text(
+        lambda file, choices, limit: open_gap(file, True, choices.weight_type), ("weight_type",)
+    ),
+    "graphalytics": _Text(
+        lambda file, choices, limit: Graphalytics(file, limit, choices.weight_type),
+        ("weight_type",),
+    ),
+    "metis": _Text(lambda file, choices, limit: Metis(file, limit)),
+}
+
+
+def format_of(path: str, said: str | None = None) -> FormatName:
+    """Raises InputError where neither tells one."""
+    names = get_args(FormatName)
+    if said is not None and said not in names:
+        raise InputError(f"{said!r} is no format: say {', '.join(names)}")
+    name = Path(path)
+    suffix = Path(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix
+    found = said or SUFFIXES.get(suffix)
+    if found is None:
+        raise InputError(
+            f"{path}: its name ends like none of {', '.join(SUFFIXES)}: say its format with --from"
+        )
+    return found  # pyright: ignore[reportReturnType] - one of the names
+
+
+def files_of(path: str, name: FormatName) -> list[str]:
+    """Those that make up a graph. Raises InputError for what is missing, or no regular file."""
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file, or no regular one")
+    return [path, vertex_file(path)] if name == "graphalytics" else [path]
+
+
+def check_choices(name: FormatName, choices: Choices) -> None:
+    """Raises InputError for one that the format does not leave."""
+    leaves = _TEXT[name].leaves if name in _TEXT else ()
+    for choice in fields(Choices):
+        if getattr(choices, choice.name) != choice.default and choice.name not in leaves:
+            option = "no-header" if choice.name == "header" else choice.name.replace("_", "-")
+            raise InputError(f"--{option} is not for {name} files, which leave no choice there")
+
+
+def open_graph_file(path: str, name: FormatName, choices: Choices, limit: int) -> GraphFile:
+    """limit: of memory. Raises InputError for what its beginning shows not to be of this format."""
+    if name not in _TEXT:
+        if Path(path).suffix in COMPRESSIONS:
+            raise InputError(f"{path}: only text is read compressed: unpack it")
+        return SerializedGraph(path, weighted=name == "wsg")
+    file = TextFile(path)
+    try:
+        return _TEXT[name].open(file, choices, limit)
+    except BaseException:
+        file.close()
+        raise

@@ -1,0 +1,71 @@
+"""LDBC Graphalytics' graphs (ldbcouncil.org/benchmarks/graphalytics): ``.e``, an edge a line, with
+its weight if it has one; and ``.v`` beside it, a vertex a line.
+
+A vertex without edges stands in ``.v`` alone. Whether edges are directed neither file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_numpy
+from .edge_lines import EdgeLines, Layout, first_look, with_types
+from .graph_file import check_room
+from .text import COMPRESSIONS, TextFile
+from .vertices import Vertices
+
+
+class Graphalytics(EdgeLines):
+    """The edges of ``.e``, between the vertices of ``.v``."""
+
+    def __init__(self, file: TextFile, limit: int, weight_type: str = "auto") -> None:
+        path = vertex_file(file.path)
+        self._vertices = Vertices(_read_vertices(path, limit), limit)
+        told = f"{path} does not list it"
+        layout = Layout(known=self._vertices.see, told=told)
+        block, columns, blocks = first_look(file, layout)
+        if columns == 3:
+            layout = Layout(columns=3, places=(0, 1, 2), known=self._vertices.see, told=told)
+        super().__init__(file, with_types(layout, block, weight_type=weight_type), blocks)
+        self.held_bytes = self._vertices.bytes
+
+    def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
+        return self._vertices.self_loops(self.schema)
+
+
+def vertex_file(path: str) -> str:
+    """The ``.v`` beside an ``.e``, compressed or not. Raises InputError where there is none."""
+    edges = Path(path)
+    if edges.suffix in COMPRESSIONS:
+        edges = edges.with_suffix("")
+    plain = edges.with_suffix(".v")
+    for ending in ("", *COMPRESSIONS):
+        if (found := Path(f"{plain}{ending}")).is_file():
+            return str(found)
+    raise InputError(f"{plain}: missing; the vertices of {path} stand there, one a line")
+
+
+def _read_vertices(path: str, limit: int) -> NDArray[np.int64]:
+    """Rising. Raises InputError for one that is listed twice."""
+    layout, parts, count = Layout(columns=1, places=(0, 0)), [], 0
+    file = TextFile(path)
+    try:
+        for block in file.blocks():
+            parts.append(as_numpy(layout.parse(file, block).column("src")))
+            count += len(parts[-1])
+            check_room(3 * 8 * count, limit)  # the parts, all together, and sorted
+    finally:
+        file.close()
+    ids = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    if not len(ids):
+        raise InputError(f"{path}: it holds no vertices")
+    twice = np.flatnonzero(ids[1:] == ids[:-1])
+    if len(twice):
+        raise InputError(f"{path}: vertex {ids[twice[0]]} is listed twice")
+    return ids

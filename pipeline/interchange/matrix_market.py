@@ -1,0 +1,81 @@
+"""Matrix Market's coordinate format (math.nist.gov/MatrixMarket/formats.html): an entry is an edge
+from its row to its column, numbered from 1.
+
+A general matrix holds directed edges. Of a symmetric one the file holds a triangle: each undirected
+edge once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from ...partition.errors import InputError
+from .edge_lines import WEIGHT_TYPES, EdgeLines, Layout
+from .text import TextFile
+from .vertices import Vertices
+
+_BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
+_WEIGHTS = {"pattern": None, "integer": WEIGHT_TYPES["int64"], "real": WEIGHT_TYPES["float64"]}
+_DIRECTED = {"general": True, "symmetric": False}
+
+
+class MatrixMarket(EdgeLines):
+    """A square matrix; what belongs to no edge is an isolated vertex."""
+
+    def __init__(self, file: TextFile, limit: int) -> None:
+        field, symmetry = _banner(file)
+        size, self._entries = _size(file)
+        self._vertices = Vertices(range(1, size + 1), limit)
+        self._path = file.path
+        weight_type = _WEIGHTS[field]
+        columns = 2 if weight_type is None else 3
+        layout = Layout(
+            comment="%",
+            columns=columns,
+            places=tuple(range(columns)),
+            weight_type=weight_type,
+            known=self._vertices.see,
+            told=f"they are numbered from 1 to {size:,}",
+        )
+        super().__init__(file, layout, file.blocks(), _DIRECTED[symmetry])
+        self.held_bytes = self._vertices.bytes
+
+    def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
+        if edges != self._entries:
+            raise InputError(
+                f"{self._path}: {edges:,} entries, where its header promises {self._entries:,}"
+            )
+        yield from self._vertices.self_loops(self.schema)
+
+
+def _banner(file: TextFile) -> tuple[str, str]:
+    number, line = file.line() or (1, "")
+    words = line.lower().split()
+    if words[:3] != _BANNER.lower().split()[:3] or len(words) != 5:
+        raise file.error(number, f"this is no Matrix Market file: it has to begin {_BANNER!r}")
+    field, symmetry = words[3:]
+    if field not in _WEIGHTS:
+        raise file.error(number, f"entries are {field}; weights are {' or '.join(_WEIGHTS)}")
+    if symmetry not in _DIRECTED:
+        told = f"the matrix is {symmetry}; graphs are {' or '.join(_DIRECTED)}"
+        raise file.error(number, told)
+    return field, symmetry
+
+
+def _size(file: TextFile) -> tuple[int, int]:
+    """Vertices and entries."""
+    while found := file.line():
+        number, line = found
+        words = line.split()
+        if not words or words[0].startswith("%"):
+            continue
+        if len(words) != 3 or not all(word.isdecimal() for word in words):
+            raise file.error(number, f"rows, columns and entries are expected, not {line!r}")
+        rows, columns, entries = map(int, words)
+        if rows != columns:
+            told = f"{rows:,} rows and {columns:,} columns: the matrix of a graph is square"
+            raise file.error(number, told)
+        return rows, entries
+    raise InputError(f"{file.path}: it ends before the line of its sizes")

@@ -1,0 +1,204 @@
+"""METIS's graphs (its manual, 4.1.1): a line a vertex, which lists its neighbours, numbered from 1.
+
+The header says how many vertices and edges there are, whether a line begins with a size and weights
+of its vertex, which are left out, and whether an edge's weight follows each neighbour. An edge
+stands in the lines of both ends; the one in the line of the lesser end is taken. Lines may have any
+length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
+
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_arrow, as_numpy
+from ...partition.input.ids import in_range
+from .edge_lines import INTEGER
+from .graph_file import Piece, schema_of
+from .text import TextFile
+from .vertices import Vertices
+
+_COMMENT = re.compile(rb"(?m)^%.*\n?")
+_LINES = bytes.maketrans(b" \t\r", b"\n\n\n")
+
+
+class Header(NamedTuple):
+    """first: words of a line before its neighbours. step: words of a neighbour."""
+
+    vertices: int
+    edges: int
+    first: int
+    step: int
+
+
+class Words(NamedTuple):
+    """The words of some lines. text: the lines, with blanks for comments. line_at: the number of
+    the line at a place of it. ends: how many lines end. starts: where words begin. vertex: whose
+    line each stands in, from 1. place: which word of that line it is, from 0.
+    """
+
+    text: bytes
+    line_at: Callable[[int], int]
+    ends: int
+    starts: NDArray[np.int64]
+    vertex: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+
+class Metis:
+    """A METIS file (graph_file.py)."""
+
+    directed: bool | None = False
+
+    def __init__(self, file: TextFile, limit: int) -> None:
+        self._file = file
+        self._header = _header(file)
+        self._vertices = Vertices(range(1, self._header.vertices + 1), limit)
+        self.bytes, self.held_bytes = file.bytes, self._vertices.bytes
+        self.schema = schema_of(pa.int64(), pa.int64() if self._header.step == 2 else None)
+        self._lines = 0  # of vertices
+        self._lock = Lock()
+        self._above = self._below = self._loops = 0  # entries by their ends, added up by any thread
+
+    def pieces(self) -> Iterator[Piece]:
+        """Where the words of a block stand follows from those before it; what they are does not."""
+        place = 0  # of the next word
+        kept = b""  # a neighbour whose weight stands in the next block
+        first_line = 1
+        for block in self._file.blocks(long_lines=True):
+            first_line = block.first_line
+            words = _words(kept + block.text, first_line, 1 + self._lines, place)
+            kept = b""
+            whole = block.text.endswith(b"\n")
+            if not whole and self._header.step == 2 and self._is_neighbour(words.place[-1:]).any():
+                kept = words.text[words.starts[-1] :]
+                words = Words(*words[:3], *(column[:-1] for column in words[3:]))
+            self._lines += words.ends
+            place *= words.ends == 0
+            place += int(np.count_nonzero(words.vertex == 1 + self._lines))
+            yield Piece(block.bytes, partial(self._edges, words))
+        if kept:
+            raise self._file.error(first_line, f"{kept.decode()!r} is followed by no weight")
+        self._lines += place > 0  # the last one has no end
+
+    def _is_neighbour(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+        _, _, first, step = self._header
+        return (place >= first) & ((place - first) % step == 0)
+
+    def _edges(self, words: Words) -> pa.RecordBatch:
+        values = self._values(words)
+        at = np.flatnonzero(self._is_neighbour(words.place))
+        source, target = words.vertex[at], values[at]
+        if len(words.vertex) and words.vertex[-1] > self._header.vertices:
+            wrong = int(np.argmax(words.vertex > self._header.vertices))
+            told = f"a line more than the header's {self._header.vertices:,} vertices"
+            raise self._error(words, wrong, told)
+        known = self._vertices.see(target)
+        if not known.all():
+            wrong = int(at[np.argmin(known)])
+            told = f"they are numbered from 1 to {self._header.vertices:,}"
+            raise self._error(words, wrong, f"there is no vertex {values[wrong]}: {told}")
+        columns = [source, target]
+        if self._header.step == 2:
+            paired = np.append(words.vertex, 0)[at + 1] == source
+            if not paired.all():
+                wrong = int(at[np.argmin(paired)])
+                raise self._error(words, wrong, f"'{values[wrong]}' is followed by no weight")
+            columns.append(values[at + 1])
+        above, below = target > source, target < source
+        with self._lock:
+            self._above += int(np.count_nonzero(above))
+            self._below += int(np.count_nonzero(below))
+            self._loops += int(np.count_nonzero(~(above | below)))
+        return pa.record_batch([as_arrow(some[~below]) for some in columns], schema=self.schema)
+
+    def _values(self, words: Words) -> NDArray[np.int64]:
+        if not len(words.starts):
+            return np.empty(0, np.int64)
+        text = words.text[: words.starts[-1]] + words.text[words.starts[-1] :].split()[0]
+        lines = text.translate(_LINES)
+        try:
+            if b"x" in lines or b"X" in lines:
+                raise pa.ArrowInvalid("a hexadecimal number, which Arrow would take")
+            table = arrow_csv.read_csv(
+                pa.BufferReader(lines),
+                arrow_csv.ReadOptions(
+                    use_threads=False, block_size=len(lines) + 1, column_names=["word"]
+                ),
+                arrow_csv.ParseOptions(quote_char=False),
+                arrow_csv.ConvertOptions(column_types={"word": pa.int64()}, null_values=[]),
+            )
+            return as_numpy(table["word"])
+        except pa.ArrowInvalid as error:
+            for number, word in enumerate(text.decode(errors="replace").split()):
+                if not INTEGER.fullmatch(word) or not in_range(int(word), pa.int64()):
+                    raise self._error(words, number, f"{word!r} is no number") from error
+            raise
+
+    def _error(self, words: Words, number: int, what: str) -> InputError:
+        return self._file.error(words.line_at(int(words.starts[number])), what)
+
+    def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
+        vertices, promised, _, _ = self._header
+        if self._lines < vertices:
+            told = f"{self._lines:,} lines of vertices, where its header promises {vertices:,}"
+            raise InputError(f"{self._file.path}: {told}")
+        if self._above != self._below:
+            raise InputError(
+                f"{self._file.path}: {self._above:,} edges stand in the line of their lesser end "
+                f"and {self._below:,} in that of the other: each has to stand in both"
+            )
+        entries = self._above + self._below + self._loops  # loops, which are rare, once or twice
+        if 2 * promised not in (entries, entries + self._loops):
+            told = f"{entries:,} neighbours, where its header promises two for {promised:,} edges"
+            raise InputError(f"{self._file.path}: {told}")
+        return self._vertices.self_loops(self.schema)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _words(text: bytes, first_line: int, vertex: int, place: int) -> Words:
+    """vertex, place: of the first word."""
+
+    def line_at(start: int) -> int:
+        return first_line + text.count(b"\n", 0, start)
+
+    plain = text
+    if b"%" in text:
+        plain = _COMMENT.sub(lambda comment: b" " * len(comment[0]), text)
+    codes = np.frombuffer(plain, np.uint8)
+    blank = codes <= ord(" ")
+    starts = np.flatnonzero(~blank & np.append(True, blank[:-1]))
+    ends = np.flatnonzero(codes == ord("\n"))
+    line = np.searchsorted(ends, starts)
+    places = np.arange(len(starts)) - np.searchsorted(line, line)
+    places[: np.searchsorted(line, 1)] += place
+    return Words(plain, line_at, len(ends), starts, vertex + line, places)
+
+
+def _header(file: TextFile) -> Header:
+    while found := file.line():
+        number, line = found
+        if line.startswith("%"):
+            continue
+        words = line.split()
+        if not 2 <= len(words) <= 4 or not all(word.isdecimal() for word in words):
+            told = f"it has to say how many vertices and edges there are, not {line!r}"
+            raise file.error(number, told)
+        form = words[2].zfill(3) if len(words) > 2 else "000"
+        if len(form) > 3 or not set(form) <= set("01"):
+            raise file.error(number, f"{words[2]!r} is no format: it has three digits, 0 or 1")
+        sizes, weighted, edge_weights = (digit == "1" for digit in form)
+        weights = int(words[3]) if len(words) == 4 else 1
+        return Header(int(words[0]), int(words[1]), sizes + weights * weighted, 1 + edge_weights)
+    raise InputError(f"{file.path}: it ends before its header")

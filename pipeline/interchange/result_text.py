@@ -1,0 +1,55 @@
+"""A result becomes text in the form of LDBC Graphalytics' reference answers: a vertex and its value
+a line. What a breadth-first search has not reached is 9223372036854775807 away; what no path leads
+to, ``infinity``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
+
+from ...partition.errors import InputError
+from ..results.result import COLUMNS, Result
+from ..run.execute import Executor
+from ..run.plan import fits, held_now, too_little
+from .graph_file import STEP
+
+ROWS = 1 << 18
+_ROW_BYTES = 128  # of numbers, as columns, as text, and as lines
+_UNREACHED = {"bfs": "9223372036854775807", "bfs-together": "9223372036854775807"}
+_NO_PATH = "infinity"
+
+
+def write_result_text(result: Result, path: Path, executor: Executor, limit: int) -> int:
+    """Returns the lines. limit: of memory; raises LimitError where it is too small, InputError for
+    what lines of two words cannot hold.
+    """
+    if result.algorithm == "bfs-each":
+        raise InputError(f"{_place(result)}: its vertices have several values, one for each source")
+    need = sum(result.reading(ROWS)[:2]) + ROWS * _ROW_BYTES
+    if not fits(need, limit):
+        raise too_little(STEP, need, limit)
+    executor.once(STEP, lambda: _write(result, path), held_now() + need)
+    return result.rows
+
+
+def _write(result: Result, path: Path) -> None:
+    value = next(iter(COLUMNS[result.algorithm]))
+    missing = _UNREACHED.get(result.algorithm, _NO_PATH)
+    schema = pa.schema([("vertex", result.schema.field("vertex").type), ("value", pa.string())])
+    options = arrow_csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    try:
+        with arrow_csv.CSVWriter(path, schema, write_options=options) as writer:
+            for batch in result.batches(ROWS, ("vertex", value)):
+                vertex, values = batch.columns
+                values = values.cast(pa.string()).fill_null(missing)
+                writer.write_batch(pa.record_batch([vertex, values], schema=schema))
+    except pa.ArrowInvalid as error:
+        told = "a vertex's name holds a blank or a quotation mark, which these lines cannot tell"
+        raise InputError(f"{_place(result)}: {told}") from error
+
+
+def _place(result: Result) -> Path:
+    return result.files[0].parent

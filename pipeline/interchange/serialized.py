@@ -1,0 +1,149 @@
+"""GAP's serialized graphs (``writer.h`` of github.com/sbeamer/gapbs): ``.sg``, or with weights
+``.wsg``.
+
+    directed    1 byte
+    entries     int64
+    vertices    int64
+    offsets     int64, vertices + 1
+    neighbours  int32, entries; of .wsg each with its weight, int32
+
+A directed graph has offsets and neighbours once more, of edges into each vertex. Of an undirected
+one each edge stands in the rows of both ends; the one in the row of the lesser end is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike, NDArray
+
+from ...partition.disk.files import open_regular
+from ...partition.errors import InputError
+from ...partition.input.arrow import as_arrow
+from ...partition.store.store import rows_of_edges
+from .graph_file import EDGES, Piece, schema_of, self_loops
+
+_HEADER = struct.Struct("<Bqq")
+_OFFSET = np.dtype("<i8")
+_ID = np.dtype("<i4")
+
+
+class SerializedGraph:
+    """A ``.sg`` or ``.wsg`` file (graph_file.py); its rows are read as they are needed."""
+
+    held_bytes = 0
+
+    def __init__(self, path: str, weighted: bool) -> None:
+        self._path = path
+        entry = [("target", _ID), ("weight", _ID)] if weighted else [("target", _ID)]
+        self._entry = np.dtype(entry)
+        self.schema = schema_of(pa.int32(), pa.int32() if weighted else None)
+        self._descriptor = open_regular(Path(os.path.realpath(path)))
+        self.bytes = os.fstat(self._descriptor).st_size
+        try:
+            self._read_header()
+        except BaseException:
+            self.close()
+            raise
+        self._lock = Lock()
+        self._above = self._below = 0  # entries of each triangle, counted by any thread
+
+    def _read_header(self) -> None:
+        if self.bytes < _HEADER.size:
+            raise InputError(f"{self._path}: {self.bytes} bytes are no serialized graph")
+        directed, self._entries, self._vertices = _HEADER.unpack(
+            os.pread(self._descriptor, _HEADER.size, 0)
+        )
+        self.directed: bool | None = directed == 1
+        if directed > 1 or self._entries < 0 or not 0 <= self._vertices < 2**31:
+            told = f"direction {directed}, {self._entries:,} entries, {self._vertices:,} vertices"
+            raise self._error(0, told)
+        rows = (self._vertices + 1) * _OFFSET.itemsize + self._entries * self._entry.itemsize
+        promised = _HEADER.size + rows * (2 if self.directed else 1)
+        if self.bytes != promised:
+            raise InputError(
+                f"{self._path}: it holds {self.bytes:,} bytes, where its header promises "
+                f"{promised:,}: {self._vertices:,} vertices and {self._entries:,} entries"
+            )
+        self._inverse = self.bytes = _HEADER.size + rows  # it is not read, but for its offsets
+
+    def _error(self, at: int, what: str) -> InputError:
+        return InputError(f"{self._path}, byte {at:,}: {what}: it is damaged, or no such graph")
+
+    def _read(self, dtype: DTypeLike, at: int, count: int) -> NDArray:
+        dtype = np.dtype(dtype)
+        data = os.pread(self._descriptor, count * dtype.itemsize, at)
+        if len(data) != count * dtype.itemsize:
+            raise self._error(at + len(data), "it ends")
+        return np.frombuffer(data, dtype)
+
+    def _offsets(self, start: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The offsets from byte ``start`` on, in pieces with their first row; the last of a piece
+        is the first of the next.
+        """
+        end = 0
+        for row in range(0, self._vertices, EDGES):
+            count = min(EDGES, self._vertices - row) + 1
+            at = start + row * _OFFSET.itemsize
+            offsets = self._read(_OFFSET, at, count)
+            last = row + count == self._vertices + 1
+            if (
+                offsets[0] != end
+                or (np.diff(offsets) < 0).any()
+                or offsets[-1] > self._entries
+                or (last and offsets[-1] != self._entries)
+            ):
+                raise self._error(at, f"offsets do not rise from 0 to {self._entries:,}")
+            end = int(offsets[-1])
+            yield row, offsets
+
+    def pieces(self) -> Iterator[Piece]:
+        for row, offsets in self._offsets(_HEADER.size):
+            told = offsets.nbytes
+            for first in range(int(offsets[0]), int(offsets[-1]), EDGES):
+                last = min(first + EDGES, int(offsets[-1]))
+                told += (last - first) * self._entry.itemsize
+                yield Piece(told, partial(self._edges, row, offsets, first, last))
+                told = 0
+
+    def _edges(self, row: int, offsets: NDArray[np.int64], first: int, last: int) -> pa.RecordBatch:
+        base = _HEADER.size + (self._vertices + 1) * _OFFSET.itemsize
+        at = base + first * self._entry.itemsize
+        entries = self._read(self._entry, at, last - first)
+        source = (row + rows_of_edges(offsets, first, last)).astype(_ID)
+        target = entries["target"]
+        wrong = (target < 0) | (target >= self._vertices)
+        if wrong.any():
+            place = int(wrong.argmax())
+            told = f"vertex {target[place]:,} of {self._vertices:,}"
+            raise self._error(at + place * self._entry.itemsize, told)
+        columns = [source, *(entries[name] for name in self._entry.names or ())]
+        if not self.directed:
+            with self._lock:
+                self._above += int(np.count_nonzero(target > source))
+                self._below += int(np.count_nonzero(target < source))
+            columns = [column[target >= source] for column in columns]
+        return pa.record_batch([as_arrow(column) for column in columns], schema=self.schema)
+
+    def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
+        if self._above != self._below:
+            raise InputError(
+                f"{self._path}: {self._above:,} edges stand in the row of their lesser end and "
+                f"{self._below:,} in that of the other: an undirected graph has each in both"
+            )
+        rows = self._offsets(_HEADER.size)
+        inverse = self._offsets(self._inverse if self.directed else _HEADER.size)
+        for (row, out), (_, into) in zip(rows, inverse, strict=True):
+            alone = np.flatnonzero((np.diff(out) == 0) & (np.diff(into) == 0))
+            if len(alone):
+                yield self_loops(as_arrow((row + alone).astype(_ID)), self.schema)
+
+    def close(self) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,205 @@
+"""``delegraph convert``: what it says, what it leaves, and what it holds."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from typing import get_args
+
+import click
+import pytest
+
+import delegraph as package
+from delegraph.cli.convert import convert
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.interchange.delimited import Choices
+from delegraph.pipeline.interchange.formats import SUFFIXES, FormatName, format_of
+from delegraph.pipeline.run.records import ConvertRecord
+from support.failing import Failing
+from support.processes import command, peak_of
+from support.schema import conforms
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("src,dst,weight\n1,2,5\n2,3,6\n")
+    return path
+
+
+def test_from_a_file_to_answers(ok, path, tmp_path):
+    ran = ok("convert", path, "-o", tmp_path / "edges")
+    assert ran.out == f"{tmp_path}/edges: 2 rows\n"
+    assert "build with --weight weight" in ran.err
+    ok("build", tmp_path / "edges", "-o", tmp_path / "g.dg", "--weight", "weight")
+    assert ok("convert", tmp_path / "g.dg", "-o", tmp_path / "g.npz").out.endswith(": 4 entries\n")
+    ok("sssp", tmp_path / "g.dg", "--source", 1, "-o", tmp_path / "paths")
+    assert ok("convert", tmp_path / "paths", "-o", tmp_path / "p.txt").out.endswith(": 3 lines\n")
+    assert (tmp_path / "p.txt").read_text() == "1 0\n2 5\n3 11\n"
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["edge list", "matrix", "text"])
+def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
+    if kind == "edge list":
+        line = ("convert", path, "-o", tmp_path / "out", "--src", 1)
+    else:
+        package.convert(path, tmp_path / "edges")
+        package.build(tmp_path / "edges", tmp_path / "graph.dg")
+        package.bfs(tmp_path / "graph.dg", 1, tmp_path / "result")
+        read, ending = ("graph.dg", "npz") if kind == "matrix" else ("result", "txt")
+        line = ("convert", tmp_path / read, "-o", tmp_path / f"out.{ending}")
+    output = line[3]
+    ran = ok(*line, "--json").json
+    record = json.loads((tmp_path / f"{output.name}.run.json").read_text())
+    assert conforms(record, ConvertRecord)
+    assert ran == {**record, "already": False}
+    assert record["written"] == kind
+
+    again = ok(*line)
+    assert "converted already" in again.err
+    assert ok(*line, "--json").json == {**record, "already": True}
+    assert ok(*line, "--overwrite", "--json").json["already"] is False
+    if kind == "edge list":
+        os.utime(path, ns=(0, 0))
+    else:
+        package.bfs(tmp_path / "graph.dg", 2, tmp_path / "result", overwrite=True)
+        os.utime(tmp_path / "graph.dg" / "manifest.json", ns=(0, 0))
+    other = delegraph(*line)
+    assert other.code == 2
+    assert "exists; name another output, or replace it with --overwrite" in other.err
+    ok(*line, "--overwrite")
+
+
+def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
+    package.convert(path, tmp_path / "edges")
+    package.bfs(tmp_path / "edges", 1, tmp_path / "result")
+    (tmp_path / "mine.txt").write_text("mine")
+    for line in (
+        ("convert", tmp_path / "result", "-o", tmp_path / "mine.txt"),
+        ("convert", path, "-o", tmp_path / "result"),
+    ):
+        for more in ((), ("--overwrite",)):
+            ran = delegraph(*line, *more)
+            assert ran.code == 2
+            assert "that delegraph wrote" in ran.err
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    ok("convert", tmp_path / "result", "-o", tmp_path / "out.txt")
+    (tmp_path / "out.txt").write_text("changed by hand")
+    assert delegraph("convert", tmp_path / "result", "-o", tmp_path / "out.txt", "--overwrite").code
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("nothing.csv", (), "nothing.csv: no such file"),
+        ("links.csv", ("--from", "metis", "--src", "1"), "--src is not for metis files"),
+        ("links.csv", ("--from", "snap", "--no-header"), "--no-header is not for snap files"),
+        ("links.csv", ("--weight", "metres"), "no column 'metres'; its first line names src, dst"),
+        ("links.csv", ("--weight", "2"), "a column is asked for twice: src, dst, 2"),
+        ("links.csv", ("--memory-limit", "10MB"), "the memory limit of 10 MB is too small"),
+        ("links.unknown", (), "say its format with --from"),
+    ],
+)
+def test_refused(delegraph, path, tmp_path, name, options, told):
+    (tmp_path / "links.unknown").write_text("1 2\n")
+    before = set(tmp_path.iterdir())
+    ran = delegraph("convert", tmp_path / name, "-o", tmp_path / "out", *options)
+    assert ran.code == 2
+    assert ran.err.startswith("delegraph: ")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_names_of_outputs(delegraph, path, tmp_path):
+    for output in ("edges.npz", "edges.txt"):
+        ran = delegraph("convert", path, "-o", tmp_path / output)
+        assert ran.code == 2
+        assert "a store becomes a matrix" in ran.err
+
+
+def test_formats_are_those_of_the_help(ok):
+    (said,) = (parameter for parameter in convert.params if parameter.name == "format")
+    assert isinstance(said.type, click.Choice)
+    assert tuple(said.type.choices) == get_args(FormatName)
+    told = ok("convert", "--help").out
+    assert all(word in told for word in (*get_args(FormatName), *SUFFIXES))
+    with pytest.raises(InputError, match="'gml' is no format: say csv"):
+        format_of("edges.gml", "gml")
+    with pytest.raises(InputError, match="'int32' is no type here: say auto, int64"):
+        Choices(id_type="int32")  # pyright: ignore[reportArgumentType]
+
+
+def test_options_are_those_of_python():
+    """Of the command, but for what is talk."""
+    asked = {parameter.name for parameter in convert.params}
+    given = set(package.convert.__annotations__) - {"return", "progress"}
+    talk = {"as_json", "quiet", "debug"}
+    assert asked - talk - {"no_header"} == given - {"header"}
+
+
+def test_bytes_do_not_depend_on_threads(tmp_path):
+    path = tmp_path / "edges.el"
+    path.write_text("".join(f"{i} {i * i % 1000}\n" for i in range(400_000)))
+    for threads in (1, 3):
+        package.convert(path, tmp_path / str(threads), threads=threads)
+    one, other = (
+        [(file.name, file.read_bytes()) for file in sorted((tmp_path / str(threads)).iterdir())]
+        for threads in (1, 3)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
+def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there, error):
+    """The same command again gives the same, whether or not it replaces, and nothing is left."""
+    package.convert(path, tmp_path / "links")
+    package.build(tmp_path / "links", tmp_path / "g.dg")
+    folder = tmp_path / "folder"
+    line = ("convert", tmp_path / read, "-o", folder / written, "--quiet")
+    number = calls = 1
+    while calls >= number:
+        folder.mkdir()
+        if there:
+            assert delegraph(*line).code == 0
+        replacing = ("--overwrite",) if there else ()
+        with Failing(monkeypatch, folder, number, error) as failing:
+            ran = delegraph(*line, *replacing)
+        calls = failing.calls
+        assert ran.code in (0, 1, 2), ran.err
+        assert "--debug" not in ran.err
+        again = delegraph(*line, *replacing)
+        assert again.code == 0, (number, ran.err, again.err)
+        assert {file.name for file in folder.iterdir()} == {written, f"{written}.run.json"}
+        shutil.rmtree(folder)
+        number += 1
+    assert number > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["edges.txt", "edges.csv", "one-line.graph", "names.tsv"])
+def test_memory_is_bounded_whatever_the_size(tmp_path, name):
+    """300 MB of text; in METIS's, nearly all in the line of one vertex."""
+    path = tmp_path / name
+    half = 10_000_000 if name == "one-line.graph" else 20_000_000
+    with open(path, "w") as file:
+        if name == "one-line.graph":
+            file.write(f"{half + 1} {half}\n")
+            file.writelines(f"{i} " for i in range(2, half + 2))
+            file.write("\n" + "1\n" * half)
+        else:
+            blank = "," if name == "edges.csv" else "\t"
+            file.write({"edges.txt": "", "edges.csv": "src,dst\n"}.get(name, "src\tdst\n"))
+            prefix = "vertex-" if name == "names.tsv" else ""
+            rows = half // 2 if prefix else half
+            file.writelines(f"{prefix}{i}{blank}{prefix}{i * 7 % rows}\n" for i in range(rows))
+    limit = 450_000_000
+    line = command("convert", path, "-o", tmp_path / "out", "--memory-limit", limit, "--quiet")
+    code, peak, told = peak_of(line)
+    assert code == 0, told
+    assert peak <= limit

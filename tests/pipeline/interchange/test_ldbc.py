@@ -1,0 +1,131 @@
+"""LDBC Graphalytics' graphs and answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import DATA
+
+import delegraph
+from delegraph.partition.errors import InputError
+from support.interchange import converted, write_compressed
+
+EXAMPLES = DATA / "validation" / "ldbc"
+
+
+def graph(folder: Path, vertices: str, edges: str, ending: str = "") -> Path:
+    write_compressed(folder / f"a.v{ending}", vertices)
+    return write_compressed(folder / f"a.e{ending}", edges)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_edges_and_vertices_without_them(tmp_path, ending):
+    found, record = converted(graph(tmp_path, "30\n7\n-5\n12\n", "7 30\n30 12\n", ending))
+    assert found == {"src": [7, 30, -5], "dst": [30, 12, -5]}
+    assert (record["isolated"], record["directed"], record["weighted"]) == (1, None, False)
+    assert len(record["inputs"]) == 2
+
+
+def test_weights(tmp_path):
+    found, record = converted(graph(tmp_path, "1\n2\n3\n", "1 2 0.5\n"))
+    assert found == {"src": [1, 3], "dst": [2, 3], "weight": [0.5, 0.0]}
+    assert record["weighted"]
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges", "told"),
+    [
+        ("1\n2\n", "1 2\n2 3\n", r"a\.e, line 2: there is no vertex 3: .*a\.v does not list it"),
+        ("1\nx\n", "1 2\n", r"a\.v, line 2: 'x' is no vertex number"),
+        ("1\n2\n1\n", "1 2\n", r"a\.v: vertex 1 is listed twice"),
+        ("", "1 2\n", r"a\.v: it holds no vertices"),
+        ("1\n2\n", "1 2 3 4\n", r"a\.e, line 1: 4 columns, not 2"),
+        ("1\n2\n", "1 2 nan\n", r"a\.e, line 1: 'nan' is no weight"),
+    ],
+)
+def test_refused(tmp_path, vertices, edges, told):
+    path = graph(tmp_path, vertices, edges)
+    with pytest.raises(InputError, match=told):
+        converted(path)
+    assert {file.name for file in tmp_path.iterdir()} == {"a.e", "a.v"}
+
+
+def test_vertices_that_are_missing(tmp_path):
+    path = write_compressed(tmp_path / "a.e", "1 2\n")
+    with pytest.raises(InputError, match=r"a\.v: missing"):
+        converted(path)
+
+
+def answers(path: Path) -> dict[int, str]:
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {int(vertex): value for vertex, value in lines}
+
+
+def example(name: str, answer: str) -> tuple[Path, bool, dict[str, str]]:
+    """Its edges, whether they are directed, and its parameters."""
+    if not EXAMPLES.is_dir():
+        pytest.skip(f"LDBC's examples are not here: no {EXAMPLES}")
+    lines = (EXAMPLES / f"{name}.properties").read_text().splitlines()
+    pairs = [line.split(" = ") for line in lines if " = " in line]
+    said = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
+    assert (EXAMPLES / f"{name}-{answer}").exists()
+    return EXAMPLES / f"{name}.e", said["directed"] == "true", said
+
+
+def result_text(result: Path) -> dict[int, str]:
+    output = result.with_suffix(".txt")
+    delegraph.convert(result, output)
+    return answers(output)
+
+
+@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-bfs-directed"])
+def test_bfs_of_the_examples(tmp_path, name):
+    path, directed, said = example(name, "BFS")
+    delegraph.convert(path, tmp_path / "edges")
+    source = int(said["bfs.source-vertex"])
+    delegraph.bfs(tmp_path / "edges", source, tmp_path / "result", directed=directed)
+    assert result_text(tmp_path / "result") == answers(EXAMPLES / f"{name}-BFS")
+
+
+@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-sssp-directed"])
+def test_paths_of_the_examples(tmp_path, name):
+    path, directed, said = example(name, "SSSP")
+    delegraph.convert(path, tmp_path / "edges")
+    source = int(said["sssp.source-vertex"])
+    options = {"directed": directed, "weight": "weight"}
+    delegraph.sssp(tmp_path / "edges", source, tmp_path / "result", **options)
+    found, wanted = result_text(tmp_path / "result"), answers(EXAMPLES / f"{name}-SSSP")
+    assert found.keys() == wanted.keys()
+    for vertex, value in wanted.items():
+        assert (found[vertex] == "infinity") == (value == "infinity")
+        assert float(found[vertex]) == pytest.approx(float(value), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-wcc-directed"])
+def test_components_of_the_examples(tmp_path, name):
+    path, directed, _ = example(name, "WCC")
+    delegraph.convert(path, tmp_path / "edges")
+    delegraph.components(tmp_path / "edges", tmp_path / "result", directed=directed)
+    found, wanted = result_text(tmp_path / "result"), answers(EXAMPLES / f"{name}-WCC")
+    assert found.keys() == wanted.keys()
+    pairs = {(found[vertex], wanted[vertex]) for vertex in wanted}
+    assert len(pairs) == len(set(found.values())) == len(set(wanted.values()))
+
+
+def test_text_of_other_results(tmp_path, edge_list):
+    """Every value as the result has it; names that a line cannot tell apart are refused."""
+    edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
+    delegraph.pagerank(edges, tmp_path / "ranks")
+    delegraph.convert(tmp_path / "ranks", tmp_path / "ranks.txt")
+    lines = [line.split(" ") for line in (tmp_path / "ranks.txt").read_text().splitlines()]
+    assert [vertex for vertex, _ in lines] == list("abcde")
+    assert sum(float(value) for _, value in lines) == pytest.approx(1)
+
+    delegraph.bfs(edges, output=tmp_path / "each", sources=["a", "b"])
+    with pytest.raises(InputError, match="several values"):
+        delegraph.convert(tmp_path / "each", tmp_path / "each.txt")
+    delegraph.components(edge_list(["a b"], ["c"], "blank.parquet"), tmp_path / "blank")
+    with pytest.raises(InputError, match="holds a blank"):
+        delegraph.convert(tmp_path / "blank", tmp_path / "blank.txt")
+    assert not list(tmp_path.glob("blank.txt*"))

@@ -1,0 +1,80 @@
+"""Matrix Market's coordinate format."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from delegraph.partition.errors import InputError, LimitError
+from support.graphs import graphs
+from support.interchange import converted, write_compressed
+
+BANNER = "%%MatrixMarket matrix coordinate"
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_what_the_banner_says(tmp_path, ending):
+    path = tmp_path / f"a.mtx{ending}"
+    write_compressed(path, f"{BANNER} pattern symmetric\n% by hand\n\n3 3 2\n2 1\n3 2\n")
+    found, record = converted(path)
+    assert found == {"src": [2, 3], "dst": [1, 2]}
+    assert (record["directed"], record["weighted"], record["isolated"]) == (False, False, 0)
+    write_compressed(path, f"{BANNER.upper()} Real General\n4 4 2\n  1 3  -1.5e0\n% late\n3 1 2\n")
+    found, record = converted(path)
+    assert found == {"src": [1, 3, 2, 4], "dst": [3, 1, 2, 4], "weight": [-1.5, 2, 0, 0]}
+    assert (record["directed"], record["weighted"], record["isolated"]) == (True, True, 2)
+    write_compressed(path, f"{BANNER} integer general\n2 2 1\n2 1 7\n")
+    assert converted(path)[0] == {"src": [2], "dst": [1], "weight": [7]}
+
+
+@given(graphs())
+def test_random_graphs(tmp_path_factory, graph):
+    src, dst, vertices, directed = graph
+    path = tmp_path_factory.mktemp("mtx") / "a.mtx"
+    symmetry = "general" if directed else "symmetric"
+    lines = [f"{u + 1} {v + 1}" for u, v in zip(src, dst, strict=True)]
+    path.write_text(
+        "\n".join([f"{BANNER} pattern {symmetry}", f"{vertices} {vertices} {len(lines)}", *lines])
+    )
+    found, record = converted(path)
+    isolated = np.setdiff1d(np.arange(vertices), np.concatenate([src, dst]))
+    assert found["src"] == [*(src + 1), *(isolated + 1)]
+    assert found["dst"] == [*(dst + 1), *(isolated + 1)]
+    assert record["isolated"] == len(isolated)
+
+
+REFUSED = [
+    ("1 2\n", "line 1: this is no Matrix Market file"),
+    ("%%MatrixMarket matrix array real general\n", "line 1: this is no Matrix Market file"),
+    (f"{BANNER} complex general\n", "line 1: entries are complex"),
+    (f"{BANNER} real skew-symmetric\n", "line 1: the matrix is skew-symmetric"),
+    (f"{BANNER} real hermitian\n", "line 1: the matrix is hermitian"),
+    (f"{BANNER} pattern general\n%\n", "ends before the line of its sizes"),
+    (f"{BANNER} pattern general\n%\n3 4 1\n", "line 3: 3 rows and 4 columns"),
+    (f"{BANNER} pattern general\n3 -3 1\n", "line 2: rows, columns and entries are expected"),
+    (f"{BANNER} pattern general\n2 2 1\n0 1\n", "line 3: there is no vertex 0"),
+    (f"{BANNER} pattern general\n2 2 1\n1 3\n", "there is no vertex 3: they are numbered from 1"),
+    (f"{BANNER} pattern general\n2 2 3\n1 2\n", "1 entries, where its header promises 3"),
+    (f"{BANNER} pattern general\n2 2 1\n1 2\n2 1\n", "2 entries, where its header promises 1"),
+    (f"{BANNER} pattern general\n2 2 1\n1 2 3\n", "line 3: 3 columns, not 2"),
+    (f"{BANNER} real general\n2 2 1\n1 2 nan\n", "line 3: 'nan' is no weight"),
+    (f"{BANNER} integer general\n2 2 1\n1 2 .5\n", "line 3: '.5' is no integer"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), REFUSED)
+def test_refused(tmp_path, text, told):
+    path = tmp_path / "a.mtx"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        converted(path)
+    assert told in str(refused.value)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_header_that_promises_more_vertices_than_memory_holds(tmp_path):
+    path = tmp_path / "a.mtx"
+    path.write_text(f"{BANNER} pattern general\n{10**15} {10**15} 1\n1 2\n")
+    with pytest.raises(LimitError, match="memory limit"):
+        converted(path)

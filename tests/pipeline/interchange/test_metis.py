@@ -1,0 +1,100 @@
+"""METIS's graphs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.partition.errors import InputError
+from delegraph.pipeline.interchange import text
+from support.graphs import graphs
+from support.interchange import converted, write_compressed
+
+MANUAL = {  # the graphs of its manual
+    "": "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n",
+    "edge weights": (
+        "7 11 001\n5 1 3 2 2 1\n1 1 3 2 4 1\n5 3 4 2 2 2 1 2\n2 1 3 2 6 2 7 5\n1 1 3 3 6 2\n"
+        "5 2 4 2 7 6\n6 6 4 5\n"
+    ),
+    "vertex weights": (
+        "7 11 010 3\n1 2 0 5 3 2\n0 2 2 1 3 4\n4 1 1 5 4 2 1\n2 2 3 2 3 6 7\n1 1 1 1 3 6\n"
+        "2 2 1 5 4 7\n1 2 1 6 4\n"
+    ),
+}
+EDGES = {"src": [1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6], "dst": [5, 3, 2, 3, 4, 5, 4, 6, 7, 6, 7]}
+WEIGHTS = [1, 2, 1, 2, 1, 3, 2, 2, 5, 2, 6]
+
+
+@pytest.mark.parametrize("kind", MANUAL)
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("size", [1, 7, 1 << 21])
+def test_the_manual(tmp_path, monkeypatch, kind, ending, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    found, record = converted(write_compressed(tmp_path / f"a.graph{ending}", MANUAL[kind]))
+    assert found == EDGES | ({"weight": WEIGHTS} if kind == "edge weights" else {})
+    assert record["directed"] is False
+
+
+def test_comments_and_vertices_without_edges(tmp_path):
+    path = write_compressed(tmp_path / "a.metis", "% a\n4 1 0\n\n% b\n4\n% c\n\n2\r\n\n\n% d\n")
+    found, record = converted(path)
+    assert found == {"src": [2, 1, 3], "dst": [4, 1, 3]}
+    assert record["isolated"] == 2
+
+
+@given(graphs(), st.booleans(), st.sampled_from(["", "1", "11", "111"]), st.integers(30, 300))
+def test_random_graphs(tmp_path_factory, graph, ends, form, size):
+    """Lines of any length, cut anywhere."""
+    src, dst, vertices, _ = graph
+    edges = {(min(u, v), max(u, v)) for u, v in zip(src.tolist(), dst.tolist(), strict=True)}
+    edges = {(u, v): 100 * u + v for u, v in edges if u != v}
+    rows: list[list[int]] = [[9] * (form.count("1") - 1) for _ in range(vertices)]
+    for (u, v), weight in edges.items():
+        for one, other in ((u, v), (v, u)):
+            rows[one] += [other + 1, weight] if form else [other + 1]
+    lines = [f"{vertices} {len(edges)} {form}", *(" ".join(map(str, row)) for row in rows)]
+    path = tmp_path_factory.mktemp("metis") / "a.graph"
+    path.write_text("\n".join(lines) + ("\n" if ends or not rows[-1] else ""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BLOCK_BYTES", size)
+        found, record = converted(path)
+    values = found.get("weight", [edges.get((u - 1, v - 1), 0) for u, v in _pairs(found)])
+    assert {
+        (u - 1, v - 1): weight
+        for (u, v), weight in zip(_pairs(found), values, strict=True)
+        if u != v
+    } == edges
+    assert record["isolated"] == vertices - len({end for edge in edges for end in edge})
+
+
+def _pairs(found):
+    return list(zip(found["src"], found["dst"], strict=True))
+
+
+REFUSED = [
+    ("", "ends before its header"),
+    ("3 x\n", "line 1: it has to say how many vertices and edges"),
+    ("2 1 5\n2\n1\n", "line 1: '5' is no format"),
+    ("% a\n2 1\n2\nx\n", "line 4: 'x' is no number"),
+    ("2 1\n2\n0x1\n", "line 3: '0x1' is no number"),
+    ("% a\n2 1\n% b\n0\n1\n", "line 4: there is no vertex 0: they are numbered from 1 to 2"),
+    ("2 1\n2\n3\n", "line 3: there is no vertex 3"),
+    ("2 1\n2\n-1\n", "line 3: there is no vertex -1"),
+    ("2 1\n2\n1\n2\n", "line 4: a line more than the header's 2 vertices"),
+    ("3 1\n2\n1\n", "2 lines of vertices, where its header promises 3"),
+    ("2 2\n2\n1\n", "2 neighbours, where its header promises two for 2 edges"),
+    ("3 2\n2 3\n1\n\n", "2 edges stand in the line of their lesser end and 1 in that"),
+    ("2 1 1\n2\n1 5\n", "line 2: '2' is followed by no weight"),
+    ("2 1 1\n2 5\n1", "line 3: '1' is followed by no weight"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), REFUSED)
+def test_refused(tmp_path, text, told):
+    path = tmp_path / "a.graph"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        converted(path)
+    assert told in str(refused.value)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]

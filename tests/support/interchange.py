@@ -1,0 +1,30 @@
+"""Graph files of other programs, and what becomes of them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import delegraph
+
+
+def write_compressed(path: Path, text: str | bytes) -> Path:
+    """As .gz or .zst, by the name; else as it is."""
+    data = text.encode() if isinstance(text, str) else text
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    elif path.suffix == ".zst":
+        data = pa.compress(data, codec="zstd", asbytes=True)
+    path.write_bytes(data)
+    return path
+
+
+def converted(path: Path, **options: Any) -> tuple[dict[str, list], dict[str, Any]]:
+    """The columns of the edge list that a file becomes, and the record."""
+    output = path.with_name(f"{path.name}-edges")
+    record = delegraph.convert(path, output, overwrite=output.exists(), **options).record
+    return pq.read_table(output).to_pydict(), dict(record)
