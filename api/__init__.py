@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         open,
         pagerank,
         plan,
+        report,
         sssp,
         validate,
     )
@@ -38,6 +39,7 @@ _HOME = {
     "open": ".pipeline.api",
     "pagerank": ".pipeline.api",
     "plan": ".pipeline.api",
+    "report": ".pipeline.api",
     "sssp": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
@@ -61,6 +63,7 @@ __all__ = [
     "open_store",
     "pagerank",
     "plan",
+    "report",
     "sssp",
     "validate",
 ]
