@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ...results.supersteps import MOST_LISTED
 from . import run
 from .charts import Frame, Point, Tick, chart, dots, joined
 from .levels import levels
@@ -80,9 +81,7 @@ def _of_ranks(rows: list[Document], path: Path) -> Page:
         sections=[
             _scaling(rows),
             _rates(report),
-            levels(
-                {"supersteps": at(last, "exchanged", "levels")}, "Of the search of median time. "
-            ),
+            _levels(at(last, "exchanged")),
             _exchanged(at(last, "exchanged")),
             _before(report),
             _the_run(report, path),
@@ -97,7 +96,11 @@ def _of_ways(report: Document, path: Path) -> Page:
         kind="Bench of optimizations",
         name=_graph_name(report),
         command=None,
-        figures=[Figure("searches, each way", _searches(report)), *_depth(report)],
+        figures=[
+            *_all_over_none(report),
+            Figure("searches, each way", _searches(report)),
+            *_depth(report),
+        ],
         sections=[_added(report), _without(report), _before(report), _the_run(report, path)],
         unknown=[] if entries(report, "added") else ["The document has no rates of its ways."],
     )
@@ -166,7 +169,7 @@ def _rates(report: Document) -> Section | None:
     told = f"{_searches(report)} searches. {_CHECKED} A box holds the middle half of the searches, "
     told += "its thick line the median; the thin line goes from the least to the greatest"
     told += ", and the diamond is the harmonic mean." if mean is not None else "."
-    made = table("Quartiles over the searches", ("", *_QUARTILES), rows)
+    made = table("Quartiles over the searches", ("of a search", *_QUARTILES), rows)
     return Section("Searches", [tag("p", told), tag("figure", *boxes), made], wide=True)
 
 
@@ -179,7 +182,7 @@ def _box(name: str, values: list[float], mean: float | None) -> Element:
         "rect",
         class_="box",
         x=at[1],
-        width=f"{100 * (scale.place(third) - scale.place(first)):.5g}%",
+        width=f"{max(0, 100 * (scale.place(third) - scale.place(first))):.5g}%",
         y=8,
         height=20,
     )
@@ -299,6 +302,28 @@ def _scaling_row(row: Document, a_rank: float) -> Bar:
     return Bar(figure(ranks), efficiency, told, more)
 
 
+def _levels(exchanged: Any) -> Section | None:
+    """Of the search of median time; on GPUs, where levels have no numbers, if all are listed."""
+    found, of = entries(exchanged, "levels"), "Of the search of median time. "
+    if any("examined" in level for level in found):
+        if (number(exchanged, "supersteps") or 0) > MOST_LISTED:
+            return None
+        of = "Of the search of median time, on rank 0's GPU. "
+        found = [_superstep(level) for level in found]
+    return levels({"supersteps": found}, of)
+
+
+def _superstep(level: Document) -> Document:
+    """Of a GPU, by the names of a record."""
+    parts = (number(level, name) for name in ("found", "normals", "delegates"))
+    return {
+        "direction": {"all": level.get("direction")},
+        "found": sum(part for part in parts if part is not None),
+        "edges_examined": level.get("examined"),
+        "seconds": level.get("seconds"),
+    }
+
+
 def _exchanged(exchanged: Any) -> Section | None:
     """What ranks sent each other, and held."""
     sent = numbers(exchanged, "bytes_sent")
@@ -322,8 +347,22 @@ def _before(report: Document) -> Section | None:
     }
     if all(seconds is None for seconds in phases.values()):
         return None
+    if phases["a search, median"] is None:
+        del phases["a search, median"]  # of several ways, which have one each
     rows = [Bar(name, seconds, duration(seconds)) for name, seconds in phases.items()]
     return Section("Time before the searches", [bars("Seconds", ("phase", "time"), rows)])
+
+
+def _all_over_none(report: Document) -> list[Figure]:
+    """What all optimizations bring together."""
+    rates = [number(way, "gteps", "median") for way in entries(report, "added")]
+    if len(rates) < 2 or not rates[0] or not rates[-1]:
+        return []
+    hand = number(report, "by_hand", "gteps", "median")
+    return [
+        Figure("GTEPS, all optimizations", figure(rates[-1]), f"by hand {figure(hand)}"),
+        Figure("over none of them", f"{rates[-1] / rates[0]:.2f} times"),
+    ]
 
 
 def _added(report: Document) -> Section | None:

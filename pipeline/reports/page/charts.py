@@ -159,10 +159,10 @@ def dots(frame: Frame, points: Sequence[Point]) -> Layer:
 
 
 def across(frame: Frame, value: float, label: str) -> Layer:
-    """A line at a value, with its name above the right end."""
+    """A line at a value, with its name above the left end."""
     y = frame.down(value)
     yield tag("line", class_="mark", x1=0, x2="100%", y1=y, y2=y)
-    yield tag("text", label, class_="named", x="100%", y=y - 5, text_anchor="end")
+    yield tag("text", label, class_="named", x=6, y=y - 5)
 
 
 def upright(frame: Frame, at: float, label: str) -> Layer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -22,7 +23,14 @@ from .tables import beside, table
 MOST_COLUMNS = 200
 _GAP = (0.44, 0.56)  # where levels are left out
 
-WAYS = ("push", "pull", "scan", "mixed")
+WAYS = ("push", "pull", "scan", "mixed", "plain")
+"""Directions, several of them, and none that is known."""
+
+_DRAWN = {
+    "frontier": "vertices in the frontier",
+    "edges_examined": "edges examined",
+    "seconds": "time",
+}
 _COUNTS = ("frontier", "found", "edges_examined", "bytes_read", "seconds")
 
 
@@ -41,8 +49,10 @@ class Bin:
 
     @property
     def kind(self) -> str:
-        (way,) = self.ways if len(self.ways) == 1 else ("mixed",)
-        return way if way in WAYS else "mixed"
+        if len(self.ways) > 1:
+            return "mixed"
+        way = next(iter(self.ways), "plain")
+        return way if way in WAYS else "plain"
 
     @property
     def name(self) -> str:
@@ -55,28 +65,27 @@ class Bin:
 
 def levels(document: Any, of: str = "") -> Section | None:
     """None where the document has no supersteps. of: whose they are, in a sentence."""
-    found, between = entries(document, "supersteps"), at(document, "supersteps_between")
-    if not found:
+    found = entries(document, "supersteps")
+    if not any(key in step for step in found for key in _DRAWN):
         return None
-    split = _split(found, between)
+    split = _split(found)
     a_column = ceil(len(found) / MOST_COLUMNS)
     parts = [_bins(part, a_column) for part in split]
+    summed = at(document, "supersteps_between")
+    between = _as_bin(summed) if len(parts) > 1 and isinstance(summed, dict) else None
     bins = [some for part in parts for some in part]
-    told = [of + _told(bins if len(parts) == 1 else [*bins, _as_bin(between)])]
+    told = [of + _told([*bins, between] if between else bins)]
     if a_column > 1:
         told.append(f"Each column is of {a_column:,} levels and shows their mean.")
     if len(parts) > 1:
+        left_out = f"{parts[0][-1].last + 1:,} to {parts[1][0].first - 1:,}"
+        kept = "only the sums are" if between else "nothing is"
         told.append(
-            f"Of levels {int(at(between, 'first_level')):,} to {int(at(between, 'last_level')):,} "
-            "the record has only the sums: no columns are drawn there, and the axis is cut."
+            f"Of levels {left_out} {kept} recorded: the axis is cut, without columns there."
         )
     panels = [
         _panel(parts, key, name, last=key == "seconds")
-        for key, name in (
-            ("frontier", "vertices in the frontier"),
-            ("edges_examined", "edges examined"),
-            ("seconds", "time"),
-        )
+        for key, name in _DRAWN.items()
         if any(some.sums[key] is not None for some in bins)
     ]
     ways = [way for way in WAYS if any(some.kind == way for some in bins)]
@@ -97,6 +106,7 @@ _MEANING = {
     "pull": "pull: from what is unvisited",
     "scan": "scan of all edges",
     "mixed": "several directions",
+    "plain": "direction not known",
 }
 
 
@@ -105,14 +115,13 @@ def _swatch(way: str) -> Any:
     return tag("svg", drawn, width=14, height=14, aria_hidden="true")
 
 
-def _split(found: list[dict[str, Any]], between: Any) -> list[list[dict[str, Any]]]:
-    """Where the record leaves levels out, if it does."""
-    first = number(between, "first_level")
-    if first is None or number(between, "last_level") is None:
-        return [found]
-    before = [step for step in found if (number(step, "level") or 0) < first]
-    after = found[len(before) :]
-    return [before, after] if before and after else [found]
+def _split(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """In two, where levels are left out."""
+    numbered = [number(step, "level") for step in found]
+    for i, (one, other) in enumerate(pairwise(numbered), 1):
+        if one is not None and other is not None and other > one + 1:
+            return [found[:i], found[i:]]
+    return [found]
 
 
 def _bins(found: Sequence[dict[str, Any]], a_column: int) -> list[Bin]:
@@ -166,7 +175,8 @@ def _panel(parts: Sequence[Sequence[Bin]], key: str, name: str, last: bool) -> A
             )
             for i, some in enumerate(part)
         ]
-        first, final = part[0].first, part[-1].last
+        first = part[0].first
+        final = first + sum(some.count for some in part) - 1
         most = 6 if len(parts) == 1 else 2
         ticks += [
             Tick(start + (stop - start) * (level - first + 0.5) / (final - first + 1), f"{level:,}")
@@ -199,22 +209,23 @@ def _whole(value: float | None) -> float | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-def _table(parts: Sequence[Sequence[Bin]], between: Any) -> Any:
+def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Any:
     """What the chart shows; of several levels their sums."""
     keys = ["frontier", "found", "edges_examined"]
     bins = [some for part in parts for some in part]
     keys += [key for key in ("bytes_read", "bytes_sent") if any(some.sums[key] for some in bins)]
     head = ["level", "direction", *(key.replace("_", " ") for key in keys), "time"]
     rows = [[_row(some, keys) for some in part] for part in parts]
-    if len(parts) > 1:
-        rows.insert(1, [_row(_as_bin(between), keys)])
-    several = any(some.count > 1 for some in bins) or len(parts) > 1
+    if between:
+        rows.insert(1, [_row(between, keys)])
+    several = between is not None or any(some.count > 1 for some in bins)
     caption = "Supersteps; of several levels the sums" if several else "Supersteps"
     made = [row for part in rows for row in part]
     return beside(f"All {len(made):,} rows of the table", table(caption, head, made), len(made))
 
 
 def _as_bin(between: Any) -> Bin:
+    """Of the levels that are left out."""
     directions = at(between, "directions")
     each = directions.values() if isinstance(directions, dict) else ()
     ways = frozenset(str(way) for ways in each if isinstance(ways, dict) for way in ways)

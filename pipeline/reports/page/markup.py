@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 Content = Element | str | None
 Attribute = str | float | None
 
+_MAY_BE_EMPTY = {"meta", "rect", "line", "circle", "path"}
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
 _DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # let text read otherwise
 _ESCAPES = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
@@ -36,6 +37,8 @@ def tag(name: str, /, *content: Content, **attributes: Attribute) -> Element:
             made[-1].tail = (made[-1].tail or "") + _shown(part)
         elif part is not None:
             made.text = (made.text or "") + _shown(part)
+    if not (len(made) or made.text or name in _MAY_BE_EMPTY):
+        made.text = "\u00a0"  # HTML takes <td/> for the beginning of one
     return made
 
 

@@ -64,7 +64,22 @@ def figure(value: float | None) -> str:
         return UNKNOWN
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else _powers(f"{value:.4g}")
+
+
+def _powers(written: str) -> str:
+    """
+    >>> _powers("8.183e-09"), _powers("1e-05"), _powers("0.25")
+    ('8.183·10⁻⁹', '10⁻⁵', '0.25')
+    """
+    digits, e, power = written.partition("e")
+    if not e:
+        return written
+    raised = f"10{str(int(power)).translate(_RAISED)}"
+    return raised if digits == "1" else f"{digits}·{raised}"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def size(value: float | None) -> str:
@@ -131,10 +146,10 @@ def time_unit(most: float) -> Unit:
 def compact(value: float) -> str:
     """At an axis, where there is little room.
 
-    >>> compact(0), compact(2500), compact(1e6), compact(0.001)
-    ('0', '2.5 k', '1 M', '0.001')
+    >>> compact(0), compact(2500), compact(1e6), compact(0.001), compact(1e-5)
+    ('0', '2.5 k', '1 M', '0.001', '10⁻⁵')
     """
     for name, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= scale:
             return f"{value / scale:g} {name}"
-    return f"{value:g}"
+    return _powers(f"{value:g}")

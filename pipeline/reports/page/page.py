@@ -84,7 +84,7 @@ def _body(page: Page) -> Iterator[Content]:
         tag(
             "div",
             tag("dt", figure.name),
-            tag("dd", tag("strong", figure.value), tag("small", figure.note or "\u00a0")),
+            tag("dd", tag("strong", figure.value), tag("small", figure.note)),
         )
         for figure in page.figures
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...results.result import Result
 from ..report import result_document
@@ -15,6 +15,8 @@ from .numbers import at, duration, entries, figure, number, share, size, text
 from .page import Figure, Page, Section
 from .scales import linear, logarithmic, steps
 from .tables import Bar, bars, beside, table
+
+Item = TypeVar("Item")
 
 _NAMES = {
     "bfs": "Breadth-first search",
@@ -39,7 +41,7 @@ def page_of_result(result: Result, path: Path) -> Page:
     by_level = levels(record)
     listed = by_level is not None and not at(record, "supersteps_between")
     if result.info is None:
-        unknown = ["The files do not say of which graph and by which options they are.", *unknown]
+        unknown = ["Of which graph, and by which options: the files do not say.", *unknown]
     return Page(
         kind=_NAMES[result.algorithm],
         name=path.name,
@@ -72,7 +74,7 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
     key = _KEYS.get(result.algorithm, result.algorithm)
     every = {*_NAMES, *_KEYS.values()} - {key}
     if record and (other or (key not in record and every & record.keys())):
-        return {}, ["The record beside it is of another run: what ran here, and how long."]
+        return {}, ["What ran, and for how long: the record beside it is of another run."]
     return record, unknown
 
 
@@ -158,57 +160,53 @@ def _distances(first: int, count: int) -> str:
 def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None:
     """PageRank's, by the change of each."""
     every = entries(record, "iterations")
-    changes = [number(some, "change") for some in every]
-    drawn = [
-        (i, change) for i, change in enumerate(changes, 1) if change is not None and change > 0
-    ]
+    known = [(i, number(some, "change") or 0) for i, some in enumerate(every, 1)]
+    drawn = [(i, change) for i, change in known if change > 0]
     if not drawn:
         return None
     together = -(-len(drawn) // MOST_COLUMNS)
-    shown = drawn[::-together][::-1]  # the last one always
-    last = len(changes)
     points = [
-        Point((i - 0.5) / last, change, f"iteration {i:,}: change {change:.3g}")
-        for i, change in shown
+        Point((i - 0.5) / len(every), change, f"iteration {i:,}: change {figure(change)}")
+        for i, change in _each(drawn, together)
     ]
-    tolerance = number(found, "tolerance")
-    values = [change for _, change in shown]
-    ends = [*values, *([tolerance] if tolerance else [])]
+    tolerance = max(0.0, number(found, "tolerance") or 0)
+    values = [point.value for point in points] + ([tolerance] if tolerance else [])
     frame = Frame(
         "Change by iteration",
         "A dot for each iteration, on a logarithmic scale; the table has the numbers.",
-        logarithmic(min(ends), max(ends)),
+        logarithmic(min(values), max(values)),
         "change (L1)",
-        [Tick((i - 0.5) / last, f"{i:,}") for i in steps(1, last)],
+        [Tick((i - 0.5) / len(every), f"{i:,}") for i in steps(1, len(every))],
         "iteration",
     )
     layers = [joined(frame, points, "line"), dots(frame, points)]
-    told = (
-        f"From {changes[0]:.3g} to {drawn[-1][1]:.3g} in {last:,} iterations, "
-        if changes[0]
-        else ""
-    )
-    told += "on a logarithmic scale."
     if tolerance:
-        layers.append(across(frame, tolerance, f"tolerance {tolerance:g}"))
+        layers.append(across(frame, tolerance, f"tolerance {figure(tolerance)}"))
+    told = f"The last of {len(every):,} iterations changed {figure(drawn[-1][1])}, as the sum of "
+    told += "all vertices' changes. The scale is logarithmic."
     if together > 1:
-        told += f" One dot is drawn of every {together:,}."
-    if len(drawn) < last:
-        told += f" {last - len(drawn):,} that changed nothing, or are not known, have no dot."
+        told += f" One dot is drawn, and one row listed, of every {together:,}."
+    if len(drawn) < len(every):
+        told += f" {len(every) - len(drawn):,} changed nothing, or are not known: they have no dot."
     rows = [
         (
             f"{i:,}",
-            "-" if changes[i - 1] is None else f"{changes[i - 1]:.4g}",
+            figure(number(some, "change")),
             figure(number(some, "edges_examined")),
             duration(number(some, "seconds")),
         )
-        for i, some in list(enumerate(every, 1))[::-together][::-1]
+        for i, some in _each(list(enumerate(every, 1)), together)
     ]
     made = table("Iterations", ("iteration", "change", "edges examined", "time"), rows)
     content = [tag("p", told), tag("figure", chart(frame, *layers))]
     return Section(
         "Change by iteration", [*content, beside("Table of iterations", made, len(rows))]
     )
+
+
+def _each(items: list[Item], step: int) -> list[Item]:
+    """Every so many of them, the last one among these."""
+    return items[::-step][::-1]
 
 
 def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
@@ -227,7 +225,7 @@ def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
 def _steps(record: dict[str, Any]) -> Section | None:
     """None where they are the phases, and none was reused."""
     steps = entries(record, "plan", "steps")
-    named = {step.get("name") for step in steps}
+    named = {text(step.get("name")) for step in steps}
     if named <= {"load", "compile", "search", "write"} and not any(
         step.get("reused") is True for step in steps
     ):

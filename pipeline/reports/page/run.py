@@ -33,21 +33,24 @@ _FAR = 4
 """How many times the largest bar a limit may be and still be drawn to scale."""
 
 
+_WHAT = "What ran, and for how long:"
+
+
 def read_record(output: Path) -> tuple[Record, list[str]]:
     """The record beside an output, and what is not known without it, or because of its age."""
     path = record_path(output)
     try:
         record = json.loads(path.read_bytes())
     except FileNotFoundError:
-        return {}, [f"There is no record {path.name} beside it: what ran, and how long."]
+        return {}, [f"{_WHAT} there is no record {path.name} beside it."]
     except (OSError, ValueError, RecursionError):
-        return {}, [f"The record {path.name} cannot be read: what ran, and how long."]
+        return {}, [f"{_WHAT} the record {path.name} cannot be read."]
     if not isinstance(record, dict):
-        return {}, [f"The record {path.name} is none of delegraph's: what ran, and how long."]
+        return {}, [f"{_WHAT} the record {path.name} is none of delegraph's."]
     version = number(record, "schema_version")
     if version != SCHEMA_VERSION:
-        told = f"The record is of schema {figure(version)}, this page knows {SCHEMA_VERSION}"
-        return record, [f"{told}: some of it may be missing here."]
+        told = f"Some of the record, maybe: its schema is {figure(version)}, and this page knows "
+        return record, [f"{told}{SCHEMA_VERSION}."]
     return record, []
 
 
@@ -88,7 +91,7 @@ def the_run(document: Record, path: Path, more: Sequence[tuple[str, Content]] = 
     ]
     if (ranks := number(document, "ranks")) is not None:
         rows.insert(-2, ("ranks", figure(ranks)))
-    return Section("The run", [facts(rows)])
+    return Section("The run", [facts([row for row in rows if document or row[1] != UNKNOWN])])
 
 
 def _written(path: Path) -> str:
@@ -162,8 +165,8 @@ def memory(document: Record) -> Section | None:
     if limit:
         rows.append(Bar("limit", limit, size(limit), kind="limit"))
         most = limit if limit <= _FAR * largest else 1.25 * largest
-    told = "Bars are what was projected for each step, of all processes; measured is what this "
-    told += "process held at most"
+    told = "Bars are what was projected for each step, of all processes; measured is what the "
+    told += "command's own process held at most"
     if measured is not None and projected:
         told += f", {share(measured, projected)} of the largest projection"
     if measured is not None and limit:

@@ -7,6 +7,7 @@ from itertools import takewhile
 from math import ceil, floor, log10
 
 _MOST_TICKS = 5
+_LEAST = 1e-300  # what is less counts as nothing
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def linear(most: float, whole: bool = False) -> Scale:
     >>> linear(17).ticks, linear(0.3).high, linear(2, whole=True).ticks
     ((0.0, 5.0, 10.0, 15.0, 20.0), 0.3, (0.0, 1.0, 2.0))
     """
-    if most <= 0:
+    if most < _LEAST:
         return Scale(0, 1, (0.0, 1.0))
     tenth = 10.0 ** floor(log10(most / _MOST_TICKS))
     steps = (tenth * factor for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))

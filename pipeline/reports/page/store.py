@@ -27,7 +27,10 @@ def page_of_store(store: Store) -> Page:
     info = store.info
     record, unknown = run.read_record(store.path)
     if record and run.at(record, "graph", "fingerprint") != info.fingerprint:
-        record, unknown = {}, ["The record beside it is of another graph: what built this one."]
+        record, unknown = (
+            {},
+            ["What built it, and for how long: the record beside it is of another graph."],
+        )
     seconds = number(record, "seconds")
     return Page(
         kind="Store",
@@ -125,6 +128,14 @@ def _range(bucket: int) -> str:
     return f"{low:,}" if low == high else f"{low:,}\u2013{high:,}"
 
 
+_CHOSEN = {
+    "user": "was asked for",
+    "nn": "is the largest that leaves few rows to nn",
+    "delegates": "is the least that keeps to 4n/P delegates",
+    "no delegates": "leaves no delegates",
+}
+
+
 def _kinds(info: GraphInfo) -> Section | None:
     """None where nothing is separated."""
     if not _separates(info):
@@ -134,11 +145,9 @@ def _kinds(info: GraphInfo) -> Section | None:
         Bar(name, count, figure(count), (share(count, whole),))
         for name, count in info.subgraph_edges.items()
     ]
-    told = (
-        f"Delegates (d) are the vertices of degree above {info.threshold:,}, normal ones (n) the "
-    )
-    told += f"others. The threshold was chosen by: {info.threshold_chosen_by}. Of the input's rows "
-    told += f"{share(info.nn_row_share, 1)} are nn, which only these have to be sent for."
+    told = f"Vertices of degree above {info.threshold:,} are delegates (d), the others normal (n). "
+    told += f"The threshold {_CHOSEN[info.threshold_chosen_by]}. {share(info.nn_row_share, 1)} of "
+    told += "the input's rows are nn: along these alone a vertex is sent to its owner."
     made = bars("Entries of each kind", ("kind of edge", "entries", "share"), rows)
     return Section("Edges by kind", [tag("p", told), made])
 

@@ -63,7 +63,9 @@ def bars(
 
 def _bar(row: Bar, longest: float) -> Element:
     value = row.value or 0
-    drawn = tag("rect", class_=row.kind, height=12, width=f"{min(100, 100 * value / longest):.4g}%")
+    drawn = tag(
+        "rect", class_=row.kind, height=12, width=f"{max(0, min(100, 100 * value / longest)):.4g}%"
+    )
     cut = tag("path", class_="cut", d="M0 0l5 6l-5 6") if value > longest else None
     beyond = cut if cut is None else tag("svg", cut, x="100%", overflow="visible")
     return tag("svg", drawn, beyond, width="100%", height=12, aria_hidden="true")
@@ -75,6 +77,7 @@ def _framed(caption: str, head: Sequence[Element], body: Sequence[Element]) -> E
         tag("caption", caption),
         tag("thead", tag("tr", *head)),
         tag("tbody", *body),
+        class_="narrow" if len(head) == 2 and len(body[0] if body else ()) == 2 else None,
     )
     # Wide ones are scrolled on their own, by the keyboard as well.
     return tag("div", made, class_="wide", tabindex=0, role="region", aria_label=caption)
