@@ -33,10 +33,8 @@ def find() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def look(
-    program: str, pages: list[Path], width: int, dark: bool = False, unfold: bool = False
-) -> list[Seen]:
-    """What each of the pages looks like. unfold: with all that is folded."""
+def look(program: str, pages: list[Path], width: int, dark: bool) -> list[Seen]:
+    """What each of the pages looks like, with all that is folded."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         command = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         command += [
@@ -48,13 +46,13 @@ def look(
         told = Path(home, "told")
         with open(told, "wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
             try:
-                every = _look(told, pages, width, dark, unfold)
+                every = _look(told, pages, width, dark)
                 return asyncio.run(asyncio.wait_for(every, _DEADLINE))
             finally:
                 process.terminate()
 
 
-async def _look(told: Path, pages: list[Path], width: int, dark: bool, unfold: bool) -> list[Seen]:
+async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[Seen]:
     """told: where the browser says at which address it listens."""
     while not (found := re.search(r"DevTools listening on (\S+)", told.read_text())):
         await asyncio.sleep(0.05)
@@ -71,7 +69,7 @@ async def _look(told: Path, pages: list[Path], width: int, dark: bool, unfold: b
     await session.call("Emulation.setDeviceMetricsOverride", **size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     await session.call("Emulation.setEmulatedMedia", features=[scheme])
-    seen = [await session.see(page, unfold) for page in pages]
+    seen = [await session.see(page) for page in pages]
     socket.close()
     return seen
 
@@ -104,13 +102,12 @@ class Session:
             self.told.append(answer)
         return answer
 
-    async def see(self, page: Path, unfold: bool) -> Seen:
+    async def see(self, page: Path) -> Seen:
         self.told.clear()
         await self.call("Page.navigate", url=page.absolute().as_uri())
         while not any(some["method"] == "Page.loadEventFired" for some in self.told):
             await self._next()
-        if unfold:
-            await self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
+        await self.value("document.querySelectorAll('details').forEach(d => d.open = true)")
         wide = await self.value("document.documentElement.scrollWidth")
         overlaps = await self.value(_OVERLAPS)
         shot = await self.call(

@@ -70,7 +70,7 @@ def _of_ranks(rows: list[Document], path: Path) -> Page:
     figures = [Figure("ranks", figure(ranks)), *_figures(report)]
     efficiency = number(last, "efficiency")
     if len(rows) > 1 and efficiency is not None:
-        note = f"of {figure(number(rows[0], 'ranks'))} it is 100%"
+        note = f"with {figure(number(rows[0], 'ranks'))}, it is 100%"
         figures.insert(1, Figure("efficiency", share(efficiency, 1), note))
     notes = [note for row in rows for note in run.notes(row)]
     return Page(

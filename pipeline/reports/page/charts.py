@@ -19,8 +19,8 @@ from .scales import Scale
 
 Layer = Iterable[Element]
 
-PATTERNS = ("pull", "scan", "mixed", "gap")
-"""Kinds of marks that are not plain: page.py defines their patterns once."""
+MOST_COLUMNS = 200
+"""More are put together, so that each is seen on a phone, and a page stays small."""
 
 _TOP = 26
 _BELOW, _BELOW_NOTHING = 42, 14  # room for what stands along x

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from typing import Any
+from xml.etree.ElementTree import Element
 
-from .charts import Column, Frame, Tick, band, chart, columns
+from .charts import MOST_COLUMNS, Column, Frame, Tick, band, chart, columns
 from .markup import tag
 from .numbers import UNKNOWN, at, duration, entries, figure, number, numbers, share, size, time_unit
 from .page import Section
-from .scales import linear, steps
+from .scales import integers, linear
 from .tables import beside, table
 
-MOST_COLUMNS = 200
 _GAP = (0.44, 0.56)  # where levels are left out
 
 WAYS = ("push", "pull", "scan", "mixed", "plain")
@@ -83,11 +83,8 @@ def levels(document: Any, of: str = "") -> Section | None:
         told.append(
             f"Of levels {left_out} {kept} recorded: the axis is cut, without columns there."
         )
-    panels = [
-        _panel(parts, key, name, last=key == "seconds")
-        for key, name in _DRAWN.items()
-        if any(some.sums[key] is not None for some in bins)
-    ]
+    known = [key for key in _DRAWN if any(some.sums[key] is not None for some in bins)]
+    panels = [_panel(parts, key, last=key == known[-1]) for key in known]
     ways = [way for way in WAYS if any(some.kind == way for some in bins)]
     legend = (tag("span", _swatch(way), _MEANING[way]) for way in ways)
     return Section(
@@ -110,7 +107,7 @@ _MEANING = {
 }
 
 
-def _swatch(way: str) -> Any:
+def _swatch(way: str) -> Element:
     drawn = tag("rect", class_=way, width=14, height=14)
     return tag("svg", drawn, width=14, height=14, aria_hidden="true")
 
@@ -148,16 +145,18 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _told(bins: Sequence[Bin]) -> str:
     """Which levels took most of the time."""
-    seconds = {some.name: some.sums["seconds"] or 0 for some in bins}
-    whole = sum(seconds.values())
+    whole = sum(some.sums["seconds"] or 0 for some in bins)
     if not whole:
         return "How long levels took is not known."
-    longest = max(seconds, key=seconds.__getitem__)
-    of = f"{share(seconds[longest], whole)} of {duration(whole)}"
-    return f"Most time went into level {longest}: {of}."
+    longest = max(bins, key=lambda some: some.sums["seconds"] or 0)
+    of = f"{share(longest.sums['seconds'] or 0, whole)} of {duration(whole)}"
+    levels = "level" if longest.count == 1 else "levels"
+    return f"Most time went into {levels} {longest.name}: {of}."
 
 
-def _panel(parts: Sequence[Sequence[Bin]], key: str, name: str, last: bool) -> Any:
+def _panel(parts: Sequence[Sequence[Bin]], key: str, last: bool) -> Element:
+    """last: the one with the axis of all."""
+    name = _DRAWN[key]
     values = [some.mean(key) or 0 for part in parts for some in part]
     unit = time_unit(max(values)) if key == "seconds" else None
     scale, title = (unit.scale, f"{name}, {unit.name}") if unit else (1, name)
@@ -177,10 +176,10 @@ def _panel(parts: Sequence[Sequence[Bin]], key: str, name: str, last: bool) -> A
         ]
         first = part[0].first
         final = first + sum(some.count for some in part) - 1
-        most = 6 if len(parts) == 1 else 2
+        marked = integers(first, final) if len(parts) == 1 else sorted({first, final})
         ticks += [
             Tick(start + (stop - start) * (level - first + 0.5) / (final - first + 1), f"{level:,}")
-            for level in (steps(first, final, most) if most > 2 else {first: 0, final: 0})
+            for level in marked
         ]
     frame = Frame(
         f"{name.capitalize()} by level",
@@ -209,10 +208,11 @@ def _whole(value: float | None) -> float | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Any:
-    """What the chart shows; of several levels their sums."""
-    keys = ["frontier", "found", "edges_examined"]
+def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
+    """What the chart shows; of several levels their sums. Keys that say nothing are left out."""
     bins = [some for part in parts for some in part]
+    counts = ("frontier", "found", "edges_examined")
+    keys = [key for key in counts if any(some.sums[key] is not None for some in bins)]
     keys += [key for key in ("bytes_read", "bytes_sent") if any(some.sums[key] for some in bins)]
     head = ["level", "direction", *(key.replace("_", " ") for key in keys), "time"]
     rows = [[_row(some, keys) for some in part] for part in parts]

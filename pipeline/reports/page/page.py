@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -44,8 +44,8 @@ class Page:
     command: str | None
     figures: Sequence[Figure]
     sections: Sequence[Section | None]
-    unknown: Sequence[str] = field(default=())
-    notes: Sequence[str] = field(default=())
+    unknown: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def render(page: Page) -> bytes:
@@ -113,7 +113,7 @@ def _section(section: Section) -> Element:
 
 
 def _patterns() -> Element:
-    """Of kinds of marks that are told apart without colour (charts.PATTERNS)."""
+    """Of kinds of marks that are told apart without colour (style.css)."""
     made = (
         _pattern("pull", 6, tag("path", d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5")),
         _pattern("scan", 5, tag("circle", cx=2.5, cy=2.5, r=1.3)),

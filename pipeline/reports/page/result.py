@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from ...results.result import Result
 from ..report import result_document
 from . import run
-from .charts import Column, Frame, Point, Tick, across, chart, columns, dots, joined
-from .levels import MOST_COLUMNS, levels
+from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, across, chart, columns, dots, joined
+from .levels import levels
 from .markup import Content, tag
 from .numbers import at, duration, entries, figure, number, share, size, text
 from .page import Figure, Page, Section
-from .scales import linear, logarithmic, steps
+from .scales import integers, linear, logarithmic
 from .tables import Bar, bars, beside, table
 
 Item = TypeVar("Item")
@@ -139,7 +139,7 @@ def _by_distance(found: dict[str, Any]) -> Section | None:
         "A column for each distance, or several in a row; the table has the numbers.",
         linear(max(column.value for column in made), whole=True),
         f"{what}{', a distance' if together > 1 else ''}",
-        [Tick((d + 0.5) / len(counts), f"{d:,}") for d in steps(0, len(counts) - 1)],
+        [Tick((d + 0.5) / len(counts), f"{d:,}") for d in integers(0, len(counts) - 1)],
         "distance, in hops",
     )
     most = max(range(len(counts)), key=counts.__getitem__)
@@ -176,7 +176,7 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
         "A dot for each iteration, on a logarithmic scale; the table has the numbers.",
         logarithmic(min(values), max(values)),
         "change (L1)",
-        [Tick((i - 0.5) / len(every), f"{i:,}") for i in steps(1, len(every))],
+        [Tick((i - 0.5) / len(every), f"{i:,}") for i in integers(1, len(every))],
         "iteration",
     )
     layers = [joined(frame, points, "line"), dots(frame, points)]
@@ -224,13 +224,10 @@ def _top(algorithm: str, found: dict[str, Any]) -> Section | None:
 
 def _steps(record: dict[str, Any]) -> Section | None:
     """None where they are the phases, and none was reused."""
-    steps = entries(record, "plan", "steps")
-    named = {text(step.get("name")) for step in steps}
-    if named <= {"load", "compile", "search", "write"} and not any(
-        step.get("reused") is True for step in steps
-    ):
-        return None
-    return run.steps(record)
+    found = entries(record, "plan", "steps")
+    named = {text(step.get("name")) for step in found}
+    reused = any(step.get("reused") is True for step in found)
+    return run.steps(record) if reused or named - run.PHASES.keys() else None
 
 
 def _asked(result: Result, did: dict[str, Any]) -> list[tuple[str, Content]]:

@@ -108,7 +108,7 @@ def phases(document: Record) -> Section | None:
     if not seconds or not whole:
         return None
     longest = max(seconds, key=seconds.__getitem__)
-    told = f"{duration(whole)} in all, {share(seconds[longest], whole)} of it {_PHASES[longest]}."
+    told = f"{duration(whole)} in all, {share(seconds[longest], whole)} of it {PHASES[longest]}."
     rows = [
         Bar(name, value, duration(value), (share(value, whole),)) for name, value in seconds.items()
     ]
@@ -116,7 +116,7 @@ def phases(document: Record) -> Section | None:
     return Section("Time by phase", [tag("p", told), made])
 
 
-_PHASES = {
+PHASES = {
     "load": "loading",
     "compile": "compiling",
     "search": "in the work itself",

@@ -66,10 +66,10 @@ def logarithmic(least: float, most: float) -> Scale:
     return Scale(ticks[0] * 10**-0.2, max(ticks[-1], 1.0 * most), tuple(ticks), log=True)
 
 
-def steps(first: int, last: int, most: int = 6) -> list[int]:
+def integers(first: int, last: int, most: int = 6) -> list[int]:
     """At most so many round numbers from ``first`` to ``last``, both of them among these.
 
-    >>> steps(1, 5), steps(1, 100), steps(0, 4000)
+    >>> integers(1, 5), integers(1, 100), integers(0, 4000)
     ([1, 2, 3, 4, 5], [1, 20, 40, 60, 80, 100], [0, 1000, 2000, 3000, 4000])
     """
     if last - first < most:

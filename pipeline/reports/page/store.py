@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import log2
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -12,15 +13,14 @@ from ....partition.store.layout import kept_subgraphs
 from ....partition.store.manifest import GraphInfo
 from ....partition.store.store import Store
 from . import run
-from .charts import Column, Frame, Point, Tick, chart, columns, dots, stems, upright
+from .charts import MOST_COLUMNS, Column, Frame, Point, Tick, chart, columns, dots, stems, upright
 from .markup import tag
 from .numbers import compact, duration, figure, number, share, size
 from .page import Figure, Page, Section
-from .scales import linear, logarithmic, steps
+from .scales import integers, linear, logarithmic
 from .tables import Bar, bars, beside, table
 
 _MOST_BARS = 24
-_MOST_COLUMNS = 200
 
 
 def page_of_store(store: Store) -> Page:
@@ -186,9 +186,9 @@ def _partitions(store: Store) -> Section | None:
     return Section("Partitions", [*content, beside("Table of partitions", made, len(cells))])
 
 
-def _fullest(entries: Sequence[int]) -> tuple:
+def _fullest(entries: Sequence[int]) -> tuple[Element, str]:
     """A column for each partition, or for the fullest of several in a row, as is said then."""
-    together = -(-len(entries) // _MOST_COLUMNS)
+    together = -(-len(entries) // MOST_COLUMNS)
     values = [max(entries[i : i + together]) for i in range(0, len(entries), together)]
     width = 1 / len(values)
     made = [
@@ -201,7 +201,7 @@ def _fullest(entries: Sequence[int]) -> tuple:
         "A column for each partition, or for the fullest of several; the table has the numbers.",
         linear(max(values), whole=True),
         "entries",
-        [Tick((at + 0.5) / len(entries), f"{at:,}") for at in steps(0, last)],
+        [Tick((at + 0.5) / len(entries), f"{at:,}") for at in integers(0, last)],
         "partition",
     )
     told = f" Each column is the fullest of {together:,} in a row." if together > 1 else ""

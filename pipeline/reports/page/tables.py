@@ -83,10 +83,6 @@ def _framed(caption: str, head: Sequence[Element], body: Sequence[Element]) -> E
     return tag("div", made, class_="wide", tabindex=0, role="region", aria_label=caption)
 
 
-def folded(summary: str, *content: Content) -> Element:
-    return tag("details", tag("summary", summary), *content)
-
-
 def beside(summary: str, made: Element, rows: int) -> Element:
     """A chart's table, folded where it is long."""
-    return folded(summary, made) if rows > MOST_ROWS else made
+    return tag("details", tag("summary", summary), made) if rows > MOST_ROWS else made

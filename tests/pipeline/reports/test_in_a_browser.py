@@ -34,7 +34,7 @@ def test_in_a_browser(pages):
     if program is None:
         pytest.skip("no Chromium or Chrome is installed")
     for width, dark in ((375, True), (1280, False)):
-        for seen in browser.look(program, pages, width, dark, unfold=True):
+        for seen in browser.look(program, pages, width, dark):
             assert seen.errors == []
             assert seen.wide <= width
             assert seen.overlaps == []
