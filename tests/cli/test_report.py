@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -74,7 +75,9 @@ def test_what_it_may_replace(delegraph, ok, store, tmp_path):
 
 
 def test_where_it_may_not_write(delegraph, store, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
     for out, told in (
+        (tmp_path / "pipe", "is no report that delegraph wrote"),
         (store / "page.html", "stands in the folder that is read"),
         (tmp_path / "none" / "page.html", "no such folder"),
         (tmp_path, "is no report that delegraph wrote"),

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ....partition.disk.files import open_regular
 from ....partition.disk.outputs import (
     AnyPath,
     check_file,
@@ -71,7 +72,7 @@ def _json(path: Path) -> Any:
 def _is_page(path: Path) -> bool:
     """Whether a file is a page of ours."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             return _MARK in file.read(1000)
     except OSError:
         return False
