@@ -30,7 +30,7 @@ class PageReader(HTMLParser):
 
 class PageText:
     """A page that was read. text: all of it, with the titles of marks. tables: rows of cells, by
-    caption.
+    caption. facts: what stands beside a name.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -49,6 +49,12 @@ class PageText:
                 for row in table.findall("tbody/tr")
             ]
             for table in self.root.iter("table")
+        }
+        self.facts = {
+            entry.findtext("dt", ""): " ".join(
+                word for dd in entry.iter("dd") for word in dd.itertext()
+            )
+            for entry in self.root.findall(".//dl/div")
         }
         for head in self.root.iter("th"):
             assert head.get("scope") in ("col", "colgroup", "row")

@@ -232,21 +232,23 @@ def _steps(record: dict[str, Any]) -> Section | None:
 
 def _asked(result: Result, did: dict[str, Any]) -> list[tuple[str, Content]]:
     """What decides the result, and what its record says of the work beside."""
-    options = result.info.options if result.info else {}
-    shown = [(name, value) for name, value in did.items() if name not in {*options, *_IN_FIGURES}]
-    if result.info is not None:
-        shown = [("directed", result.info.directed), *options.items(), *shown]
-        shown.append(("graph", result.info.graph))
+    info = result.info
+    # Where both have a name the record's says more: of sources, how many; in options, a digest.
+    shown = (info.options if info else {}) | {
+        name: value for name, value in did.items() if name not in _IN_FIGURES
+    }
+    if info:
+        shown = {"directed": info.directed, **shown, "graph": info.graph}
     return [
-        (
-            name.replace("_", " "),
-            size(number({name: value}, name)) if "bytes" in name else text(value),
-        )
-        for name, value in shown
+        (name.replace("_", " "), size(number(shown, name)) if "bytes" in name else text(value))
+        for name, value in shown.items()
     ]
 
 
-_IN_FIGURES = ("reached", "depth", "components", "iterations", "converged", "farthest")
+_IN_FIGURES = (
+    *("reached", "depth", "components", "largest", "iterations", "converged", "farthest"),
+    *("diameter_at_least", "diameter_at_most"),
+)
 
 
 def _files(result: Result) -> str:
