@@ -11,5 +11,9 @@ setup(
         *(f"delegraph.{layer}.{found}" for layer in LAYERS for found in find_packages(layer)),
     ],
     package_dir=FOLDERS,
-    package_data={"delegraph": ["py.typed"], "delegraph.kernels": ["cuda/*/*.cu", "cuda/*/*.cuh"]},
+    package_data={
+        "delegraph": ["py.typed"],
+        "delegraph.kernels": ["cuda/*/*.cu", "cuda/*/*.cuh"],
+        "delegraph.pipeline": ["reports/page/*.css"],
+    },
 )

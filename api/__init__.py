@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         open,
         pagerank,
         plan,
+        report,
         sssp,
         validate,
     )
@@ -40,6 +41,7 @@ _HOME = {
     "open": ".pipeline.api",
     "pagerank": ".pipeline.api",
     "plan": ".pipeline.api",
+    "report": ".pipeline.api",
     "sssp": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
@@ -64,6 +66,7 @@ __all__ = [
     "open_store",
     "pagerank",
     "plan",
+    "report",
     "sssp",
     "validate",
 ]

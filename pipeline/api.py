@@ -439,6 +439,15 @@ def validate(
     return validate_result(str(graph), str(result), chosen, executor, resources, file)
 
 
+def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
+    """Write an HTML page, whole in itself, about a store, a result, or a file of what
+    ``bench --json`` printed. overwrite: whether another such page may be replaced.
+    """
+    from .reports.page.write import write_page
+
+    write_page(path, output, overwrite)
+
+
 def bench(
     graph: AnyPath,
     *,

@@ -114,8 +114,27 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
     or a glob), which the output must neither hold nor stand in.
     """
     path = Path(output)
+    _check_place(path, kind, lambda path: _is(path, kind), overwrite)
+    record = record_path(path)
+    if len(os.fsencode(record.name)) + len("..partial") > os.pathconf(record.parent, "PC_NAME_MAX"):
+        raise InputError(f"{path} cannot be written: its name is too long")
+    if os.path.lexists(record) and not _is_record(record):
+        raise InputError(f"{record} exists, and the run's record would replace it")
+    if read is not None:
+        _check_apart(path, os.fspath(read))
+
+
+def check_file(
+    output: AnyPath, kind: str, is_one: Callable[[Path], bool], overwrite: bool, read: AnyPath
+) -> None:
+    """The same of an output that is a single file. is_one: whether one of its kind stands there."""
+    _check_place(Path(output), kind, is_one, overwrite)
+    _check_apart(Path(output), os.fspath(read))
+
+
+def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrite: bool) -> None:
     if os.path.lexists(path):
-        if not _is(path, kind):
+        if not is_one(path):
             raise InputError(
                 f"{path} exists and is no {kind} that delegraph wrote: name another output, or "
                 "remove it yourself"
@@ -124,13 +143,6 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
             raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
-    record = record_path(path)
-    if len(os.fsencode(record.name)) + len("..partial") > os.pathconf(record.parent, "PC_NAME_MAX"):
-        raise InputError(f"{path} cannot be written: its name is too long")
-    if os.path.lexists(record) and not _is_record(record):
-        raise InputError(f"{record} exists, and the run's record would replace it")
-    if read is not None:
-        _check_apart(path, os.fspath(read))
 
 
 def _check_apart(output: Path, read: str) -> None:

@@ -1,0 +1,190 @@
+"""Charts, as SVG that is as wide as there is room: places along x are percentages, heights pixels,
+so that text keeps its size on a phone.
+
+A chart is a frame and layers upon it. Marks differ in form or pattern, too, never by colour alone;
+each says its numbers when it is pointed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from .markup import tag
+from .numbers import compact
+from .scales import Scale
+
+Layer = Iterable[Element]
+
+MOST_COLUMNS = 200
+"""More are put together, so that each is seen on a phone, and a page stays small."""
+
+_TOP = 26
+_BELOW, _BELOW_NOTHING = 42, 14  # room for what stands along x
+_GUTTER = 52  # as wide as style.css has it
+
+
+class Tick(NamedTuple):
+    """at: from 0 to 1."""
+
+    at: float
+    label: str
+
+
+class Column(NamedTuple):
+    """A bar from ``start`` to ``stop``, from 0 to 1. kind: its class. told: its numbers."""
+
+    start: float
+    stop: float
+    value: float
+    kind: str
+    told: str
+
+
+class Point(NamedTuple):
+    at: float
+    value: float
+    told: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a chart is drawn in. title, description: for those who do not see it. along: at x;
+    none where another chart below has the same.
+    """
+
+    title: str
+    description: str
+    y: Scale
+    y_title: str
+    along: Sequence[Tick]
+    x_title: str
+    height: int = 180
+
+    def down(self, value: float) -> float:
+        return round(self.height * (1 - self.y.place(value)), 1)
+
+
+def chart(frame: Frame, *layers: Layer) -> Element:
+    names = f"{_slug(frame.title)}-title", f"{_slug(frame.title)}-text"
+    return tag(
+        "svg",
+        tag("title", frame.title, id=names[0]),
+        tag("desc", frame.description, id=names[1]),
+        tag(
+            "g",
+            *_axes(frame),
+            *(mark for layer in layers for mark in layer),
+            transform=f"translate(0,{_TOP})",
+        ),
+        class_="chart",
+        role="img",
+        aria_labelledby=" ".join(names),
+        height=_TOP + frame.height + (_BELOW if frame.along else _BELOW_NOTHING),
+    )
+
+
+def _slug(title: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in title.lower())
+
+
+def _axes(frame: Frame) -> Layer:
+    yield tag("text", frame.y_title, class_="axis", x=-_GUTTER, y=-14)
+    for value in frame.y.ticks:
+        y = frame.down(value)
+        yield tag("line", class_="grid", x1=0, x2="100%", y1=y, y2=y)
+        label = tag(
+            "text", compact(value), class_="tick", x=-8, y=y, text_anchor="end", dy="0.32em"
+        )
+        yield label
+    yield tag("line", class_="base", x1=0, x2="100%", y1=frame.height, y2=frame.height)
+    for at, label in frame.along:
+        yield tag(
+            "text", label, class_="tick", x=_percent(at), y=frame.height + 17, text_anchor="middle"
+        )
+    if frame.along:
+        y = frame.height + 36
+        yield tag("text", frame.x_title, class_="axis", x="100%", y=y, text_anchor="end")
+
+
+def columns(frame: Frame, bars: Sequence[Column]) -> Layer:
+    """Bars from 0 on."""
+    gap = 0.16 if len(bars) <= 60 else 0
+    for start, stop, value, kind, told in bars:
+        y, width = frame.down(value), stop - start
+        yield tag(
+            "rect",
+            tag("title", told),
+            class_=kind,
+            x=_percent(start + width * gap / 2),
+            width=_percent(width * (1 - gap)),
+            y=y,
+            height=round(frame.height - y, 1),
+        )
+
+
+def stems(frame: Frame, points: Sequence[Point]) -> Layer:
+    """Of dots on a scale that has no 0, where a bar's length would say nothing."""
+    for at, value, _ in points:
+        x = _percent(at)
+        yield tag("line", class_="stem", x1=x, x2=x, y1=frame.down(value), y2=frame.height)
+
+
+def joined(frame: Frame, points: Sequence[Point], kind: str) -> Layer:
+    for one, other in pairwise(points):
+        yield tag(
+            "line",
+            class_=kind,
+            x1=_percent(one.at),
+            x2=_percent(other.at),
+            y1=frame.down(one.value),
+            y2=frame.down(other.value),
+        )
+
+
+def dots(frame: Frame, points: Sequence[Point]) -> Layer:
+    radius = 3.5 if len(points) <= 60 else 1.8
+    for at, value, told in points:
+        yield tag(
+            "circle",
+            tag("title", told),
+            class_="dot",
+            cx=_percent(at),
+            cy=frame.down(value),
+            r=radius,
+        )
+
+
+def across(frame: Frame, value: float, label: str) -> Layer:
+    """A line at a value, with its name above the left end."""
+    y = frame.down(value)
+    yield tag("line", class_="mark", x1=0, x2="100%", y1=y, y2=y)
+    yield tag("text", label, class_="named", x=6, y=y - 5)
+
+
+def upright(frame: Frame, at: float, label: str) -> Layer:
+    """A line at a place, with its name on the side that has more room."""
+    x = _percent(at)
+    yield tag("line", class_="mark", x1=x, x2=x, y1=0, y2=frame.height)
+    side = {"dx": 6} if at < 0.5 else {"dx": -6, "text_anchor": "end"}
+    yield tag("text", label, class_="named", x=x, y=11, **side)
+
+
+def band(frame: Frame, start: float, stop: float, label: str) -> Layer:
+    """A part of which no values are drawn."""
+    yield tag(
+        "rect",
+        tag("title", label),
+        class_="gap",
+        x=_percent(start),
+        width=_percent(stop - start),
+        y=0,
+        height=frame.height,
+    )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.5g}%"

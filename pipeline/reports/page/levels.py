@@ -1,0 +1,241 @@
+"""A search level by level: frontier, edges examined and time, by the supersteps of its record.
+
+A chart has at most MOST_COLUMNS columns. Where there are more levels a column is of several, and
+shows their mean. Levels of which a record only has the sums (supersteps_between) are a gap in the
+chart and a row of the table, and the page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from .charts import MOST_COLUMNS, Column, Frame, Tick, band, chart, columns
+from .markup import tag
+from .numbers import UNKNOWN, at, duration, entries, figure, number, numbers, share, size, time_unit
+from .page import Section
+from .scales import integers, linear
+from .tables import beside, table
+
+_GAP = (0.44, 0.56)  # where levels are left out
+
+WAYS = ("push", "pull", "scan", "mixed", "plain")
+"""Directions, several of them, and none that is known."""
+
+_DRAWN = {
+    "frontier": "vertices in the frontier",
+    "edges_examined": "edges examined",
+    "seconds": "time",
+}
+_COUNTS = ("frontier", "found", "edges_examined", "bytes_read", "seconds")
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Some levels in a row. ways: the directions that they took. sums: by key, None: not known."""
+
+    first: int
+    last: int
+    ways: frozenset[str]
+    sums: dict[str, float | None]
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def kind(self) -> str:
+        if len(self.ways) > 1:
+            return "mixed"
+        way = next(iter(self.ways), "plain")
+        return way if way in WAYS else "plain"
+
+    @property
+    def name(self) -> str:
+        return f"{self.first:,}" if self.count == 1 else f"{self.first:,} to {self.last:,}"
+
+    def mean(self, key: str) -> float | None:
+        value = self.sums[key]
+        return None if value is None else value / self.count
+
+
+def levels(document: Any, of: str = "") -> Section | None:
+    """None where the document has no supersteps. of: whose they are, in a sentence."""
+    found = entries(document, "supersteps")
+    if not any(key in step for step in found for key in _DRAWN):
+        return None
+    split = _split(found)
+    a_column = ceil(len(found) / MOST_COLUMNS)
+    parts = [_bins(part, a_column) for part in split]
+    summed = at(document, "supersteps_between")
+    between = _as_bin(summed) if len(parts) > 1 and isinstance(summed, dict) else None
+    bins = [some for part in parts for some in part]
+    told = [of + _told([*bins, between] if between else bins)]
+    if a_column > 1:
+        told.append(f"Each column is of {a_column:,} levels and shows their mean.")
+    if len(parts) > 1:
+        left_out = f"{parts[0][-1].last + 1:,} to {parts[1][0].first - 1:,}"
+        kept = "only the sums are" if between else "nothing is"
+        told.append(
+            f"Of levels {left_out} {kept} recorded: the axis is cut, without columns there."
+        )
+    known = [key for key in _DRAWN if any(some.sums[key] is not None for some in bins)]
+    panels = [_panel(parts, key, last=key == known[-1]) for key in known]
+    ways = [way for way in WAYS if any(some.kind == way for some in bins)]
+    legend = (tag("span", _swatch(way), _MEANING[way]) for way in ways)
+    return Section(
+        "Level by level",
+        [
+            tag("p", " ".join(told)),
+            tag("figure", tag("div", *legend, class_="legend"), *panels),
+            _table(parts, between),
+        ],
+        wide=True,
+    )
+
+
+_MEANING = {
+    "push": "push: from the frontier",
+    "pull": "pull: from what is unvisited",
+    "scan": "scan of all edges",
+    "mixed": "several directions",
+    "plain": "direction not known",
+}
+
+
+def _swatch(way: str) -> Element:
+    drawn = tag("rect", class_=way, width=14, height=14)
+    return tag("svg", drawn, width=14, height=14, aria_hidden="true")
+
+
+def _split(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """In two, where levels are left out."""
+    numbered = [number(step, "level") for step in found]
+    for i, (one, other) in enumerate(pairwise(numbered), 1):
+        if one is not None and other is not None and other > one + 1:
+            return [found[:i], found[i:]]
+    return [found]
+
+
+def _bins(found: Sequence[dict[str, Any]], a_column: int) -> list[Bin]:
+    made = []
+    for start in range(0, len(found), a_column):
+        some = found[start : start + a_column]
+        first = int(number(some[0], "level") or start + 1)
+        values = {key: [number(step, key) for step in some] for key in _COUNTS}
+        sums = {key: _sum(each) for key, each in values.items()}
+        sums["bytes_sent"] = sum(sum(numbers(step, "bytes_sent").values()) for step in some)
+        ways = frozenset(way for step in some for way in _ways(step))
+        made.append(Bin(first, first + len(some) - 1, ways, sums))
+    return made
+
+
+def _ways(step: dict[str, Any]) -> list[str]:
+    direction = step.get("direction")
+    return [str(way) for way in (direction.values() if isinstance(direction, dict) else ())]
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    return None if None in values else sum(value for value in values if value is not None)
+
+
+def _told(bins: Sequence[Bin]) -> str:
+    """Which levels took most of the time."""
+    whole = sum(some.sums["seconds"] or 0 for some in bins)
+    if not whole:
+        return "How long levels took is not known."
+    longest = max(bins, key=lambda some: some.sums["seconds"] or 0)
+    of = f"{share(longest.sums['seconds'] or 0, whole)} of {duration(whole)}"
+    levels = "level" if longest.count == 1 else "levels"
+    return f"Most time went into {levels} {longest.name}: {of}."
+
+
+def _panel(parts: Sequence[Sequence[Bin]], key: str, last: bool) -> Element:
+    """last: the one with the axis of all."""
+    name = _DRAWN[key]
+    values = [some.mean(key) or 0 for part in parts for some in part]
+    unit = time_unit(max(values)) if key == "seconds" else None
+    scale, title = (unit.scale, f"{name}, {unit.name}") if unit else (1, name)
+    a_level = any(some.count > 1 for part in parts for some in part)
+    bars, ticks = [], []
+    for part, (start, stop) in zip(parts, _places(len(parts)), strict=True):
+        width = (stop - start) / len(part)
+        bars += [
+            Column(
+                start + i * width,
+                start + (i + 1) * width,
+                (some.mean(key) or 0) / scale,
+                some.kind,
+                _pointed(some, key, name),
+            )
+            for i, some in enumerate(part)
+        ]
+        first = part[0].first
+        final = first + sum(some.count for some in part) - 1
+        marked = integers(first, final) if len(parts) == 1 else sorted({first, final})
+        ticks += [
+            Tick(start + (stop - start) * (level - first + 0.5) / (final - first + 1), f"{level:,}")
+            for level in marked
+        ]
+    frame = Frame(
+        f"{name.capitalize()} by level",
+        f"{len(bars):,} columns, for a level each or several; the table has the numbers.",
+        linear(max(values) / scale, whole=key != "seconds"),
+        f"{title}{', a level' if a_level else ''}",
+        ticks if last else [],
+        "level",
+        height=110,
+    )
+    gap = band(frame, *_GAP, "levels of which only the sums are known") if len(parts) > 1 else ()
+    return chart(frame, gap, columns(frame, bars))
+
+
+def _places(parts: int) -> list[tuple[float, float]]:
+    return [(0, 1)] if parts == 1 else [(0, _GAP[0]), (_GAP[1], 1)]
+
+
+def _pointed(some: Bin, key: str, name: str) -> str:
+    value = some.mean(key)
+    told = duration(value) if key == "seconds" else figure(_whole(value))
+    return f"level {some.name}, {'/'.join(sorted(some.ways)) or UNKNOWN}: {name} {told}"
+
+
+def _whole(value: float | None) -> float | None:
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
+    """What the chart shows; of several levels their sums. Keys that say nothing are left out."""
+    bins = [some for part in parts for some in part]
+    counts = ("frontier", "found", "edges_examined")
+    keys = [key for key in counts if any(some.sums[key] is not None for some in bins)]
+    keys += [key for key in ("bytes_read", "bytes_sent") if any(some.sums[key] for some in bins)]
+    head = ["level", "direction", *(key.replace("_", " ") for key in keys), "time"]
+    rows = [[_row(some, keys) for some in part] for part in parts]
+    if between:
+        rows.insert(1, [_row(between, keys)])
+    several = between is not None or any(some.count > 1 for some in bins)
+    caption = "Supersteps; of several levels the sums" if several else "Supersteps"
+    made = [row for part in rows for row in part]
+    return beside(f"All {len(made):,} rows of the table", table(caption, head, made), len(made))
+
+
+def _as_bin(between: Any) -> Bin:
+    """Of the levels that are left out."""
+    directions = at(between, "directions")
+    each = directions.values() if isinstance(directions, dict) else ()
+    ways = frozenset(str(way) for ways in each if isinstance(ways, dict) for way in ways)
+    sums = {key: number(between, key) for key in _COUNTS}
+    sums["bytes_sent"] = sum(numbers(between, "bytes_sent").values())
+    first, last = (int(number(between, key) or 0) for key in ("first_level", "last_level"))
+    return Bin(first, last, ways, sums)
+
+
+def _row(some: Bin, keys: Sequence[str]) -> list[str]:
+    told = [size(some.sums[key]) if "bytes" in key else figure(some.sums[key]) for key in keys]
+    way = "/".join(sorted(some.ways)) or UNKNOWN
+    return [some.name, way, *told, duration(some.sums["seconds"])]

@@ -1,0 +1,82 @@
+"""Scales of axes: from a value to its place between 0 and 1, with ticks at round numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from math import ceil, floor, log10
+
+_MOST_TICKS = 5
+_LEAST = 1e-300  # what is less counts as nothing
+
+
+@dataclass(frozen=True)
+class Scale:
+    """low, high: values at both ends. log: whether equal ratios, not differences, are as far."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """Within the scale."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = log10(low), log10(high), log10(max(value, self.low))
+        return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def linear(most: float, whole: bool = False) -> Scale:
+    """From 0 to a round number that is not less. whole: values are counts.
+
+    >>> linear(17).ticks, linear(0.3).high, linear(2, whole=True).ticks
+    ((0.0, 5.0, 10.0, 15.0, 20.0), 0.3, (0.0, 1.0, 2.0))
+    """
+    if most < _LEAST:
+        return Scale(0, 1, (0.0, 1.0))
+    tenth = 10.0 ** floor(log10(most / _MOST_TICKS))
+    steps = (tenth * factor for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))
+    step = next(
+        step
+        for step in steps
+        if (step == int(step) or not whole) and ceil(round(most / step, 9)) <= _MOST_TICKS
+    )
+    count = ceil(round(most / step, 9))
+    ticks = tuple(round(i * step, 12) if step > 1e-9 else i * step for i in range(count + 1))
+    return Scale(0, ticks[-1], ticks)
+
+
+def logarithmic(least: float, most: float) -> Scale:
+    """By powers of ten, or between few of them by 1, 2, 5, from somewhat below the least value, so
+    that it is seen above the axis.
+
+    >>> logarithmic(1, 2500).ticks, logarithmic(3, 19).ticks
+    ((1.0, 10.0, 100.0, 1000.0, 10000.0), (2.0, 5.0, 10.0, 20.0))
+    """
+    low, high = floor(log10(least)), ceil(log10(most))
+    if high - low > 2:
+        apart = ceil((high - low + 1) / (_MOST_TICKS + 1))
+        ticks = [10.0**power for power in range(low, high + 1, apart)]
+    else:
+        every = [factor * 10.0**power for power in range(low, high + 1) for factor in (1, 2, 5)]
+        first = max(tick for tick in every if tick <= least * 1.000001)
+        last = min(tick for tick in every if tick >= most * 0.999999 and tick > first)
+        ticks = [tick for tick in every if first <= tick <= last]
+    return Scale(ticks[0] * 10**-0.2, max(ticks[-1], 1.0 * most), tuple(ticks), log=True)
+
+
+def integers(first: int, last: int, most: int = 6) -> list[int]:
+    """At most so many round numbers from ``first`` to ``last``, both of them among these.
+
+    >>> integers(1, 5), integers(1, 100), integers(0, 4000)
+    ([1, 2, 3, 4, 5], [1, 20, 40, 60, 80, 100], [0, 1000, 2000, 3000, 4000])
+    """
+    if last - first < most:
+        return list(range(first, last + 1))
+    powers = (factor * 10**power for power in range(20) for factor in (1, 2, 5))
+    step = next(step for step in powers if (last - first) / step <= most - 1)
+    start = (first // step + 1) * step
+    round_ones = takewhile(lambda value: value <= last - step // 2, range(start, last, step))
+    inner = [value for value in round_ones if value - first >= step // 2]
+    return [first, *inner, last]

@@ -1,0 +1,78 @@
+"""From a path to its page: what stands there, and how the page appears."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ....partition.disk.files import open_regular
+from ....partition.disk.outputs import (
+    AnyPath,
+    check_file,
+    is_store,
+    naming_full_disk,
+    write_file,
+)
+from ....partition.errors import InputError
+from ....partition.store.store import open_store
+from ...results.result import open_result
+from .bench import is_bench, page_of_bench
+from .page import GENERATOR, Page, render
+from .result import page_of_result
+from .store import page_of_store
+
+_MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
+
+
+def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
+    """Write a page about a store, a result, or what ``bench --json`` printed.
+
+    overwrite: whether another such page may be replaced. Raises InputError for what is none of the
+    three, and for an output that may not be written.
+    """
+    check_file(output, "report", _is_page, overwrite, path)
+    page, place = render(page_of(Path(path))), Path(output).absolute()
+    with naming_full_disk(place, lambda: ""):
+        write_file(place, page)
+
+
+def page_of(path: Path) -> Page:
+    path = Path(os.path.normpath(path))
+    if path.name in ("", ".."):
+        path = Path(os.path.abspath(path))  # by its name
+    if is_store(path):
+        return page_of_store(open_store(path))
+    if path.is_file() and (document := _json(path)) is not None:
+        if is_bench(document):
+            return page_of_bench(document, path)
+        record = path.name.endswith(".run.json")
+        told = "it is the record of an output: name that" if record else "no bench printed it"
+        raise InputError(f"{path}: {told}; report takes a store, a result or bench's JSON")
+    try:
+        result = open_result(path)
+    except InputError as error:
+        raise InputError(f"{error}; report takes a store, a result or bench's JSON") from error
+    return page_of_result(result, path)
+
+
+def _json(path: Path) -> Any:
+    """None for a file of anything else: a result may be a file, too, and a large one."""
+    with open(path, "rb") as file:
+        if file.read(1000).lstrip()[:1] not in (b"{", b"["):
+            return None
+        file.seek(0)
+        try:
+            return json.load(file)
+        except (ValueError, RecursionError):
+            return None
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a page of ours."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            return _MARK in file.read(1000)
+    except OSError:
+        return False

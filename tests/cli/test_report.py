@@ -1,0 +1,88 @@
+"""``delegraph report``: what it takes, what it refuses, and what it may replace."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from support.graphs import random_edges
+from support.pages import read_page
+
+
+@pytest.fixture
+def store(ok, edge_list, tmp_path):
+    ok("build", edge_list(*random_edges(1, 300, 2000)), "-o", tmp_path / "graph.dg")
+    return tmp_path / "graph.dg"
+
+
+def test_a_store_a_result_and_a_bench(ok, store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ok("bfs", "graph.dg", "--source", 1, "-o", "distances")
+    printed = ok("bench", "graph.dg", "--sources", 2, "--json").out
+    (tmp_path / "bench.json").write_text(printed)
+    for path, kind in (
+        ("graph.dg", "Store"),
+        ("distances/", "Breadth-first search"),
+        ("bench.json", "Bench"),
+    ):
+        ran = ok("report", path, "-o", "page.html", "--overwrite")
+        assert ran.out == ""
+        assert ran.err == "page.html: written\n"
+        made = read_page(tmp_path / "page.html")
+        assert made.text.startswith(kind)
+        assert made.root.findtext("head/title", "").endswith(kind)
+    assert ok("report", "graph.dg", "-o", "quiet.html", "--quiet").err == ""
+
+
+def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "some.json").write_text(json.dumps({"error": "no", "exit_code": 2}))
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "text").write_text("{ no JSON")
+    for path, told in (
+        (tmp_path / "none", "no result here"),
+        (tmp_path / "empty", "no result here"),
+        (tmp_path / "edges.parquet", "column distance, parent, vertex is missing"),
+        (tmp_path / "some.json", "no bench printed it"),
+        (tmp_path / "list.json", "no bench printed it"),
+        (tmp_path / "text", "not a Parquet file"),
+        (tmp_path / "graph.dg.run.json", "the record of an output"),
+    ):
+        ran = delegraph("report", path, "-o", tmp_path / "page.html")
+        assert ran.code == 2
+        assert ran.out == ""
+        (line,) = ran.err.splitlines()
+        assert told in line
+        assert "report takes a store, a result or bench's JSON" in line
+        assert not (tmp_path / "page.html").exists()
+
+
+def test_what_it_may_replace(delegraph, ok, store, tmp_path):
+    out = tmp_path / "page.html"
+    ok("report", store, "-o", out)
+    before = out.read_bytes()
+    ran = delegraph("report", store, "-o", out)
+    assert ran.code == 2
+    assert "--overwrite" in ran.err
+    assert out.read_bytes() == before
+    out.write_text("<html>mine</html>")
+    ran = delegraph("report", store, "-o", out, "--overwrite")
+    assert ran.code == 2
+    assert "is no report that delegraph wrote" in ran.err
+    assert out.read_text() == "<html>mine</html>"
+
+
+def test_where_it_may_not_write(delegraph, store, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for out, told in (
+        (tmp_path / "pipe", "is no report that delegraph wrote"),
+        (store / "page.html", "stands in the folder that is read"),
+        (tmp_path / "none" / "page.html", "no such folder"),
+        (tmp_path, "is no report that delegraph wrote"),
+    ):
+        ran = delegraph("report", store, "-o", out)
+        assert ran.code == 2
+        assert told in ran.err
+        assert len(ran.err.splitlines()) == 1

@@ -1,0 +1,41 @@
+"""Pages of ``report`` in a browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import delegraph as package
+from support import browser
+from support.benches import scaling_rows
+from support.graphs import grid, random_edges
+
+
+@pytest.fixture
+def pages(ok, edge_list, tmp_path):
+    """Of a store, a search of few levels, one of many, a PageRank, and a bench."""
+    edges = edge_list(*random_edges(1, 300, 2000))
+    ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 3)
+    ok("bfs", edges, "--source", 1, "-o", tmp_path / "few")
+    ok("bfs", edge_list(*grid(60), name="grid.parquet"), "--source", 0, "-o", tmp_path / "many")
+    ok("pagerank", edges, "-o", tmp_path / "ranks")
+    (tmp_path / "bench.json").write_text(json.dumps(scaling_rows()))
+    made = []
+    for name in ("graph.dg", "few", "many", "ranks", "bench.json"):
+        made.append(tmp_path / f"{name}.html")
+        package.report(tmp_path / name, made[-1])
+    return made
+
+
+def test_in_a_browser(pages):
+    """No error, nothing wider than a phone, no text of a chart cut off or over another one."""
+    program = browser.find()
+    if program is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    for width, dark in ((375, True), (1280, False)):
+        for seen in browser.look(program, pages, width, dark):
+            assert seen.errors == []
+            assert seen.wide <= width
+            assert seen.overlaps == []
+            assert seen.picture.startswith(b"\x89PNG")
