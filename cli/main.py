@@ -55,8 +55,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        place = f".algorithms.{cmd_name}" if cmd_name in _ALGORITHMS else f".{cmd_name}"
-        return getattr(import_module(place, __package__), cmd_name)
+        folder = "algorithms" if cmd_name in _ALGORITHMS else "commands"
+        return getattr(import_module(f".{folder}.{cmd_name}", __package__), cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As a group does it, which would put an empty line before ours if it is interrupted."""

@@ -36,9 +36,9 @@ _OF_DEFAULTS = ("retries", "timeout")
 
 class Line(NamedTuple):
     """What a job runs. options: words after the program's name. arguments: after these. asked: what
-    of all that decides what it gives.
-    inputs: files that it reads, by option. output: what it writes; None for nothing. memory_limit:
-    bytes that it is given; None: it takes what the batch gives it.
+    of all that decides what it gives. inputs: files that it reads, by option. output: what it
+    writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
+    gives it, if ``takes_limit``.
     """
 
     options: Sequence[str]
@@ -47,6 +47,7 @@ class Line(NamedTuple):
     inputs: Mapping[str, str]
     output: str | None
     memory_limit: int | None
+    takes_limit: bool
 
 
 class Commands(Protocol):

@@ -242,8 +242,8 @@ class _Run:
             self._begin(job, entry, memory)
 
     def _begin(self, job: Job, entry: Entry, memory: int) -> None:
-        line = [sys.executable, "-m", "delegraph", *job.line.options, "--log-format=json", "--json"]
-        if job.line.memory_limit is None:
+        line = [sys.executable, "-m", "delegraph", *job.line.options, "--log-format=json"]
+        if job.line.takes_limit and job.line.memory_limit is None:
             line.append(f"--memory-limit={memory}")
         if entry.owned and job.line.output and Path(job.line.output).exists():
             line.append("--overwrite")

@@ -12,12 +12,13 @@ import click
 import pytest
 
 import delegraph as package
-from delegraph.cli.convert import convert
+from delegraph.cli.commands.convert import convert
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.interchange.delimited import Choices
 from delegraph.pipeline.interchange.formats import SUFFIXES, FormatName, format_of
 from delegraph.pipeline.run.records import ConvertRecord
 from support.failing import Failing
+from support.marks import slow
 from support.processes import command, peak_of
 from support.schema import conforms
 
@@ -137,7 +138,7 @@ def test_options_are_those_of_python():
     """Of the command, but for what is talk."""
     asked = {parameter.name for parameter in convert.params}
     given = set(package.convert.__annotations__) - {"return", "progress"}
-    talk = {"as_json", "quiet", "debug"}
+    talk = {"as_json", "quiet", "debug", "log_format", "heartbeat"}
     assert asked - talk - {"no_header"} == given - {"header"}
 
 
@@ -153,8 +154,8 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
     assert one == other
 
 
-@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("error", [errno.EIO, slow(errno.ENOSPC)])
+@pytest.mark.parametrize("there", [slow(False), True])
 @pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
 def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there, error):
     """The same command again gives the same, whether or not it replaces, and nothing is left."""

@@ -17,6 +17,7 @@ import pytest
 from delegraph.partition.disk.work import begin_work
 from delegraph.pipeline.batches import run as batches
 from support.graphs import random_edges
+from support.marks import mostly_slow
 from support.outputs import digest
 from support.processes import command, wait_until
 
@@ -104,10 +105,8 @@ def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     """What nobody of this batch has written is not replaced."""
     (here / "out" / "1" / "parts").mkdir(parents=True)
     (here / "out" / "1" / "parts" / "mine").touch()
-    more = (
-        '[[job]]\nname = "other"\ncommand = "components"\ngraph = "edges.parquet"\noutput = "o"\n'
-    )
-    (here / "jobs.toml").write_text(JOBS + more)
+    other = '[[job]]\nname = "other"\ncommand = "report"\npath = "graph.dg"\noutput = "o.html"\n'
+    (here / "jobs.toml").write_text(JOBS + other + 'needs = ["store"]\n')
     ran = delegraph(*RUN)
     assert (ran.code, ran.out) == (1, "2 of 4 jobs done\n")
     assert "parts: failed: " in ran.err
@@ -126,6 +125,7 @@ def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     assert "other: done already" in ran.err
 
 
+@pytest.mark.slow
 def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     """Another run has the output at first."""
     monkeypatch.setattr(batches, "_PAUSE_SECONDS", 0.1)
@@ -148,6 +148,7 @@ def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     assert "try" not in ran.err
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long(delegraph, here):
     text = JOBS + LONG + 'timeout = "2s"\nretries = 3\n'
     (here / "jobs.toml").write_text(text)
@@ -161,7 +162,7 @@ def running_jobs(process: subprocess.Popen) -> list[psutil.Process]:
     return psutil.Process(process.pid).children()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", mostly_slow([signal.SIGTERM, signal.SIGKILL], signal.SIGKILL))
 def test_jobs_end_with_their_batch(delegraph, here, number):
     """They save what they have done, even where the batch cannot tell them."""
     (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delegraph.cli.batch import _Commands
+from delegraph.cli.commands.batch import _Commands
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.batches.jobs import Job, read_jobs
 

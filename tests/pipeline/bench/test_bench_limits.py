@@ -34,6 +34,7 @@ def test_of_whatever_is_found_to_be_too_much():
     assert raised.value.exit_code == 2
 
 
+@pytest.mark.slow
 def test_of_workers(ok, edge_list, tmp_path):
     edges = edge_list(*random_edges(1, 300, 2000))
     ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2)

@@ -271,7 +271,8 @@ def test_refusals(delegraph, folder, name, options, says):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("command", [slow("bench"), "plan"])
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["bench", "plan"])
 def test_too_little_memory(delegraph, folder, command):
     """The least limit that a refusal names is enough, or nearly: what workers hold varies."""
     args = (command, folder / "graph.dg", "--workers", 2, "--memory-limit")

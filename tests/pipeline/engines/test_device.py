@@ -266,6 +266,7 @@ def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
     test_over_slices(emulated[0], shape, True, sweep_from)
 
 
+@pytest.mark.slow
 def test_emulated_slices(emulated):
     test_slices_hold_the_rows(emulated[0])
     test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
@@ -316,6 +317,7 @@ def test_blocks_that_wait_for_a_processor(emulated):
         assert sum(pool.map(search_often, range(6))) == 0
 
 
+@pytest.mark.slow
 def test_more_is_left_of_rows_than_the_list_takes_emulated(emulated):
     test_more_is_left_of_rows_than_the_list_takes(emulated[0], 40)
 

@@ -64,7 +64,8 @@ def search(folder: Path, name: str, out: Path, address: str, timeout: float = TI
 
 
 @pytest.mark.parametrize(
-    ("workers", "layout"), [slow(1, "delegate"), (2, "delegate"), slow(3, "delegate"), (3, "2d")]
+    ("workers", "layout"),
+    [slow(1, "delegate"), (2, "delegate"), slow(3, "delegate"), slow(3, "2d")],
 )
 def test_local_workers(ok, folder, tmp_path, workers, layout):
     before = set(psutil.Process().children(recursive=True))
@@ -89,7 +90,7 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("cnr-2000", ("--directed",)),
+        slow("cnr-2000", ("--directed",)),
         slow("cnr-2000", ("--directed", "--layout", "2d")),
         slow("luxembourg-osm", ()),
     ],
@@ -145,7 +146,8 @@ def test_a_worker_that_is_killed(folder, tmp_path):
     assert distances_of(tmp_path / "out") == {i: i for i in range(LONG)}
 
 
-@pytest.mark.parametrize("signal_sent", [signal.SIGKILL, slow(signal.SIGSTOP)])
+@pytest.mark.slow
+@pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
     """Of two workers one is lost, then the other."""
     with cluster(2) as (local, client):

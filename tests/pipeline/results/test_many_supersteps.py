@@ -22,6 +22,7 @@ from delegraph.pipeline.results.supersteps import (
     write_supersteps,
 )
 from delegraph.pipeline.run.records import BetweenRecord, SuperstepRecord
+from support.marks import slow
 
 LENGTH = 2500
 MOST_BYTES = 10**6
@@ -71,7 +72,7 @@ def test_many_are_added_up():
     assert between["bytes_sent"]["control"] == 801 * 2**40
 
 
-@pytest.mark.parametrize("count", [1000, 333_588])
+@pytest.mark.parametrize("count", [1000, slow(333_588)])
 def test_a_record_is_small(count):
     listed, between = shortened(SuperstepLog(steps_of(count)))
     assert len(json.dumps([listed, between], indent=1)) < MOST_BYTES * 3 // 4

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .progress import ProgressLine
+from .. import options
+from ..progress import shown
 
 
 @options.command()
@@ -81,9 +81,9 @@ def convert(
 
     In the matrix, rows and columns are vertices by rising id; 'vertex' in the file holds the ids.
     """
-    from ..pipeline.api import convert
+    from ...pipeline.api import convert
 
-    with ProgressLine(quiet) as progress:
+    with shown(quiet) as progress:
         converted = convert(input, output, header=not no_header, progress=progress, **values)
     record = converted.record
     if as_json:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import options
-from .progress import shown
+from .. import options
+from ..progress import shown
 
 if TYPE_CHECKING:
-    from ..partition.store.grid import Grid, LayoutName
-    from ..pipeline.engines.device import Strategy
+    from ...partition.store.grid import Grid, LayoutName
+    from ...pipeline.engines.device import Strategy
 
 
 @options.command()
@@ -101,9 +101,9 @@ def bench(
     (speed-up: over the row before), with all but one (of all over these); and by the kernels of
     bfs (over all).
     """
-    from ..partition.errors import InputError
-    from ..pipeline.api import bench, bench_ablation, bench_across
-    from ..pipeline.reports.bench import ablation_table, exchanged_line, scaling_table
+    from ...partition.errors import InputError
+    from ...pipeline.api import bench, bench_ablation, bench_across
+    from ...pipeline.reports.bench import ablation_table, exchanged_line, scaling_table
 
     if ablation:
         values = {

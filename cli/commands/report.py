@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import options
+from .. import options
 
 
 @options.command()
@@ -25,7 +25,7 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     The page is one file that loads nothing from anywhere. It takes what it tells from PATH and
     from the record beside it, and says what these do not hold.
     """
-    from ..pipeline.api import report
+    from ...pipeline.api import report
 
     report(path, output, overwrite)
     options.talk(quiet, f"{output}: written")

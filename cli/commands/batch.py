@@ -6,26 +6,27 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from . import options
+from .. import options
 
-_JOBS = {
-    "betweenness": ".algorithms",
-    "bfs": ".algorithms",
-    "build": "",
-    "closeness": ".algorithms",
-    "components": ".algorithms",
-    "eccentricity": ".algorithms",
-    "pagerank": ".algorithms",
-    "sssp": ".algorithms",
-    "validate": "",
-}
-"""Commands that may be jobs, and where they stand."""
+_JOBS = (
+    "betweenness",
+    "bfs",
+    "build",
+    "closeness",
+    "components",
+    "convert",
+    "eccentricity",
+    "pagerank",
+    "report",
+    "sssp",
+    "validate",
+)
+"""Commands that may be jobs."""
 
 _OF_BATCH = {"as_json", "debug", "heartbeat", "help", "log_format", "overwrite", "quiet", "timeout"}
 """Options that a job leaves to the batch."""
@@ -44,7 +45,7 @@ _HOW = {
 }
 """Options that do not change what a command gives."""
 
-_READ = {"edges", "graph", "personalize", "result", "sources"}
+_READ = {"edges", "graph", "input", "path", "personalize", "result", "sources"}
 
 
 class _Commands:
@@ -54,7 +55,7 @@ class _Commands:
         return self._params(command).keys() if command in _JOBS else None
 
     def line(self, command: str, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
-        from ..pipeline.batches.jobs import Line
+        from ...pipeline.batches.jobs import Line
 
         context = click.Context(_command(command), info_name=command)
         wrong: dict[str, str] = {}
@@ -96,7 +97,8 @@ class _Commands:
             output = str(value) if name == "output" else output
         if wrong:
             return None, wrong
-        return Line([command, *words], arguments, asked, read, output, memory_limit), {}
+        limit = memory_limit, "memory_limit" in self._params(command)
+        return Line([command, *words], arguments, asked, read, output, *limit), {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
         params = {param.name or "": param for param in _command(command).params}
@@ -104,7 +106,11 @@ class _Commands:
 
 
 def _command(name: str) -> click.Command:
-    return getattr(import_module(f"{_JOBS[name]}.{name}", __package__), name)
+    from ..main import cli
+
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    return found
 
 
 @click.group(cls=options.Group)
@@ -170,7 +176,7 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
 
     Exits with 0 if all jobs are done, with 1 if any is not.
     """
-    from ..pipeline.batches.run import run_batch
+    from ...pipeline.batches.run import run_batch
 
     jobs, how = _read(file, values)
     entries = run_batch(file, jobs, how, lambda name, told: options.talk(quiet, f"{name}: {told}"))
@@ -192,8 +198,8 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
 @options.debug
 def plan(file: Path, as_json: bool, **values: Any) -> None:
     """Say what a run would do, in its order, and within how much memory."""
-    from ..partition.disk.memory import format_bytes
-    from ..pipeline.batches.run import check_memory, plan_batch
+    from ...partition.disk.memory import format_bytes
+    from ...pipeline.batches.run import check_memory, plan_batch
 
     jobs, how = _read(file, values)
     check_memory(file, jobs, how)
@@ -223,9 +229,9 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.debug
 def status(file: Path, as_json: bool) -> None:
     """What has become of each job."""
-    from ..partition.disk.memory import format_bytes
-    from ..pipeline.batches.ledger import open_ledger
-    from ..pipeline.batches.run import ledger_of
+    from ...partition.disk.memory import format_bytes
+    from ...pipeline.batches.ledger import open_ledger
+    from ...pipeline.batches.run import ledger_of
 
     with open_ledger(ledger_of(file), write=False) as ledger:
         entries = list(ledger.entries().values())
@@ -253,9 +259,9 @@ def status(file: Path, as_json: bool) -> None:
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
     """What the job NAME has said: events, one a line (docs/events.md)."""
-    from ..partition.errors import InputError
-    from ..pipeline.batches.ledger import open_ledger
-    from ..pipeline.batches.run import ledger_of, log_of
+    from ...partition.errors import InputError
+    from ...pipeline.batches.ledger import open_ledger
+    from ...pipeline.batches.run import ledger_of, log_of
 
     def runs() -> bool:
         with open_ledger(ledger_of(file), write=False) as ledger:
@@ -285,7 +291,7 @@ def logs(file: Path, name: str, follow: bool) -> None:
 @options.debug
 def retry(file: Path, name: str, **values: Any) -> None:
     """Have the job NAME, and all that need it, run in the next run, whether done or failed."""
-    from ..pipeline.batches.run import retry as run_again
+    from ...pipeline.batches.run import retry as run_again
 
     jobs, _ = _read(file, {**values, "at_once": 1, "memory_limit": None})
     click.echo(f"{', '.join(run_again(file, jobs, name))}: next time")
@@ -293,9 +299,9 @@ def retry(file: Path, name: str, **values: Any) -> None:
 
 def _read(file: Path, values: Mapping[str, Any]) -> tuple[Any, Any]:
     """Jobs, and how they are run."""
-    from ..partition.disk.memory import default_limit
-    from ..pipeline.batches.jobs import read_jobs
-    from ..pipeline.batches.run import BatchOptions
+    from ...partition.disk.memory import default_limit
+    from ...pipeline.batches.jobs import read_jobs
+    from ...pipeline.batches.run import BatchOptions
 
     variables = {"date": date.today().isoformat()}
     for pair in values["variables"]:

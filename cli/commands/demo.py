@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from . import options
+from .. import options
 
 
 @options.command()

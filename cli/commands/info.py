@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import options
+from .. import options
 
 
 @options.command()
@@ -27,7 +27,7 @@ def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> Non
     delegraph info graph.dg --ranks 4
     delegraph info distances/
     """
-    from ..pipeline.reports.report import describe, lines
+    from ...pipeline.reports.report import describe, lines
 
     document = describe(path, src, dst, ranks)
     if as_json:

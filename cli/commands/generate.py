@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import options
-from .progress import shown
+from .. import options
+from ..progress import shown
 
 if TYPE_CHECKING:
-    from ..pipeline.build.generate import Kind
+    from ...pipeline.build.generate import Kind
 
 
 @click.group(cls=options.Group)
@@ -83,8 +83,8 @@ def grid(**values: Any) -> None:
 def _write(
     kind: Kind, as_json: bool, quiet: bool, output: str, overwrite: bool, **values: Any
 ) -> None:
-    from ..pipeline.api import generate
-    from ..pipeline.build.generate import Recipe, rows_there
+    from ...pipeline.api import generate
+    from ...pipeline.build.generate import Recipe, rows_there
 
     recipe = {name: value for name, value in values.items() if name not in _HOW}
     rows = None if overwrite else rows_there(Recipe(kind, **recipe), output)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .progress import shown
+from .. import options
+from ..progress import shown
 
 
 @options.command()
@@ -59,8 +59,8 @@ def plan(
     Of a store and workers: the search alone, a task for each worker, which counts as the one that
     holds most.
     """
-    from ..pipeline.api import plan
-    from ..pipeline.reports.report import lines, plan_document
+    from ...pipeline.api import plan
+    from ...pipeline.reports.report import lines, plan_document
 
     with shown(quiet) as progress:
         found = plan(

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .progress import shown
+from .. import options
+from ..progress import shown
 
 
 @options.command()
@@ -50,7 +50,7 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     --src, --dst, --weight and --directed say how an edge list is read; its edges are directed, too,
     where the result says so.
     """
-    from ..pipeline.api import validate
+    from ...pipeline.api import validate
 
     with shown(quiet) as progress:
         verdict = validate(graph, result, progress=progress, **options.given(values))

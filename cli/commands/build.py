@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from . import options
-from .progress import shown
+from .. import options
+from ..progress import shown
 
 
 @options.command()
@@ -53,8 +53,8 @@ def build(
     memory are built on the CPU, as ever. Of a build on GPUs that was cut off, only the numbering
     of ids is kept.
     """
-    from ..pipeline.api import build
-    from ..pipeline.reports.report import lines, store_document
+    from ...pipeline.api import build
+    from ...pipeline.reports.report import lines, store_document
 
     with shown(quiet) as progress:
         built = build(

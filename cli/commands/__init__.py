@@ -1,0 +1,1 @@
+"""Commands that are no algorithms, one a file."""
