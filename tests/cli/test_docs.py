@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from support import command_page
+
 DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_commands():
+    """What --help says; lines may break elsewhere by another version of click."""
+    written = (DOCS / "commands.md").read_text()
+    assert written.split() == command_page.page().split(), "run tests/support/command_page.py"
+
+
+def test_completion():
+    """Of the program that is installed."""
+    program = Path(sys.executable).with_name("delegraph")
+    asked = {"COMP_WORDS": "delegraph pag", "COMP_CWORD": "1"}
+    env = {**os.environ, **asked, "_DELEGRAPH_COMPLETE": "bash_complete"}
+    done = subprocess.run([program], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "plain,pagerank\n"
 
 
 def test_python(tmp_path, monkeypatch, capsys):

@@ -60,7 +60,8 @@ def command(document: Record) -> str | None:
     if not isinstance(words, list) or not words:
         return None
     program, *rest = (str(word) for word in words)
-    return shlex.join([Path(program).name, *rest])
+    name = Path(program).name
+    return shlex.join(["delegraph" if name == "__main__.py" else name, *rest])
 
 
 def notes(document: Record) -> list[str]:
