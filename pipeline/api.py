@@ -24,6 +24,8 @@ while running.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from .build.generate import Kind
     from .engines.device import Strategy
     from .engines.operations.program import Program
+    from .frames import Frame
     from .graph import Graph
     from .interchange.convert import Converted
     from .interchange.delimited import IdType
@@ -135,7 +138,7 @@ def convert(
 
 
 def build(
-    edges: AnyPath,
+    edges: AnyPath | Frame,
     output: AnyPath,
     *,
     threads: int | None = None,
@@ -143,13 +146,17 @@ def build(
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
 ) -> Built:
-    """Prepare a Parquet edge list as a store."""
+    """Prepare an edge list as a store: Parquet, or a table of Arrow, pandas or Polars."""
     from .build.build import build_graph
+    from .frames import as_path
 
+    if not isinstance(edges, (str, PathLike)):
+        options["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
     resources, chosen = _sorted(options)
-    return build_graph(
-        str(edges), Path(output), chosen, _threads(threads), resources, overwrite, progress
-    )
+    with as_path(edges) as path:
+        return build_graph(
+            path, Path(output), chosen, _threads(threads), resources, overwrite, progress
+        )
 
 
 def plan(
@@ -385,7 +392,7 @@ def _run(
 
 
 def open(
-    graph: AnyPath,
+    graph: AnyPath | Frame,
     *,
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -396,17 +403,22 @@ def open(
     dst: str | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Load a store, or an edge list, to be asked many times; see Graph.
+    """Load a store, or an edge list, which may be a table of Arrow, pandas or Polars, to be asked
+    many times; see Graph.
 
     directed, src, dst: of an edge list; a store has its own.
     """
+    from .frames import as_path
     from .graph import open_graph
 
     chosen = _reading(directed, src, dst)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
-    return open_graph(str(graph), chosen, Executor(_threads(threads), progress), resources)
+    executor = Executor(_threads(threads), progress)
+    with ExitStack() as temporary:
+        path = temporary.enter_context(as_path(graph))
+        return open_graph(path, chosen, executor, resources, temporary)
 
 
 def validate(

@@ -71,6 +71,7 @@ class Graph:
         executor: Executor,
         resources: Resources,
         choices: BuildOptions,
+        temporary: ExitStack,
     ) -> None:
         self.path = path
         self._graph = graph
@@ -81,8 +82,8 @@ class Graph:
         self._choices = choices
         self._programs: AloneEngine | None = None
         self._made: tuple[Store, Subject] | None = None
-        self._temporary = ExitStack()
         self._engine: SearchEngine | None = self._load(engines)
+        self._temporary = temporary.pop_all()
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
         def load(engine: SearchEngine, _need: Need) -> SearchEngine:
@@ -295,9 +296,15 @@ class Graph:
 
 
 def open_graph(
-    path: str, choices: BuildOptions | None, executor: Executor, resources: Resources
+    path: str,
+    choices: BuildOptions | None,
+    executor: Executor,
+    resources: Resources,
+    temporary: ExitStack,
 ) -> Graph:
-    """choices: how an edge list is read; a store refuses them."""
+    """choices: how an edge list is read; a store refuses them. temporary: what is put away when the
+    graph is closed, as it is where it cannot be opened.
+    """
     graph, choices = run.open_graph(path, choices), choices or BuildOptions()
     with device_errors():
         device: Device | None = resources.chosen_device()
@@ -308,7 +315,7 @@ def open_graph(
             engines = engines_of_edges(
                 graph, choices.directed, device, executor, once=False, strategy="auto"
             )
-        return Graph(path, graph, engines, executor, resources, choices)
+        return Graph(path, graph, engines, executor, resources, choices, temporary)
 
 
 def _timed(this: run.Run, search: Callable[[], Found]) -> Found:

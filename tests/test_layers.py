@@ -29,6 +29,7 @@ HOUSE = {
         "reports",
         "batches",
         "questions",
+        "frames",
         "result",
         "graph",
         "api",

@@ -71,8 +71,11 @@ def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeL
 
 
 def _header(file: TextFile, layout: Layout) -> list[str]:
-    _, line = file.line() or (1, "")
-    return next(csv.reader([line], delimiter=layout.delimiter), [])
+    number, line = file.line() or (1, "")
+    try:
+        return next(csv.reader([line], delimiter=layout.delimiter), [])
+    except csv.Error as error:
+        raise file.error(number, str(error)) from error
 
 
 def _place(file: TextFile, name: str, names: Sequence[str], columns: int) -> int:

@@ -28,7 +28,9 @@ from .text import TextFile
 from .vertices import Vertices
 
 _COMMENT = re.compile(rb"(?m)^%.*\n?")
-_LINES = bytes.maketrans(b" \t\r", b"\n\n\n")
+_BLANKS = bytes(range(ord(" ") + 1))
+_LINES = bytes.maketrans(_BLANKS, b"\n" * len(_BLANKS))
+"""Each word on a line of its own."""
 
 
 class Header(NamedTuple):
@@ -87,7 +89,8 @@ class Metis:
             place += int(np.count_nonzero(words.vertex == 1 + self._lines))
             yield Piece(block.bytes, partial(self._edges, words))
         if kept:
-            raise self._file.error(first_line, f"{kept.decode()!r} is followed by no weight")
+            word = kept.decode(errors="replace")
+            raise self._file.error(first_line, f"{word!r} is followed by no weight")
         self._lines += place > 0  # the last one has no end
 
     def _is_neighbour(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -124,8 +127,8 @@ class Metis:
     def _values(self, words: Words) -> NDArray[np.int64]:
         if not len(words.starts):
             return np.empty(0, np.int64)
-        text = words.text[: words.starts[-1]] + words.text[words.starts[-1] :].split()[0]
-        lines = text.translate(_LINES)
+        lines, last = words.text.translate(_LINES), words.starts[-1]
+        lines = lines[:last] + lines[last:].partition(b"\n")[0]
         try:
             if b"x" in lines or b"X" in lines:
                 raise pa.ArrowInvalid("a hexadecimal number, which Arrow would take")
@@ -139,7 +142,8 @@ class Metis:
             )
             return as_numpy(table["word"])
         except pa.ArrowInvalid as error:
-            for number, word in enumerate(text.decode(errors="replace").split()):
+            every = filter(None, lines.decode(errors="replace").split("\n"))
+            for number, word in enumerate(every):
                 if not INTEGER.fullmatch(word) or not in_range(int(word), pa.int64()):
                     raise self._error(words, number, f"{word!r} is no number") from error
             raise
@@ -177,7 +181,7 @@ def _words(text: bytes, first_line: int, vertex: int, place: int) -> Words:
     if b"%" in text:
         plain = _COMMENT.sub(lambda comment: b" " * len(comment[0]), text)
     codes = np.frombuffer(plain, np.uint8)
-    blank = codes <= ord(" ")
+    blank = codes < len(_BLANKS)
     starts = np.flatnonzero(~blank & np.append(True, blank[:-1]))
     ends = np.flatnonzero(codes == ord("\n"))
     line = np.searchsorted(ends, starts)

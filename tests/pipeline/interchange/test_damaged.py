@@ -31,6 +31,26 @@ FILES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.graph", b"4 3 001\n2 5\x0b3 6\n1 \x0b5 3\x1f7\n1 6 2 7\n\n"),
+        ("a.graph", b"4 3 001\n2 5 3 6\n\x8d"),
+        ("a.csv", b"\rr',dst,weight\n1,2,3\n"),
+    ],
+)
+def test_odd_bytes(tmp_path, name, data):
+    """Control characters part words, as blanks do; others are named."""
+    (tmp_path / name).write_bytes(data)
+    if b"\x0b" in data:
+        assert (
+            delegraph.convert(tmp_path / name, tmp_path / "edges").record["rows"] == 4
+        )  # and one vertex without edges
+        return
+    with pytest.raises(InputError, match=", line "):
+        delegraph.convert(tmp_path / name, tmp_path / "edges")
+
+
 @pytest.mark.parametrize("name", FILES)
 @given(
     cut=st.integers(0, 200),

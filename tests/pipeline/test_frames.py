@@ -1,0 +1,69 @@
+"""Edge lists that are tables in memory."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph
+from delegraph.partition.errors import InputError
+from support.graphs import random_edges
+from support.outputs import digest
+
+
+def pandas_frame(table: pa.Table):
+    return table.to_pandas()
+
+
+def polars_frame(table: pa.Table):
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+def arrow_table(table: pa.Table):
+    return table
+
+
+def arrow_stream(table: pa.Table):
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(100))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    yield
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize("kind", [arrow_table, arrow_stream, pandas_frame, polars_frame])
+@pytest.mark.parametrize("strings", [False, True])
+def test_the_same_store(tmp_path, kind, strings):
+    src, dst = random_edges(1, 200, 900)
+    ends = [[f"v{x:04}" for x in end] if strings else end for end in (src, dst)]
+    table = pa.table([pa.array(end) for end in ends], names=["src", "dst"])
+    pq.write_table(table, tmp_path / "edges.parquet")
+    delegraph.build(tmp_path / "edges.parquet", tmp_path / "wanted.dg")
+    delegraph.build(kind(table), tmp_path / "found.dg")
+    with delegraph.open(tmp_path / "wanted.dg") as one, delegraph.open(kind(table)) as other:
+        source = table["src"][0].as_py()
+        assert one.bfs(source).distance.equals(other.bfs(source).distance)
+        found = (graph.components().to_pandas() for graph in (one, other))
+        assert next(found).equals(next(found))
+    if not (strings and kind is polars_frame):  # whose strings are large ones
+        for folder in (tmp_path / "wanted.dg", tmp_path / "found.dg"):
+            (folder / "manifest.json").unlink()  # which names the input, by its pages
+        assert digest(tmp_path / "wanted.dg") == digest(tmp_path / "found.dg")
+
+
+def test_what_is_no_edge_list(tmp_path):
+    for wrong in ([(1, 2)], {"src": [1], "dst": [2]}, 3):
+        with pytest.raises(TypeError, match="is no path, no Arrow table and no frame"):
+            delegraph.build(wrong, tmp_path / "graph.dg")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="'src'"):
+        delegraph.open(pa.table({"a": [1], "b": [2]}))
+    with pytest.raises(InputError, match="limit"):
+        delegraph.open(pa.table({"src": [1], "dst": [2]}), memory_limit="1MB")
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
