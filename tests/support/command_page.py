@@ -13,18 +13,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
 def page() -> str:
-    told = "\n".join(_told(cli, "delegraph"))
+    width = {"max_content_width": 100, "terminal_width": 100}
+    context = click.Context(cli, info_name="delegraph", **width, **cli.context_settings)
+    told = "\n".join(_told(context))
     return f"# The command line\n\nWhat each command's `--help` says.\n\n{told}"
 
 
-def _told(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
-    yield f"## {name}\n\n```\n{command.get_help(context)}\n```\n"
+def _told(context: click.Context) -> Iterator[str]:
+    command = context.command
+    yield f"## {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
-        for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            assert found is not None
-            yield from _told(found, f"{name} {inner}")
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _told(click.Context(inner, parent=context, info_name=name))
 
 
 if __name__ == "__main__":
