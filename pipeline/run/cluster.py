@@ -232,7 +232,7 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
         client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
     except (ValueError, TypeError) as error:
         raise InputError(f"{there} is no address of a Dask scheduler: {error}") from error
-    except OSError as error:
+    except (OSError, AssertionError) as error:  # Dask's own, where an answer is cut off
         why = str(error) or f"not within {seconds:g} s"
         raise BusyError(f"no Dask scheduler answers at {there}: {why}") from error
     try:

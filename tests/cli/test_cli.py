@@ -31,7 +31,6 @@ from delegraph.pipeline.run.records import (
     SearchesRunRecord,
 )
 from support.graphs import random_edges
-from support.marks import slow
 from support.schema import conforms
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +93,8 @@ def test_record_schema_is_documented():
             assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
 
 
-@pytest.mark.parametrize("layout", [slow("delegate"), "2d", slow("1d")])
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
 def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layout):
     """What a search by as many workers sent keeps within it."""
     store = tmp_path / "graph.dg"

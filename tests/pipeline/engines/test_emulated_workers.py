@@ -30,7 +30,7 @@ FEW = ("--device-memory-limit", "1MB")
 @pytest.mark.parametrize(
     ("built", "searched", "options", "more"),
     [
-        ("on 2 x emulated", "on 2 x emulated", (), {}),
+        slow("on 2 x emulated", "on 2 x emulated", (), {}),
         slow("on the CPU: 1 MB may be held", "on CPUs: 1 MB may be held", FEW, {}),
         slow("on the CPU: rank", "on CPUs: rank", (), {emulator.FULL: "yes"}),
     ],

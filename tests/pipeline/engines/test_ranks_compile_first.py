@@ -17,6 +17,7 @@ from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
 from delegraph.pipeline.engines.workers.job import SearchJob
 from support import emulator
 from support.graphs import random_edges
+from support.marks import slow
 
 ON_CPUS = """
 import gc, sys
@@ -56,7 +57,7 @@ assert not late, late
         *[("bench", size, 0) for size in (1, 2)],
     ],
 )
-@pytest.mark.parametrize("layout", ["delegate", "2d"])
+@pytest.mark.parametrize("layout", ["delegate", slow("2d")])
 def test_on_cpus(edge_list, tmp_path, layout, size, way, name):
     path = edge_list(*random_edges(3, 300, 3000))
     delegraph.build(path, tmp_path / "graph.dg", partitions=4, layout=layout, order="random")
