@@ -57,8 +57,12 @@ class _Log:
     def beat(self, file: Path, line: str) -> None:
         """Replace the file as a whole."""
         partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-        partial.write_text(line + "\n")
-        partial.replace(file)
+        try:
+            partial.write_text(line + "\n")
+            partial.replace(file)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 _log = _Log()
@@ -90,11 +94,19 @@ def beat_in(ctx: click.Context, param: click.Parameter, value: str | None) -> No
         return
     file = Path(value)
     try:
+        if file.exists() and not _is_event(file.read_bytes()):
+            raise click.BadParameter(f"{file} is there, and no heartbeat: name another file")
         _log.beat(file, "{}")
     except OSError as error:
         raise click.BadParameter(f"{file} cannot be written: {error.strerror}") from error
     _log.heartbeat = file
-    _tell_begin()
+
+
+def _is_event(data: bytes) -> bool:
+    try:
+        return isinstance(json.loads(data), dict)
+    except ValueError:
+        return False
 
 
 def _tell_begin() -> None:
@@ -167,8 +179,7 @@ class _Watch:
                     self._tell(now)
 
     def _tell(self, now: float) -> None:
-        self._told = now
-        spent, left = now - self._began, self._total - self._done
+        self._told, spent = now, now - self._began
         _log.event(
             "progress",
             phase=self._step,
@@ -176,9 +187,13 @@ class _Watch:
             total=self._total,
             **facts(self._last),
             seconds=round(spent, 3),
-            remaining_seconds=round(spent / self._done * left, 1) if self._done and left else None,
+            remaining_seconds=_remaining(spent, self._done, self._total),
             peak_bytes=_peak_bytes(),
         )
+
+
+def _remaining(spent: float, done: int, total: int) -> float | None:
+    return round(spent / done * (total - done), 1) if 0 < done <= total else None
 
 
 def facts(last: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from importlib import import_module
 from pathlib import Path
@@ -103,6 +104,7 @@ def run() -> NoReturn:
         main()
     except SystemExit as ended:
         code = ended.code
+    _ignore_signals()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # told by then, or there is nobody to tell
             stream.flush()
@@ -150,6 +152,7 @@ def _run_command() -> None:
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
+        _ignore_signals()
         _fail(*_ended(), retry=True)
     except click.ClickException as error:
         events.failed(error.format_message())
@@ -164,6 +167,9 @@ def _run_command() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             traceback.print_exc()
+        if _heard is not None:  # what an interrupt has become on its way
+            _ignore_signals()
+            _fail(*_ended(), retry=True)
         _fail(*_told(error), retry=getattr(error, "retry", False))
 
 
@@ -203,6 +209,10 @@ def _too_few(error: BaseException | None) -> str:
 
 _heard: int | None = None
 """The first signal that asked for an end."""
+_heard_at = 0.0
+_AT_ONCE = 1.0
+"""Seconds in which several signals are one."""
+_AGAIN = 8.0
 
 
 def _hear_signals() -> None:
@@ -232,12 +242,27 @@ def _end_with_batch() -> None:
 
 def _end(number: int, frame: object) -> None:
     """Wait for a run that saves its state, but not for long, and not if asked again."""
-    global _heard
+    global _heard, _heard_at
     again, _heard = _heard is not None, _heard or number
+    now, before = time.monotonic(), _heard_at
+    if again and now - before < _AT_ONCE:
+        return  # supervisors may tell the group, and each process of it
+    _heard_at = now
     ending = sys.modules.get(f"{(__package__ or '').rpartition('.')[0]}.pipeline.run.ending")
-    if again or ending is None or not ending.ask():
+    saves = ending is not None and not again and ending.ask()
+    # Where an interrupt is swallowed, as in what a finalizer calls, there is another one later.
+    later = ending.SAVE_SECONDS if ending is not None and saves else _AGAIN
+    signal.setitimer(signal.ITIMER_REAL, later, _AGAIN)
+    if not saves:
         raise KeyboardInterrupt
-    signal.alarm(ending.SAVE_SECONDS)
+
+
+def _ignore_signals() -> None:
+    """The end is told, and nothing more."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGALRM):
+        if signal.getsignal(number) in (_end, _interrupt):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: object) -> None:

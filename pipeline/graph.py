@@ -46,6 +46,7 @@ from .engines.operations.program import Program
 from .engines.store import engines_of_store, plan_of, subject_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
+from .results.names import names_of_store
 from .results.result import ResultInfo
 from .results.store_names import StoreNames
 from .run.devices import device_errors
@@ -261,7 +262,9 @@ class Graph:
             folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
             of = self._graph, Path(folder) / "graph.dg", self._choices
             store = build_store(*of, Executor(self._executor.threads), self._resources)
-            self._made = store, subject_of(store, StoreNames(store, Team(self._executor.threads)))
+            # In memory: results are asked for their names when the store is gone.
+            names = names_of_store(store, Team(self._executor.threads))
+            self._made = store, subject_of(store, names)
         return self._made
 
     def _ready(

@@ -124,9 +124,10 @@ def _sources(asked: Some | None, seed: int) -> Sources:
 
     if asked is None:
         return Sources(None, seed)
-    if str(asked).isdecimal():
-        return Sources(int(str(asked)), seed)
+    if isinstance(asked, str) and asked.isdecimal():
+        asked = int(asked)
+    if isinstance(asked, int):
+        return Sources(asked, seed)
     if isinstance(asked, (str, PathLike)):
         return Sources(None, seed, VertexFile(Path(asked)))
-    assert isinstance(asked, Sequence)
-    return Sources(None, seed, TypedVertices(asked, "sources"))
+    return Sources(None, seed, TypedVertices(list(asked), "sources"))

@@ -32,7 +32,7 @@ _SHOWN = 10
 """Rows, in a notebook."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """``vertex``, by rising id, and what was found of each: the columns that a result on disk has.
 

@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import options
+from .. import events, options
+from ..progress import shown
 
 _JOBS = (
     "betweenness",
@@ -55,6 +57,7 @@ class _Commands:
         return self._params(command).keys() if command in _JOBS else None
 
     def line(self, command: str, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
+        from ...partition.errors import DelegraphError
         from ...pipeline.batches.jobs import Line
 
         context = click.Context(_command(command), info_name=command)
@@ -71,15 +74,20 @@ class _Commands:
                     wrong[name] = f"{command} needs '{name}'"
                 continue
             is_flag = isinstance(param, click.Option) and bool(param.is_flag)
-            if is_flag != isinstance(value, bool) or isinstance(value, (list, dict)):
-                wrong[name] = (
-                    f"'{name}' must be {'true or false' if is_flag else 'text or a number'}"
-                )
+            if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
+                kind = "true or false" if is_flag else "text or a number"
+                wrong[name] = f"'{name}' must be {kind}"
+                continue
+            if "\0" in str(value):
+                wrong[name] = f"'{name}' holds a null character"
                 continue
             try:
-                checked = param.process_value(context, value)
+                checked = param.process_value(context, value if is_flag else str(value))
             except click.BadParameter as error:
                 wrong[name] = f"'{name}': {error.message}"
+                continue
+            except DelegraphError as error:
+                wrong[name] = f"'{name}': {error}"
                 continue
             if isinstance(param, click.Argument):
                 arguments.append(str(value))
@@ -97,8 +105,9 @@ class _Commands:
             output = str(value) if name == "output" else output
         if wrong:
             return None, wrong
-        limit = memory_limit, "memory_limit" in self._params(command)
-        return Line([command, *words], arguments, asked, read, output, *limit), {}
+        known = self._params(command)
+        takes = "memory_limit" in known, "restart" in known
+        return Line([command, *words], arguments, asked, read, output, memory_limit, *takes), {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
         params = {param.name or "": param for param in _command(command).params}
@@ -179,14 +188,22 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     from ...pipeline.batches.run import run_batch
 
     jobs, how = _read(file, values)
-    entries = run_batch(file, jobs, how, lambda name, told: options.talk(quiet, f"{name}: {told}"))
-    done = sum(entry.state == "done" for entry in entries)
+    with shown(quiet) as progress:
+        tell = partial(_tell, quiet)
+        entries = run_batch(file, jobs, how, tell, progress)
+    left = [entry.name for entry in entries if entry.state != "done"]
     if as_json:
         options.print_json({"jobs": [entry._asdict() for entry in entries]})
     else:
-        click.echo(f"{done} of {len(entries)} jobs done")
-    if done < len(entries):
+        click.echo(f"{len(entries) - len(left)} of {len(entries)} jobs done")
+    if left:
+        events.failed(f"not done: {', '.join(left)}")
         sys.exit(1)
+
+
+def _tell(quiet: bool, name: str, told: str) -> None:
+    """A failure is told, too, where all else is not: by cron's mail."""
+    options.talk(quiet and not told.startswith("failed"), f"{name}: {told}")
 
 
 @batch.command()
@@ -231,10 +248,15 @@ def status(file: Path, as_json: bool) -> None:
     """What has become of each job."""
     from ...partition.disk.memory import format_bytes
     from ...pipeline.batches.ledger import open_ledger
-    from ...pipeline.batches.run import ledger_of
+    from ...pipeline.batches.run import is_running, ledger_of
 
     with open_ledger(ledger_of(file), write=False) as ledger:
         entries = list(ledger.entries().values())
+    if not is_running(file):
+        entries = [
+            entry._replace(state="cut off") if entry.state == "running" else entry
+            for entry in entries
+        ]
     if as_json:
         options.print_json({"jobs": [entry._asdict() for entry in entries]})
         return
@@ -261,14 +283,14 @@ def logs(file: Path, name: str, follow: bool) -> None:
     """What the job NAME has said: events, one a line (docs/events.md)."""
     from ...partition.errors import InputError
     from ...pipeline.batches.ledger import open_ledger
-    from ...pipeline.batches.run import ledger_of, log_of
+    from ...pipeline.batches.run import is_running, ledger_of, log_of
 
     def runs() -> bool:
         with open_ledger(ledger_of(file), write=False) as ledger:
             entry = ledger.entries().get(name)
         if entry is None:
             raise InputError(f"{file}: no job called '{name}' has run")
-        return entry.state == "running"
+        return entry.state in ("running", "waiting") and is_running(file)
 
     goes_on = runs()
     log = log_of(file, name)

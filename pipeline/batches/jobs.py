@@ -17,6 +17,7 @@ All other keys are the command's options. Every fault is found at once, each wit
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...partition.errors import InputError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OF_JOBS = ("name", "command", "needs", "retries", "timeout")
@@ -38,7 +39,7 @@ class Line(NamedTuple):
     """What a job runs. options: words after the program's name. arguments: after these. asked: what
     of all that decides what it gives. inputs: files that it reads, by option. output: what it
     writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
-    gives it, if ``takes_limit``.
+    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over.
     """
 
     options: Sequence[str]
@@ -48,6 +49,7 @@ class Line(NamedTuple):
     output: str | None
     memory_limit: int | None
     takes_limit: bool
+    takes_restart: bool
 
 
 class Commands(Protocol):
@@ -86,7 +88,7 @@ def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> l
     variables: what stands for {NAME} in text. InputError: all that is wrong, a line each.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
@@ -207,19 +209,19 @@ class _Reading:
 
     def _check_files(self, jobs: Sequence[Job]) -> None:
         """Outputs are each one's own; what is read is there, or made by a job that comes first."""
-        makers: dict[Path, Job] = {}
+        makers: dict[str, Job] = {}
         before: dict[str, set[str]] = {}
         for job in jobs:
             above = (before[need] for need in job.needs if need in before)
             before[job.name] = set(job.needs).union(*above)
             if job.line.output is None:
                 continue
-            other = makers.setdefault(Path(job.line.output).absolute(), job)
+            other = makers.setdefault(os.path.abspath(job.line.output), job)
             if other is not job:
                 self._note(job.at, f"'{job.name}' and '{other.name}' have one output")
         for job in jobs:
             for option, file in job.line.inputs.items():
-                maker = makers.get(Path(file).absolute())
+                maker = makers.get(os.path.abspath(file))
                 if maker is None and not Path(file).exists() and not _matches(file):
                     self._note(job.inputs_at[option], f"{file}: no such file or folder")
                 elif maker is not None and maker.name not in before[job.name]:
@@ -256,7 +258,7 @@ class _Reading:
             return value
         try:
             return value.format_map(variables)
-        except (KeyError, IndexError, ValueError, AttributeError):
+        except Exception:  # formats have many ways to be wrong
             known = ", ".join(f"{{{name}}}" for name in sorted(variables))
             self._fault(number, key, f"'{key}': {value!r}: there are {known}; braces are doubled")
             return value
@@ -290,9 +292,9 @@ def _lines_of(text: str) -> dict[tuple[int | str, str], int]:
         if line.startswith("[["):
             table, jobs = jobs, jobs + 1
             places[table, ""] = number
-        elif line.startswith("["):
-            table = line.strip("[] ")
-            places["", table] = places[table, ""] = number
+        elif found := re.match(r"\[\s*([\w-]+)\s*\]", line):
+            table = found[1]
+            places["", found[1]] = places[table, ""] = number
         elif found := re.match(r"""["']?([\w-]+)["']?\s*=""", line):
             places.setdefault((table, found[1]), number)
     return places

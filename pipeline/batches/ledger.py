@@ -17,8 +17,8 @@ from ...partition.errors import DelegraphError, InputError
 
 VERSION = 1
 
-State = Literal["waiting", "running", "done", "failed", "left out"]
-"""left out: a job that it needs has failed."""
+State = Literal["waiting", "running", "done", "failed", "left out", "cut off"]
+"""left out: a job that it needs has failed. cut off: told of one that nobody runs; never kept."""
 
 _SCHEMA = """
 create table batch (version integer not null);
@@ -26,7 +26,7 @@ create table jobs (
     name text primary key,
     state text not null,
     key text not null,
-    owned integer not null,
+    owned text not null,
     attempts integer not null,
     began text,
     ended text,
@@ -39,14 +39,14 @@ create table jobs (
 
 
 class Entry(NamedTuple):
-    """A job. key: what it was to do, and from what. owned: whether its output is the batch's, which
-    may replace it then. attempts: for this key. began, ended: UTC.
+    """A job. key: what it was to do, and from what. owned: the output that is the batch's own, and
+    may be replaced: nothing stood there when it began. attempts: for this key. began, ended: UTC.
     """
 
     name: str
     state: State
     key: str = ""
-    owned: bool = False
+    owned: str = ""
     attempts: int = 0
     began: str | None = None
     ended: str | None = None

@@ -10,7 +10,9 @@ from has changed. Jobs whose batch dies save what they have done, and end.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import math
 import os
 import signal
 import subprocess
@@ -24,10 +26,11 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from ...partition.disk.lock import locked
+from ...partition.disk.lock import LOCK, locked
 from ...partition.disk.memory import format_bytes
 from ...partition.errors import InputError
 from ..run.ending import SAVE_SECONDS
+from ..run.execute import Progress
 from .jobs import Job
 from .ledger import Entry, Ledger, open_ledger
 
@@ -75,7 +78,13 @@ def log_of(path: Path, name: str) -> Path:
     return folder_of(path) / f"{name}.log"
 
 
-def run_batch(path: Path, jobs: Sequence[Job], options: BatchOptions, tell: Tell) -> list[Entry]:
+def run_batch(
+    path: Path,
+    jobs: Sequence[Job],
+    options: BatchOptions,
+    tell: Tell,
+    progress: Progress = lambda step, done, total: None,
+) -> list[Entry]:
     """Run what is not done; what has become of each, in order.
 
     Raises BusyError where another process runs the same batch; InputError for a job that asks for
@@ -88,6 +97,7 @@ def run_batch(path: Path, jobs: Sequence[Job], options: BatchOptions, tell: Tell
         _Run(path, jobs, options, tell, ledger) as run,
     ):
         while run.goes_on():
+            progress("jobs", len(jobs) - len(run.undecided), len(jobs))
             time.sleep(_LOOK_SECONDS)
         entries = ledger.entries()
         return [entries[job.name] for job in jobs]
@@ -160,20 +170,23 @@ def _files(name: str) -> Iterator[Path]:
 
 @dataclass
 class _Running:
-    """until: when its time is over. ended: whether it was told to."""
+    """until: when its time is over. log_from: where its own lines of the log begin. ended: whether
+    it was told to.
+    """
 
     job: Job
     process: subprocess.Popen[bytes]
     began: float
     until: float
     memory: int
+    log_from: int
     ended: bool = False
 
 
 @dataclass
 class _Run:
-    """later: when jobs that are tried again may begin. undecided: those of which it is open what
-    becomes of them.
+    """later: when jobs that are tried again may begin. orphaned: until when those of a batch that
+    was killed may still be there. undecided: those of which it is open what becomes of them.
     """
 
     path: Path
@@ -183,11 +196,14 @@ class _Run:
     ledger: Ledger
     running: dict[str, _Running] = field(default_factory=dict)
     later: dict[str, float] = field(default_factory=dict)
+    orphaned: dict[str, float] = field(default_factory=dict)
 
     def __enter__(self) -> _Run:
         self.entries = self.ledger.entries()
         for job in self.jobs:
             entry = self.entries.get(job.name, Entry(job.name, "waiting"))
+            if entry.state == "running":  # and may still be saving
+                self.orphaned[job.name] = time.monotonic() + 2 * _END_SECONDS
             if entry.state != "done":  # what has failed, or was cut off, gets its tries again
                 self._put(entry._replace(state="waiting", attempts=0))
         self.ledger.keep_only({job.name for job in self.jobs})
@@ -197,6 +213,8 @@ class _Run:
 
     def __exit__(self, *error: object) -> None:
         """Jobs that run save what they have done."""
+        for running in list(self.running.values()):
+            self._look(running)  # some may have ended by themselves
         for running in self.running.values():
             _signal(running.process, signal.SIGTERM)
         until = time.monotonic() + _END_SECONDS
@@ -242,17 +260,32 @@ class _Run:
             self._begin(job, entry, memory)
 
     def _begin(self, job: Job, entry: Entry, memory: int) -> None:
-        line = [sys.executable, "-m", "delegraph", *job.line.options, "--log-format=json"]
+        try:
+            running = self._started(job, entry, memory)
+        except OSError as error:
+            self._fail(job, self.entries[job.name], f"cannot begin: {error}")
+            return
+        self.running[job.name] = running
+        tries = self.entries[job.name].attempts
+        self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
+
+    def _started(self, job: Job, entry: Entry, memory: int) -> _Running:
+        output = os.path.abspath(job.line.output) if job.line.output else ""
+        there, key = bool(output) and os.path.lexists(output), key_of(job)
+        # Whatever lies in this folder is no module.
+        line = [sys.executable, "-P", "-m", "delegraph", *job.line.options, "--log-format=json"]
         if job.line.takes_limit and job.line.memory_limit is None:
             line.append(f"--memory-limit={memory}")
-        if entry.owned and job.line.output and Path(job.line.output).exists():
+        if there and entry.owned == output:
             line.append("--overwrite")
+        if job.line.takes_restart and entry.began is not None and entry.key != key:
+            line.append("--restart")  # what was left is of something else
         line += ["--", *job.line.arguments]
-        if job.line.output:
-            Path(job.line.output).parent.mkdir(parents=True, exist_ok=True)
+        owned = output if not there or entry.owned == output else ""
         tries = 1 if entry.state == "done" else entry.attempts + 1
-        began = Entry(job.name, "running", key_of(job), entry.owned, tries, _now())
-        self._put(began)
+        self._put(Entry(job.name, "running", key, owned, tries, _now()))
+        if output:
+            Path(output).parent.mkdir(parents=True, exist_ok=True)
         log = log_of(self.path, job.name)
         with log.open("ab") as told, log.with_suffix(".out").open("wb") as found:
             process = subprocess.Popen(
@@ -264,10 +297,8 @@ class _Run:
                 pass_fds=[self._near],
                 env={**os.environ, LIFELINE: str(self._near)},
             )
-        now = time.monotonic()
-        until = now + (job.timeout or float("inf"))
-        self.running[job.name] = _Running(job, process, now, until, memory)
-        self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
+            now = time.monotonic()
+            return _Running(job, process, now, now + (job.timeout or math.inf), memory, told.tell())
 
     def _look(self, running: _Running) -> None:
         job, code, now = running.job, running.process.poll(), time.monotonic()
@@ -279,7 +310,7 @@ class _Run:
                 _signal(running.process, signal.SIGTERM)
             return
         del self.running[job.name]
-        told = _last_event(log_of(self.path, job.name))
+        told = _last_event(log_of(self.path, job.name), running.log_from)
         seconds = now - running.began
         entry = self.entries[job.name]._replace(
             ended=_now(),
@@ -289,18 +320,29 @@ class _Run:
             error=told.get("error"),
         )
         if code == 0:
-            self._end(job, entry._replace(state="done", owned=job.line.output is not None))
+            self._end(job, entry._replace(state="done"))
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         why = entry.error or _ending(code)
+        tries_left = entry.attempts <= job.retries
         if running.ended:
             why = f"no end after {job.timeout:g} s"
-        elif (code == _TRY_AGAIN or told.get("retry")) and entry.attempts <= job.retries:
-            pause = min(_PAUSE_SECONDS * 2 ** (entry.attempts - 1), _LONGEST_PAUSE)
-            self.later[job.name] = now + pause
-            self._put(entry._replace(state="waiting", error=why))
-            self.tell(job.name, f"{why}; tried again in {pause:g} s")
+        elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
+            # One that an earlier batch has left still saves.
+            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
             return
+        elif (code == _TRY_AGAIN or told.get("retry")) and tries_left:
+            pause = min(_PAUSE_SECONDS * 2 ** (entry.attempts - 1), _LONGEST_PAUSE)
+            self._again(job, entry, why, pause)
+            return
+        self._fail(job, entry, why)
+
+    def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
+        self.later[job.name] = time.monotonic() + pause
+        self._put(entry._replace(state="waiting", error=why))
+        self.tell(job.name, f"{why}; tried again in {pause:g} s")
+
+    def _fail(self, job: Job, entry: Entry, why: str) -> None:
         self._end(job, entry._replace(state="failed", error=why))
         self.tell(job.name, f"failed: {why}")
 
@@ -322,10 +364,10 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
             process.send_signal(number)
 
 
-def _last_event(log: Path) -> dict[str, Any]:
-    """How a job said that it ended; nothing if it did not."""
+def _last_event(log: Path, first: int) -> dict[str, Any]:
+    """How a job said that it ended; nothing if it did not. first: byte of the log that is its."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - (1 << 16)))
+        file.seek(max(first, log.stat().st_size - (1 << 16)))
         lines = file.read().splitlines()
     try:
         event = json.loads(lines[-1]) if lines else {}
@@ -343,6 +385,18 @@ def _ending(code: int) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def is_running(path: Path) -> bool:
+    """Whether a process runs the batch at this moment."""
+    try:
+        with (folder_of(path) / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
+from ...partition.errors import DelegraphError
 from ...partition.input.arrow import as_arrow, as_numpy, string_ends, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import find_id
@@ -32,6 +34,7 @@ class StoreNames:
 
     def __init__(self, store: Store, team: Team) -> None:
         self._path, self._info = store.path / VERTICES, store.info
+        self._identity = _identity(self._path)
         verify_file(self._path, store.files[VERTICES], team)
         with opened(self._path, self._path, store.info) as file:
             self.id_type: pa.DataType = file.schema_arrow.field("vertex").type
@@ -47,6 +50,9 @@ class StoreNames:
         return self._groups
 
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
+        if _identity(self._path) != self._identity:
+            store = self._path.parent
+            raise DelegraphError(f"{store} has changed since it was opened: open it again")
         with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
         ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])
@@ -183,3 +189,12 @@ def names_bytes(store: Store, threads: int) -> int:
     rest = 2 * (3 * width + 3 * 4) + 4
     pieces = [text + rows * rest for text, rows in zip(texts, groups, strict=True)]
     return held + min(threads, len(groups)) * max(pieces, default=0)
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """Of a file; another one under its name has another."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns

@@ -63,6 +63,10 @@ def test_a_heartbeat(ok, delegraph, edge_list, tmp_path):
     assert "reached 3" in ok(*args, file).out
     beat = json.loads(file.read_text())
     assert (beat["event"], beat["exit_code"]) == ("end", 0)
+    (tmp_path / "mine.txt").write_text("precious")
+    ran = delegraph(*args, tmp_path / "mine.txt", "--overwrite")
+    assert (ran.code, (tmp_path / "mine.txt").read_text()) == (2, "precious")
+    assert "no heartbeat: name another file" in ran.err
     ran = delegraph(*args, tmp_path / "nowhere" / "beat.json", "--overwrite")
     assert ran.code == 2
     assert "cannot be written: No such file or directory" in ran.err

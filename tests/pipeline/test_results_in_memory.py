@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import delegraph
-from delegraph.partition.errors import InputError
+from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline.result import Result
 from support.graphs import random_edges
 from support.outputs import digest
@@ -100,10 +100,11 @@ def test_of_any_graph(edges, store, source, tmp_path, kind):
                     np.testing.assert_allclose(*values, rtol=1e-12)
                 else:
                     assert values[0].equals(values[1]), (name, column)
-        made = other._made
+        made, late, vertices = other._made, other.components(), len(one.components())
     assert (made is not None) == (kind == "edges")
     if made is not None:
         assert not made[0].path.exists()
+    assert len(late.table) == vertices  # made when the graph is closed
 
 
 def test_from_several_sources(store, source, tmp_path):
@@ -197,3 +198,16 @@ def test_names_are_escaped(edge_list):
         html = graph.components()._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
+
+
+def test_a_store_that_is_built_anew_is_noticed(edge_list, tmp_path):
+    """Names of another graph would stand beside what was found of this one."""
+    delegraph.build(edge_list([0, 0, 0, 1], [1, 2, 3, 2]), tmp_path / "graph.dg")
+    with delegraph.open(tmp_path / "graph.dg") as graph:
+        assert graph.bfs(0).distance.to_pylist() == [0, 1, 1, 1]
+        late = graph.pagerank()
+        other = edge_list([3, 3, 3, 2], [1, 2, 0, 1])
+        delegraph.build(other, tmp_path / "graph.dg", overwrite=True)
+        for ask in (lambda: graph.bfs(0).table, lambda: graph.pagerank().table, lambda: late.table):
+            with pytest.raises(DelegraphError, match="has changed since it was opened"):
+                ask()

@@ -103,6 +103,35 @@ def test_another_output_is_another_question(ok, here):
     assert "store: done already\nparts: begun\n" in ok(*again).err
 
 
+def test_nothing_of_others_is_replaced(ok, delegraph, here):
+    """Neither by a job that has another output of its own, nor after it was cut off."""
+    (here / "jobs.toml").write_text(JOBS.split('[[job]]\nname = "check"')[0])
+    ok(*RUN)
+    ok("bfs", "graph.dg", "--source", 1, "-o", here / "out" / "2")
+    before = digest(here / "out" / "2")
+    (here / "jobs.toml").write_text((here / "jobs.toml").read_text().replace("{run}/parts", "2"))
+    ran = delegraph(*RUN)
+    assert ran.code == 1
+    assert "parts: failed: " in ran.err
+    assert digest(here / "out" / "2") == before
+    # Done, but killed before the ledger has it: it is the batch's all the same.
+    ledger = sqlite3.connect(here / "jobs.toml.batch" / "ledger.sqlite")
+    ledger.executescript("update jobs set state = 'running', key = 'other' where name = 'store'")
+    ledger.close()
+    assert "cut off" in ok("batch", "status", "jobs.toml").out
+    assert "store: done in" in delegraph(*RUN).err
+
+
+def test_a_job_that_cannot_begin(delegraph, here):
+    (here / "file").touch()
+    text = JOBS.replace("out/{run}/parts", "file/parts")
+    (here / "jobs.toml").write_text(text.split('[[job]]\nname = "check"')[0])
+    ran = delegraph(*RUN, "--quiet")
+    assert (ran.code, ran.out) == (1, "1 of 2 jobs done\n")
+    assert ran.err.startswith("parts: failed: cannot begin: ")
+    assert states(delegraph) == {"store": "done", "parts": "failed"}
+
+
 def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     """What nobody of this batch has written is not replaced."""
     (here / "out" / "1" / "parts").mkdir(parents=True)
@@ -183,7 +212,7 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
     end = json.loads(log.splitlines()[-1])
     assert end["exit_code"] == 143
     assert "is saved" in end["error"]
-    assert states(delegraph)["long"] == ("waiting" if number == signal.SIGTERM else "running")
+    assert states(delegraph)["long"] == ("waiting" if number == signal.SIGTERM else "cut off")
 
 
 MORE = """

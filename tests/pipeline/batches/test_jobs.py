@@ -98,6 +98,14 @@ def test_what_jobs_run(read):
         (STORE + 'timeout = "soon"\n', ["line 6: 'timeout': 'soon' is no time: say 90"]),
         (STORE + "timeout = 0\n", ["line 6: 'timeout': 0 is no time: say 90"]),
         (STORE.replace("graph.dg", "{x}.dg"), ["line 5: 'output': '{x}.dg': there are {date}"]),
+        (STORE.replace("graph.dg", "{name[x]}"), ["line 5: 'output': '{name[x]}': there are"]),
+        (STORE + "threads = 1.5\n", ["line 6: 'threads': '1.5' is not a valid integer"]),
+        (STORE + "src = 2026-01-01\n", ["line 6: 'src' must be text or a number"]),
+        (STORE + 'src = "a\\u0000"\n', ["line 6: 'src' holds a null character"]),
+        (
+            "[defaults]  # of all\npartitions = 0\n" + STORE,
+            ["line 2: 'partitions': 0 is not in the range"],
+        ),
         (STORE.replace('"edges"', '"gone"'), ["line 4: gone: no such file or folder"]),
         (
             STORE + STORE.replace('"store"', '"again"'),

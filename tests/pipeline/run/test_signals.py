@@ -105,14 +105,16 @@ def test_what_has_nothing_to_save_ends_at_once(graph, monkeypatch):
     """A scan, a build; and what is asked again."""
     monkeypatch.setattr(main, "_heard", None)
     alarms: list[int] = []
-    monkeypatch.setattr(signal, "alarm", alarms.append)
+    monkeypatch.setattr(signal, "setitimer", lambda which, first, then: alarms.append(first))
     with pytest.raises(KeyboardInterrupt), ending.watching():
         main._end(signal.SIGTERM, None)
     monkeypatch.setattr(main, "_heard", None)
     with ending.watching():
         ending.asked()
         main._end(signal.SIGTERM, None)
-        assert alarms == [ending.SAVE_SECONDS]
+        main._end(signal.SIGTERM, None)  # to the group, too: the same one
+        assert alarms == [main._AGAIN, ending.SAVE_SECONDS]
+        monkeypatch.setattr(main, "_heard_at", main._heard_at - 2)
         with pytest.raises(KeyboardInterrupt):
             main._end(signal.SIGINT, None)
     assert main._ended() == ("ended by SIGTERM", 143)
