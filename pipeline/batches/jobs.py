@@ -22,6 +22,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from glob import iglob
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -278,8 +279,7 @@ class _Reading:
 
 def _matches(pattern: str) -> bool:
     """Whether files are there that a glob names."""
-    path = Path(pattern)
-    return any(c in pattern for c in "*?[") and any(path.parent.glob(path.name))
+    return next(iglob(pattern, recursive=True), None) is not None
 
 
 def _lines_of(text: str) -> dict[tuple[int | str, str], int]:

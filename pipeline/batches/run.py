@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from glob import iglob
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -160,7 +161,7 @@ def key_of(job: Job) -> str:
 def _files(name: str) -> Iterator[Path]:
     """All of a folder, a file, or those that a pattern names; with the record beside it."""
     path = Path(name)
-    there = [path] if path.exists() else list(path.parent.glob(path.name))
+    there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]
     for one in [*there, path.with_name(f"{path.name}.run.json")]:
         if one.is_dir():
             yield from (file for file in one.rglob("*") if file.is_file())
