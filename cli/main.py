@@ -212,7 +212,7 @@ _heard: int | None = None
 _heard_at = 0.0
 _AT_ONCE = 1.0
 """Seconds in which several signals are one."""
-_AGAIN = 8.0
+_AGAIN = 12.0
 
 
 def _hear_signals() -> None:
