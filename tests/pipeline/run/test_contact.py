@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from distributed import Client
 
-from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.partition.errors import BusyError, DelegraphError, InputError
 from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as clusters
 from delegraph.pipeline.run import local
@@ -65,7 +65,7 @@ def test_a_scheduler_that_is_stopped(monkeypatch):
                     with pytest.raises(DelegraphError, match=r"has not answered for 0\.5 s"):
                         wait()
                 with (
-                    pytest.raises(InputError, match=f"no Dask scheduler answers at {address}"),
+                    pytest.raises(BusyError, match=f"no Dask scheduler answers at {address}"),
                     open_cluster(ClusterOptions(scheduler=address, timeout=0.5), 1),
                 ):
                     pass
