@@ -114,8 +114,15 @@ def _tell_begin() -> None:
     _log.event("begin", command=command, version=__version__, pid=os.getpid())
 
 
-def note(message: str) -> None:
-    _log.event("note", message=message)
+def tell(message: str, mark: str = "") -> None:
+    """An event; or a line for a person, which begins with ``mark``. That stderr is full is no
+    failure of the command.
+    """
+    if _log.as_json:
+        _log.event("note", message=message)
+        return
+    with contextlib.suppress(OSError):
+        click.echo(f"{mark}{message}", err=True)
 
 
 def failed(message: str, retry: bool = False) -> None:
@@ -131,7 +138,7 @@ def end(code: int) -> None:
 
 class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        note(record.getMessage())
+        tell(record.getMessage())
 
 
 @contextlib.contextmanager
@@ -187,12 +194,13 @@ class _Watch:
             total=self._total,
             **facts(self._last),
             seconds=round(spent, 3),
-            remaining_seconds=_remaining(spent, self._done, self._total),
+            remaining_seconds=remaining(spent, self._done, self._total),
             peak_bytes=_peak_bytes(),
         )
 
 
-def _remaining(spent: float, done: int, total: int) -> float | None:
+def remaining(spent: float, done: int, total: int) -> float | None:
+    """Seconds that are left of a step, by what it has taken; None: not known."""
     return round(spent / done * (total - done), 1) if 0 < done <= total else None
 
 

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import click
 
 from .._version import __version__
+from ..pipeline.run import ending
 from . import events
 
 _COMMANDS = {
@@ -228,7 +229,7 @@ def _hear_signals() -> None:
 
 def _end_with_batch() -> None:
     """Of a job: where the process that runs the batch is gone, end as by SIGTERM."""
-    lifeline = os.environ.pop("DELEGRAPH_LIFELINE", "")
+    lifeline = os.environ.pop(ending.LIFELINE, "")
     if not lifeline.isdecimal():
         return
 
@@ -248,11 +249,9 @@ def _end(number: int, frame: object) -> None:
     if again and now - before < _AT_ONCE:
         return  # supervisors may tell the group, and each process of it
     _heard_at = now
-    ending = sys.modules.get(f"{(__package__ or '').rpartition('.')[0]}.pipeline.run.ending")
-    saves = ending is not None and not again and ending.ask()
+    saves = not again and ending.ask()
     # Where an interrupt is swallowed, as in what a finalizer calls, there is another one later.
-    later = ending.SAVE_SECONDS if ending is not None and saves else _AGAIN
-    signal.setitimer(signal.ITIMER_REAL, later, _AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, ending.SAVE_SECONDS if saves else _AGAIN, _AGAIN)
     if not saves:
         raise KeyboardInterrupt
 
@@ -271,9 +270,9 @@ def _interrupt(number: int, frame: object) -> None:
 
 def _ended() -> tuple[str, int]:
     """One line, and the exit code, of a command that a signal has ended."""
-    from ..pipeline.run.ending import saved
-
-    on = "; what it has done is saved: run the same command again to go on" if saved() else ""
+    on = ""
+    if ending.saved():
+        on = "; what it has done is saved: run the same command again to go on"
     if _heard in (None, signal.SIGINT):
         return f"interrupted{on}", 128 + signal.SIGINT
     return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
@@ -309,12 +308,8 @@ def _tell_cache() -> None:
 
 
 def _note(line: str) -> None:
-    if "--quiet" in sys.argv:
-        return
-    if events.are_wanted():
-        events.note(line)
-    else:
-        click.echo(f"note: {line}", err=True)
+    if "--quiet" not in sys.argv:
+        events.tell(line, "note: ")
 
 
 def _fail(message: str, code: int, retry: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import resource
 from collections.abc import Callable, Sequence
@@ -321,14 +320,9 @@ def print_json(document: Any) -> None:
 
 
 def talk(quiet: bool, message: str) -> None:
-    """A line for a person, or an event; that stderr is full is no failure of the command."""
-    if quiet:
-        return
-    if events.are_wanted():
-        events.note(message)
-        return
-    with contextlib.suppress(OSError):
-        click.echo(message, err=True)
+    """A line for a person, or an event."""
+    if not quiet:
+        events.tell(message)
 
 
 def tell_reused(quiet: bool, steps: Sequence[str]) -> None:

@@ -67,7 +67,8 @@ class ProgressLine:
             spent = now - self._started
             full = self._WIDTH * done // max(1, total)
             bar = "#" * full + "-" * (self._WIDTH - full)
-            rest = f", {spent / done * (total - done):.0f} s left" if done and spent > 1 else ""
+            left = events.remaining(spent, done, total) if spent > 1 else None
+            rest = "" if left is None else f", {left:.0f} s left"
             pace = f"  {_rate(done, spent)}{rest}" if done else ""
             pace += f", {last}" if last else ""
             click.echo(

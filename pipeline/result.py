@@ -9,10 +9,11 @@ Whatever takes Arrow streams takes a result as it is: ``polars.from_arrow``, ``d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -54,11 +55,11 @@ class Result:
         """Made when it is first asked for, and kept."""
         if self._batches:
             every = (rows.batches(part) for rows in self._batches for part in rows.parts)
-            return pa.Table.from_batches(_each(every), self._batches[0].schema)
+            return pa.Table.from_batches(chain.from_iterable(every), self._batches[0].schema)
         names, columns = self._ran.subject.names, self._answer.columns
         only = run.chosen(self._answer, names)
         every = (batches_of(names, piece, columns, only) for piece in range(len(names.pieces)))
-        return pa.Table.from_batches(_each(every), schema_of(names, columns))
+        return pa.Table.from_batches(chain.from_iterable(every), schema_of(names, columns))
 
     @cached_property
     def record(self) -> Any:
@@ -128,11 +129,6 @@ class Result:
             f"<table><caption>{escape(self.name)}</caption><thead><tr>{titles}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{escape(more)}</p>"
         )
-
-
-def _each(every: Iterator[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    for batches in every:
-        yield from batches
 
 
 def _is_told(value: Any) -> bool:

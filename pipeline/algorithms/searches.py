@@ -135,8 +135,9 @@ def search_apart(
     """From each of ``sources`` by itself, so many at a time as there is room for instead of
     ``Searches``.
 
-    rows: ``operations.whole``. distances: of each a place for them (hops.py); None where nobody
-    wants them. most: levels; None for all. each: called with how many are done, by any thread.
+    rows: as ``operations.rows_along`` gives them. distances: of each a place for them (hops.py);
+    None where nobody wants them. most: levels; None for all. each: called with how many are done,
+    by any thread.
     """
     here, kept = operations.graph.vertices, distances is not None
     levels = here if most is None else min(most, here)

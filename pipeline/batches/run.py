@@ -30,13 +30,10 @@ import xxhash
 from ...partition.disk.lock import LOCK, locked
 from ...partition.disk.memory import format_bytes
 from ...partition.errors import InputError
-from ..run.ending import SAVE_SECONDS
+from ..run.ending import LIFELINE, SAVE_SECONDS
 from ..run.execute import Progress
 from .jobs import Job
 from .ledger import Entry, Ledger, open_ledger
-
-LIFELINE = "DELEGRAPH_LIFELINE"
-"""The descriptor of a pipe that is closed when the batch is gone."""
 
 _TRY_AGAIN = 75
 _LOOK_SECONDS = 0.1

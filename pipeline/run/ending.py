@@ -12,6 +12,9 @@ from collections.abc import Iterator
 SAVE_SECONDS = 20
 """How long that may take: schedulers kill what has not ended 30 s after they asked."""
 
+LIFELINE = "DELEGRAPH_LIFELINE"
+"""In a job's environment: the descriptor of a pipe that is closed when its batch is gone."""
+
 _asked = threading.Event()
 _watching = _looked = _saved = False
 
