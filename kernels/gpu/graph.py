@@ -29,6 +29,7 @@ MOST_SHORT = 2**32 - 64  # entries that offsets of 32 bits are used for: kernels
 _SOURCE = "bfs/derive.cu"
 _WIDTHS = (4, 8)
 _LONGER_SHARE = 0.01  # of rows that may be longer than padded ones
+_SELDOM = 0.0005  # of rows: what a level of a thousand vertices seldom meets
 
 TARGETS = np.dtype([("near", "u8"), ("far", "u8"), ("near_end", "u8")], align=True)
 
@@ -120,14 +121,12 @@ def derive(
         in_rows = _longer(device, reverse, used)
         out_rows = in_rows if forward is reverse else _longer(device, forward, used)
         in_padded = None
-        for width in _WIDTHS if padded else ():
-            few = out_rows[_place(width)] <= _LONGER_SHARE * used
-            if few and forward.edges <= MOST_PADDED * used:
-                in_padded = cupy.empty((used, width), np.uint32)
-                function = f"padded_rows<{forward.offset_type}, {width}>"
-                arguments = (forward.offsets, forward.targets(), in_padded, np.uint32(used))
-                device.launch(_SOURCE, function, used * width, arguments)
-                break
+        width = _padded_width(out_rows, used) if padded else 0
+        if width and forward.edges <= MOST_PADDED * used:
+            in_padded = cupy.empty((used, width), np.uint32)
+            function = f"padded_rows<{forward.offset_type}, {width}>"
+            arguments = (forward.offsets, forward.targets(), in_padded, np.uint32(used))
+            device.launch(_SOURCE, function, used * width, arguments)
         long_rows = int(in_rows[_place(SHORT_ROW)])
         looks = _looks(in_rows)
         return DeviceGraph(
@@ -153,6 +152,15 @@ def _longer(device: Device, rows: Rows, used: int) -> np.ndarray:
 def _place(length: int) -> int:
     """Where ``_longer`` counts the rows that are longer than ``length``, a power of two."""
     return length.bit_length()
+
+
+def _padded_width(longer: np.ndarray, used: int) -> int:
+    """Entries of padded rows: so many that longer ones are seldom met, or at least few; 0: too many
+    are longer than any. longer: from ``_longer``.
+    """
+    few = [width for width in _WIDTHS if longer[_place(width)] <= _LONGER_SHARE * used]
+    seldom = (width for width in few if longer[_place(width)] <= _SELDOM * used)
+    return next(seldom, max(few, default=0))
 
 
 def _looks(longer: np.ndarray) -> np.ndarray:

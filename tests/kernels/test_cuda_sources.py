@@ -241,5 +241,5 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         )
         compile_with(nvrtc, name, "sm_90", [], facts)
     buffers = f"{gpu_search._NARROW_THREADS} / 32 * BUFFER * sizeof(u32)"
-    room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) + {buffers} <= {gpu_search._COHORT}"
+    room = f"sizeof(Cohort<{device.MOST_BLOCKS}>) <= {gpu_search._COHORT} && {buffers} <= 8 * NEAR"
     compile_with(nvrtc, "bfs/narrow_search.cu", "sm_90", [], f'static_assert({room}, "");')

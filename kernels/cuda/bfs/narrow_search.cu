@@ -27,6 +27,19 @@ struct Padded {
   u64 *spill;  // [2][blocks][SPILL]
 };
 
+// Entries of a padded row.
+__device__ inline void read_entries(const u32 *at, u32 (&entry)[1]) { entry[0] = __ldg(at); }
+
+__device__ inline void read_entries(const u32 *at, u32 (&entry)[2]) {
+  const uint2 two = __ldg((const uint2 *)at);
+  entry[0] = two.x, entry[1] = two.y;
+}
+
+__device__ inline void read_entries(const u32 *at, u32 (&entry)[4]) {
+  const uint4 four = __ldg((const uint4 *)at);
+  entry[0] = four.x, entry[1] = four.y, entry[2] = four.z, entry[3] = four.w;
+}
+
 // A block's parts of two levels' frontiers, the one that is expanded and the one that is found.
 template <int BLOCKS>
 struct Cohort {
@@ -44,9 +57,6 @@ struct Narrow {
   u32 *visited;                // LOCAL: this block's words of the bitmap, every BLOCKS-th
   const Queue<Offset> &aside;  // takes vertices of many edges
   u32 level;                   // of what is found
-
-  // Entries that were followed last, and which of them were found.
-  u32 target[4], fresh;
 
   __device__ u64 *spilled(u32 level, u32 block, u32 index) {
     return rows.spill + ((u64)(level & 1) * BLOCKS + block) * SPILL + index - NEAR;
@@ -81,83 +91,109 @@ struct Narrow {
     search.parent[VERTEX(reached)] = PARENT(reached);
   }
 
-  // Have the rows of what was found last fetched: while the cluster meets, or goes on.
-  __device__ void fetch_ahead() {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      if (WIDTH) prefetch_where(fresh >> i & 1, rows.padded + (u64)target[i] * WIDTH);
-    fresh = 0;
-  }
-
   // Called by whole warps; entries that are NONE or LONGER lead nowhere, the parent nowhere new.
-  __device__ void follow(u64 reached, u32 a, u32 b, u32 c, u32 d) {
-    fetch_ahead();
-    target[0] = a, target[1] = b, target[2] = c, target[3] = d;
-    bool mine[4];
-    u32 seen[4], before[4], count = 0;
+  template <int N>
+  __device__ void follow(const u32 (&target)[N], u64 reached) {
+    u32 seen[N], before[N], found = 0;
+    bool mine[N];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N; i++)
       seen[i] = mark(target[i] < LONGER && target[i] != PARENT(reached), target[i]);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < N; i++) {
       mine[i] = !(seen[i] >> (target[i] & 31) & 1);
-      u32 finders = __ballot_sync(ALL, mine[i]);
-      before[i] = count + __popc(finders & lanes_before());
-      count += __popc(finders);
-      if (mine[i]) fresh |= 1u << i;
+      const u32 finders = __ballot_sync(ALL, mine[i]);
+      before[i] = found + __popc(finders & lanes_before());
+      found += __popc(finders);
     }
-    if (!count) return;
-    u32 base = lane_id() == 0 ? atomicAdd(&cohort.count[level % 3], count) : 0;
-    base = __shfl_sync(ALL, base, 0) % HEAVY;
-    if (base + count <= NEAR) {  // all of them, as a rule
+    if (!found) return;
+    u32 base = lane_id() == 0 ? atomicAdd(&cohort.count[level % 3], found) : 0;
 #pragma unroll
-      for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N; i++)
+      if (WIDTH) prefetch_where(mine[i], rows.padded + (u64)target[i] * WIDTH);
+    base = __shfl_sync(ALL, base, 0) % HEAVY;
+    if (base + found <= NEAR) {  // all of them, as a rule
+#pragma unroll
+      for (int i = 0; i < N; i++)
         if (mine[i])
           cohort.queue[level & 1][base + before[i]] = REACHED(target[i], VERTEX(reached));
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; i++)
+      for (int i = 0; i < N; i++)
         if (mine[i]) put(level, base + before[i], REACHED(target[i], VERTEX(reached)));
     }
   }
 
-  // By their offsets. Rows of many edges are left aside, for the whole device.
-  __device__ void follow_rows(bool mine, u64 reached) {
-    u32 vertex = VERTEX(reached);
+  // Of rows by their offsets, the entries from `skipped` on; a vertex's by LANES lanes. Rows of many
+  // edges are left aside, for the whole device.
+  template <int LANES>
+  __device__ void follow_rows(bool mine, u32 skipped, u64 reached) {
+    const u32 vertex = VERTEX(reached), lane = lane_id() % LANES;
     u64 at = mine ? graph.offsets[vertex] : 0, end = mine ? graph.offsets[vertex + 1] : 0;
     if (end - at > LIGHT) {
-      u64 base = atomicAdd(&search.control->counters[1].queued, QUEUED(1, end - at));
-      u32 index = QUEUED_VERTICES(base);
-      aside.vertex[index] = vertex;
-      aside.row[index] = (Offset)at;
-      aside.before[index] = (Offset)QUEUED_EDGES(base);
-      __threadfence();
-      atomicOr(&cohort.count[level % 3], HEAVY);
+      if (lane == 0) {
+        u64 base = atomicAdd(&search.control->counters[1].queued, QUEUED(1, end - at));
+        u32 index = QUEUED_VERTICES(base);
+        aside.vertex[index] = vertex;
+        aside.row[index] = (Offset)at;
+        aside.before[index] = (Offset)QUEUED_EDGES(base);
+        __threadfence();
+        atomicOr(&cohort.count[level % 3], HEAVY);
+      }
       at = end;
     }
-    auto one = [&](u64 i) { return i < end ? entry<true>(graph.targets, i) : NONE; };
-    for (; __any_sync(ALL, at < end); at += 4)
-      follow(reached, one(at), one(at + 1), one(at + 2), one(at + 3));
+    for (at += skipped + lane; __any_sync(ALL, at < end); at += LANES)
+      follow({at < end ? entry<true>(graph.targets, at) : NONE}, reached);
   }
 
-  // Called by whole warps: write what some lanes' vertices reached, and follow their rows.
+  // Called by whole warps, a lane for every EACH entries of a vertex's row: write what it reached, and
+  // follow these.
+  template <int EACH>
   __device__ void expand(bool mine, u64 reached) {
+    constexpr int LANES = WIDTH / EACH;
+    const u32 lane = lane_id() % LANES;
+    u32 target[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+      target[i] = NONE;
+    if (mine) read_entries(rows.padded + (u64)VERTEX(reached) * WIDTH + lane * EACH, target);
+    if (mine && lane == 0) write(reached, level - 1);  // while the row is on its way
+    follow(target, reached);
+    const u32 longer = __ballot_sync(ALL, target[EACH - 1] == LONGER);
+    if (!longer) return;
+    const u32 last = lane_id() / LANES * LANES + LANES - 1;  // of this vertex's lanes
+    follow_rows<LANES>(longer >> last & 1, WIDTH - 1, reached);
+  }
+
+  // Expand a level: `counted` vertices in the queue of each lane's block, `most` at most. Queues are
+  // dealt out some vertices at a time, LANES lanes for each, to a warp of each block in turn, the first
+  // ones to their own block: what blocks tell each other takes longest where one has more to tell.
+  template <int LANES, class Expand>
+  __device__ void deal(u32 counted, u32 most, Expand expand) {
+    constexpr u32 TAKEN = 32 / LANES;
+    for (u32 piece = threadIdx.x / 32; piece * TAKEN < most; piece += blockDim.x / 32) {
+      const u32 from = (blockIdx.x - piece) % BLOCKS, index = piece * TAKEN + lane_id() / LANES;
+      const u32 count = __shfl_sync(ALL, counted, from);
+      const bool mine = index < count;
+      if (piece * TAKEN < count) expand(mine, mine ? get(level - 1, from, index) : 0);
+    }
+  }
+
+  // The fewer entries a lane takes, the sooner it is through; the more, the sooner a warp comes to what
+  // it takes next.
+  __device__ void expand_all(u32 counted, u32 most) {
     if constexpr (WIDTH == 0) {
-      if (mine) write(reached, level - 1);
-      follow_rows(mine, reached);
+      deal<4>(counted, most, [&](bool mine, u64 reached) {
+        if (mine && lane_id() % 4 == 0) write(reached, level - 1);
+        follow_rows<4>(mine, 0, reached);
+      });
     } else {
-      const uint4 *row = (const uint4 *)(rows.padded + (u64)VERTEX(reached) * WIDTH);
-      uint4 four[WIDTH / 4];
-#pragma unroll
-      for (int i = 0; i < WIDTH / 4; i++)
-        four[i] = mine ? __ldg(row + i) : uint4{NONE, NONE, NONE, NONE};
-      if (mine) write(reached, level - 1);  // while the row is on its way
-      bool longer = four[WIDTH / 4 - 1].w == LONGER;
-      u32 none = longer ? NONE : 0;
-#pragma unroll
-      for (int i = 0; i < WIDTH / 4; i++)
-        follow(reached, four[i].x | none, four[i].y | none, four[i].z | none, four[i].w | none);
-      if (__any_sync(ALL, longer)) follow_rows(longer, reached);
+      if (most * WIDTH <= blockDim.x)
+        deal<WIDTH>(counted, most, [&](bool mine, u64 reached) { expand<1>(mine, reached); });
+      else if (most * WIDTH <= 2 * blockDim.x)
+        deal<WIDTH / 2>(counted, most, [&](bool mine, u64 reached) { expand<2>(mine, reached); });
+      else
+        deal<WIDTH / 4>(counted, most, [&](bool mine, u64 reached) { expand<4>(mine, reached); });
     }
   }
 };
@@ -168,7 +204,6 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
                   const __grid_constant__ Search<Offset, int> search,
                   const __grid_constant__ Padded rows) {
   __shared__ Cohort<BLOCKS> cohort;
-  __shared__ u32 buffers[THREADS / 32][BUFFER];
   extern __shared__ u32 bits[];  // LOCAL: this block's words of the bitmap
   const u32 block = blockIdx.x, thread = threadIdx.x, warp = thread / 32;
   const bool leader = block == 0 && thread == 0;
@@ -182,7 +217,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   u32 *bitmap = search.visited[turn & 1];
   const u32 words = (graph.vertices + STRIP - 1) / STRIP * STRIP_WORDS;
   Narrow<Offset, WIDTH, BLOCKS, LOCAL> narrow = {
-      graph, search, rows, cohort, LOCAL ? bits : bitmap, queue, entered, {}, 0};
+      graph, search, rows, cohort, LOCAL ? bits : bitmap, queue, entered};
   const u32 visited_before = __ldcg(&control->visited);
   u32 visited = visited_before - first;  // before the frontier
   u32 level = entered, total;
@@ -211,16 +246,8 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
     visited += total;
     if (thread == 0) cohort.count[(level + 2) % 3] = 0;
     narrow.level = level + 1;
-    // Queues are dealt out 32 vertices at a time, to a warp of each block in turn, the first ones to
-    // their own block.
-    for (u32 piece = warp; piece * 32 < most; piece += THREADS / 32) {
-      u32 from = (block - piece) % BLOCKS, index = piece * 32 + lane_id();
-      u32 count = __shfl_sync(ALL, counted, from);
-      bool mine = index < count;
-      if (piece * 32 < count) narrow.expand(mine, mine ? narrow.get(level, from, index) : 0);
-    }
+    narrow.expand_all(counted, most);
     cohort.meeting.bring(level + 1 - entered, cohort.count[(level + 1) % 3]);
-    narrow.fetch_ahead();
     if (leader) {
       u64 ended = clock64();
       LevelRecord *record = search.levels + (level - search.first_level);
@@ -244,7 +271,7 @@ __global__ void CLUSTER(BLOCKS) __launch_bounds__(THREADS, 1)
   for (u32 i = thread; LOCAL && i * BLOCKS + block < words; i += THREADS)
     bitmap[i * BLOCKS + block] = bits[i];
   Enqueue<Offset> back = {graph.offsets, other, &control->counters[0].queued,
-                          buffers[thread / 32]};
+                          (u32 *)cohort.queue[level + 1 & 1] + warp * BUFFER};
   u32 own = cohort.count[level % 3] % HEAVY;
   for (u32 i = thread - lane_id(); i < own; i += THREADS) {
     bool mine[1] = {i + lane_id() < own};
