@@ -29,6 +29,24 @@ def grid(side: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([right[0], down[0]]), np.concatenate([right[1], down[1]])
 
 
+def grid_with_diagonals(side: int) -> tuple[np.ndarray, np.ndarray]:
+    cell = np.arange(side * side).reshape(side, side)
+    diagonals = np.r_[cell[:-1, :-1].ravel(), cell[:-1, 1:].ravel()]
+    across = np.r_[cell[1:, 1:].ravel(), cell[1:, :-1].ravel()]
+    src, dst = grid(side)
+    return np.r_[src, diagonals], np.r_[dst, across]
+
+
+def crossings(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """A grid, in which some cells have ten neighbours more, and one has many."""
+    src, dst = grid(side)
+    cells, rng = side * side, np.random.default_rng(7)
+    some = rng.integers(0, cells, max(1, cells // 400)).repeat(10)
+    many = np.full(60, cells // 3)
+    far = rng.integers(0, cells, len(some) + len(many))
+    return np.r_[src, some, many], np.r_[dst, far]
+
+
 def lollipop() -> tuple[np.ndarray, np.ndarray]:
     """A path to a hub of 20,000 leaves, on to a path again: small levels, a large one, small."""
     hub = 400

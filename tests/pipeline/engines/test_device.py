@@ -31,7 +31,16 @@ from delegraph.kernels.gpu.slices import VIRTUAL, cut
 from delegraph.kernels.gpu.slices import bytes_needed as slice_bytes
 from delegraph.partition.disk.outputs import is_store
 from delegraph.pipeline.engines.device import search_of, supersteps_of, to_device
-from support.graphs import SHAPES, SMALL, graphs, grid, make_graph, random_edges
+from support.graphs import (
+    SHAPES,
+    SMALL,
+    crossings,
+    graphs,
+    grid,
+    grid_with_diagonals,
+    make_graph,
+    random_edges,
+)
 from support.outputs import distances_of
 from support.searches import PULL, PUSH, violations_of
 
@@ -179,6 +188,31 @@ def test_the_narrow_search(device, shape, kind):
         check(search, SHAPES[shape], False, source)
 
 
+@pytest.mark.parametrize("side", [60, 100, 300])
+def test_rows_longer_than_padded_ones(device, side):
+    """They are followed by their offsets; the longest are left to the whole device."""
+    edges = crossings(side)
+    graph = graph_of(edges, False)
+    search = GpuSearch(device, to_device(graph, device, near=graph.edges))
+    assert search.graph.padded is not None
+    for source in sources_of(graph):
+        check(search, edges, False, source)
+
+
+@pytest.mark.parametrize("side", [300, 700, 1400])
+def test_any_number_of_entries_a_lane(device, side):
+    """With diagonals, from a corner the distance is the larger coordinate."""
+    graph = graph_of(grid_with_diagonals(side), False)
+    on_device = to_device(graph, device, near=graph.edges)
+    assert on_device.padded is not None
+    assert on_device.padded.shape[1] == 8
+    search = GpuSearch(device, on_device)
+    along = np.arange(side, dtype=np.int32)
+    for _ in range(TIMES):
+        search.run(0)
+        assert np.array_equal(search.result()[0], np.maximum.outer(along, along).ravel())
+
+
 @pytest.mark.parametrize("side", [300, 600, 900, 1200, 1500, 2000, 3600])
 def test_bits_of_any_size_in_shared_memory(device, side):
     """From a corner of a grid, the distance is the sum of the coordinates."""
@@ -264,6 +298,11 @@ def test_examined_edges_and_times(device):
 @pytest.mark.parametrize("shape", SMALL)
 def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
     test_over_slices(emulated[0], shape, True, sweep_from)
+
+
+@pytest.mark.parametrize("side", [60, 100])
+def test_emulated_rows_longer_than_padded_ones(emulated, side):
+    test_rows_longer_than_padded_ones(emulated[0], side)
 
 
 @pytest.mark.slow
