@@ -118,6 +118,8 @@ class RemoteFile(io.RawIOBase):
         return len(data)
 
     def _part(self, at: int, size: int) -> bytes:
+        if not size:
+            return b""
         if size >= AHEAD_BYTES:
             parts = range(at, at + size, _MOST_BYTES)
             return b"".join(self._get(i, min(_MOST_BYTES, at + size - i)) for i in parts)
@@ -128,8 +130,6 @@ class RemoteFile(io.RawIOBase):
         return self._ahead[at - self._ahead_at :][:size]
 
     def _get(self, at: int, size: int) -> bytes:
-        if not size:
-            return b""
         data = ask(self._url, lambda system, path: self._file.read_at(size, at))
         if len(data) != size:
             raise _changed(self._url)
@@ -207,10 +207,15 @@ def check_bucket(url: Url) -> None:
 
 def read_small(url: Url) -> bytes | None:
     """All of an object; None where there is none."""
-    if not is_file(url):
-        return None
-    with open_file(str(url)) as file:
-        return file.read()
+
+    def request(system: FileSystem, path: str) -> bytes | None:
+        try:
+            with system.open_input_file(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    return ask(url, request)
 
 
 def put(url: Url, data: bytes) -> None:

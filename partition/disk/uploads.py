@@ -46,9 +46,10 @@ def standing(url: Url, looks: int = _LOOKS) -> Standing:
 
     looks: at a result that is replaced meanwhile.
     """
-    check_bucket(url)
     told = _told(url)  # before the parts, which are there first
     there = {entry.name: entry.bytes for entry in listed(url)}
+    if not there:
+        check_bucket(url)
     parts: dict[str, int] | None = told.get("files")
     missing = [name for name, size in (parts or {}).items() if there.get(name) != size]
     if missing and looks > 1:
