@@ -94,23 +94,22 @@ def _find_remote(url: Url) -> Found:
         matched = _matched(below, pattern[plain:])
         if matched is None:
             continue
-        for i in range(matched, len(below)):
-            if below[i][0] in "._":
-                hidden = PurePosixPath(*below[: i + 1])
-                if i < len(below) - 1 or _is_parquet(hidden):
-                    left_out.add(str(base.inside(str(hidden))))
-                break
-        else:
-            if _is_parquet(PurePosixPath(name)) or matched == len(below):
-                files.append(name)
+        asked = [part for part in pattern[plain:] if part[0] in "._"]
+        hidden = next((i for i, part in enumerate(below) if _is_left_out(part, asked)), None)
+        if hidden is not None:
+            place = PurePosixPath(*below[: max(matched, hidden + 1)])
+            if str(place) != name or _is_parquet(place):
+                left_out.add(str(base.inside(str(place))))
+        elif _is_parquet(PurePosixPath(name)) or matched == len(below):
+            files.append(name)
     if not files:
         raise InputError(f"{url}: {_NO_FILES if plain == len(pattern) else _NO_MATCH}")
     return Found([str(base.inside(name)) for name in sorted(files)], sorted(left_out))
 
 
 def _matched(names: list[str], pattern: list[str]) -> int | None:
-    """How many names a pattern matches, from the first on: the others stand in that folder. None:
-    it does not.
+    """How many names a pattern matches, from the first on, at most: the others stand in that folder.
+    None: it does not.
 
     >>> _matched(["2024", "a.parquet"], ["20*"]), _matched(["a", "b", "c"], ["**", "c"])
     (1, 3)
@@ -118,10 +117,12 @@ def _matched(names: list[str], pattern: list[str]) -> int | None:
     if not pattern:
         return 0
     if pattern[0] == "**":
-        every = (_matched(names[i:], pattern[1:]) for i in range(len(names)))
-        return next((i + more for i, more in enumerate(every) if more is not None), None)
-    asked = pattern[0][0] in "._"
-    if not names or not fnmatchcase(names[0], pattern[0]) or (names[0][0] in "._" and not asked):
+        deep = next((i for i, name in enumerate(names) if name[0] == "."), len(names))
+        every = [_matched(names[i:], pattern[1:]) for i in range(deep + 1)]
+        return max((i + more for i, more in enumerate(every) if more is not None), default=None)
+    if not names or not fnmatchcase(names[0], pattern[0]):
+        return None
+    if names[0][0] == "." != pattern[0][0]:
         return None
     more = _matched(names[1:], pattern[1:])
     return None if more is None else 1 + more
@@ -141,9 +142,11 @@ def _expand(pattern: str) -> list[str]:
 def _is_hidden(match: Path, pattern: str) -> bool:
     """Whether one of a match's names begins with ``_`` or ``.`` and was not asked for so."""
     asked = [part for part in Path(pattern).parts if part[0] in "._"]
-    return any(
-        name[0] in "._" and not any(fnmatch(name, part) for part in asked) for name in match.parts
-    )
+    return any(_is_left_out(name, asked) for name in match.parts)
+
+
+def _is_left_out(name: str, asked: list[str]) -> bool:
+    return name[0] in "._" and not any(fnmatch(name, part) for part in asked)
 
 
 def _is_parquet(path: PurePath) -> bool:
