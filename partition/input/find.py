@@ -108,8 +108,8 @@ def _find_remote(url: Url) -> Found:
 
 
 def _matched(names: list[str], pattern: list[str]) -> int | None:
-    """How many names a pattern matches, from the first on, at most: the others stand in that folder.
-    None: it does not.
+    """How many names a pattern matches, from the first on, at most: the others stand in that
+    folder. None: it does not.
 
     >>> _matched(["2024", "a.parquet"], ["20*"]), _matched(["a", "b", "c"], ["**", "c"])
     (1, 3)
