@@ -103,7 +103,7 @@ def test_a_file_that_shrinks_while_it_is_read(bucket):
 FAULTS = {"500": refused(500), "503": refused(503), "cut": cut_off}
 
 
-@pytest.mark.parametrize("fault", mostly_slow(FAULTS, "500", "cut"))
+@pytest.mark.parametrize("fault", mostly_slow(FAULTS, "cut"))
 def test_what_fails_once_is_tried_again(failing, bucket, fault):
     file = RemoteFile(bucket.put("k", b"data" * 1000))
     failing.fail(FAULTS[fault], "GET", times=1)
