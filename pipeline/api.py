@@ -17,8 +17,9 @@ Options that several take:
     progress                            called with a step's name, its tasks done and its tasks in
                                         all, from any thread
 
-All raise InputError for bad input, before anything is written, and DelegraphError for what fails
-while running.
+Paths of edge lists, results and files of vertices may be URLs: s3://, gs://, abfs:// or file://
+(docs/remote.md). All raise InputError for bad input, before anything is written, and DelegraphError
+for what fails while running.
 """
 
 from __future__ import annotations
