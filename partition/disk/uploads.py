@@ -1,13 +1,15 @@
 """Results in an object store, where one object appears at once, and a folder never does.
 
     OUT/part-00000-ID.parquet ...   ID: of the run that wrote them
-    OUT/_begun-ID                   there before the first of them, gone after the last step
+    OUT/_begun-ID                   from before the first of them until all is done; names the parts
+                                    that they replace
     OUT/_SUCCESS                    names the parts, with their bytes, and holds the run's record
     OUT.run.json                    that record
 
 A result is what ``_SUCCESS`` names: it is written when all parts stand there, and from one moment
 to the next leads to the new ones instead of those that they replace, which are removed afterwards.
-A run that is cut off leaves ``_begun-ID``: by it the next one knows what to remove.
+A run that is cut off leaves ``_begun-ID``: by it the next one knows what to remove. (Azure's store,
+by Arrow, first empties an object that it replaces: for that moment there is no result.)
 """
 
 from __future__ import annotations
@@ -56,8 +58,12 @@ def standing(url: Url, looks: int = _LOOKS) -> Standing:
         return standing(url, looks - 1)
     begun = [name.removeprefix(_BEGUN) for name in there if name.startswith(_BEGUN)]
     ours = {name for name in there for run in begun if _is_of(name, run)}
+    for run in begun:
+        ours.update(_document(url.inside(_BEGUN + run)).get("replaces", []))
+    if begun and there.get(_SUCCESS) == 0:
+        ours.add(_SUCCESS)
     known = {_SUCCESS, *parts} if parts is not None else set()
-    remains = there.keys() & (ours | set(told.get("replaces", []))) - known
+    remains = there.keys() & ours - known
     strange = there.keys() - remains - known
     if is_file(url):
         strange.add(url.name)
@@ -66,10 +72,15 @@ def standing(url: Url, looks: int = _LOOKS) -> Standing:
 
 def _told(url: Url) -> dict[str, Any]:
     """What ``_SUCCESS`` says; nothing if another program wrote it."""
+    document = _document(url.inside(_SUCCESS))
+    return document if isinstance(document.get("files"), dict) else {}
+
+
+def _document(url: Url) -> dict[str, Any]:
+    """What a run of ours has written there, if one has."""
     try:
-        document = json.loads(read_small(url.inside(_SUCCESS)) or b"")
-        whole = document["writer"] == _WRITER and isinstance(document["files"], dict)
-        return document if whole else {}
+        document = json.loads(read_small(url) or b"")
+        return document if document["writer"] == _WRITER else {}
     except (ValueError, KeyError, TypeError):
         return {}
 
@@ -94,7 +105,8 @@ def files_of(url: Url) -> dict[str, int]:
     there = standing(url)
     if there.missing:
         raise InputError(
-            f"{url}: damaged: {there.missing[0]}, which _SUCCESS names, is gone or of another size"
+            f"{url}: damaged: {there.missing[0]}, which _SUCCESS names, is gone or of another "
+            "size: write it again"
         )
     if there.parts is not None:
         return {str(url.inside(name)): size for name, size in sorted(there.parts.items())}
@@ -163,7 +175,7 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
         raise DelegraphError(f"{url} has appeared meanwhile, and is left as it is")
     run = secrets.token_hex(8)
     begun = url.inside(_BEGUN + run)
-    put(begun, b"delegraph writes a result\n")
+    put(begun, _encoded({"replaces": sorted(there.parts or {})}))
     _remove(url, there.remains)
     parts: dict[str, int] = {}
     for file in sorted(folder.iterdir()):
@@ -173,16 +185,13 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
     sizes = {entry.name: entry.bytes for entry in listed(url)}
     if any(sizes.get(name) != size for name, size in parts.items()):
         raise BusyError(f"{url}: what was written is not there: does another run write it, too?")
-    document = {
-        "writer": _WRITER,
-        "kind": "result",
-        "files": parts,
-        "replaces": sorted(there.parts or {}),
-        "record": json.loads(record),
-    }
-    put(url.inside(_SUCCESS), json.dumps(document, indent=1).encode() + b"\n")
+    put(url.inside(_SUCCESS), _encoded({"files": parts, "record": json.loads(record)}))
     put(record_url(url), record)
     _remove(url, [*(there.parts or {}), begun.name])
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps({"writer": _WRITER, **document}, indent=1).encode() + b"\n"
 
 
 def _remove(url: Url, names: list[str]) -> None:

@@ -129,6 +129,20 @@ def test_half_a_result_is_none(failing, bucket, publish, monkeypatch):
         files_of_out(bucket)
 
 
+def test_killed_while_a_store_empties_what_it_replaces(bucket, publish):
+    """As Azure's does, by Arrow, before it writes."""
+    publish("one")
+    parts = [key.removeprefix("out/") for key in bucket.names("out") if "part-" in key]
+    note = {"writer": "delegraph", "replaces": parts}
+    bucket.put("out/_begun-0123456789abcdef", json.dumps(note).encode())
+    bucket.put("out/_SUCCESS", b"")
+    with pytest.raises(InputError, match="no whole result"):
+        files_of_out(bucket)
+    check_upload(url_of(f"{bucket.url}/out"), False, None)
+    publish("two")
+    check_only(bucket, "two")
+
+
 def test_what_is_not_ours_is_left_alone(bucket, publish):
     url = url_of(f"{bucket.url}/out")
     publish("one")
