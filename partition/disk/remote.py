@@ -25,7 +25,7 @@ from .urls import AnyPath, Url, is_remote, url_of
 if TYPE_CHECKING:
     from collections.abc import Buffer
 
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileInfo, FileSystem
 
 T = TypeVar("T")
 
@@ -57,10 +57,11 @@ class State(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a listing has: a name below the folder, and its bytes; None of a folder."""
+    """What a listing has: a name below the folder, its bytes, its time; no bytes: a folder."""
 
     name: str
     bytes: int | None
+    modified: int = 0
 
 
 class RemoteFile(io.RawIOBase):
@@ -175,18 +176,24 @@ def buffer_bytes(name: AnyPath, columns: int) -> int:
 
 def listed(url: Url, recursive: bool = False) -> list[Entry]:
     """What stands below a folder, by name; nothing if there is none."""
-    from pyarrow.fs import FileSelector, FileType
+    from pyarrow.fs import FileSelector
 
     def request(system: FileSystem, path: str) -> list[Entry]:
         selected = FileSelector(path, allow_not_found=True, recursive=recursive)
         found = system.get_file_info(selected)
-        return sorted(
-            Entry(info.path[len(path) + 1 :], info.size if info.type == FileType.File else None)
-            for info in found
+        return [
+            Entry(info.path[len(path) + 1 :], _size(info), info.mtime_ns or 0)
+            for info in sorted(found, key=lambda info: info.path)
             if info.path.startswith(f"{path}/")
-        )
+        ]
 
     return ask(url, request)
+
+
+def _size(info: FileInfo) -> int | None:
+    from pyarrow.fs import FileType
+
+    return info.size if info.type == FileType.File else None
 
 
 def is_file(url: Url) -> bool:

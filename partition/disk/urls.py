@@ -114,6 +114,11 @@ def named(name: AnyPath) -> str:
     return name
 
 
+def absolute(name: str) -> str:
+    """The same name wherever a process is."""
+    return name if is_remote(name) else os.path.abspath(name)
+
+
 def url_of(name: str) -> Url:
     """The parts of a remote name. Raises InputError for what is missing in it, or too much."""
     scheme, (_, rest) = _scheme(name), name.split("://", 1)

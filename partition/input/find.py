@@ -15,7 +15,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
 from ..disk.outputs import MANIFEST
-from ..disk.remote import check_bucket, is_file, listed
+from ..disk.remote import RemoteFile, check_bucket, is_file, listed
 from ..disk.urls import Url, is_remote, url_of
 from ..errors import InputError
 
@@ -77,11 +77,9 @@ def _search(places: list[Path]) -> Found:
 
 def _find_remote(url: Url) -> Found:
     """Of a folder, a glob, or just the object. A glob lists all that is below its first pattern."""
-    pattern = url.key.split("/")
-    plain = next((i for i, part in enumerate(pattern) if glob.has_magic(part)), len(pattern))
     if url.key and is_file(url):
         return Found([str(url)], [])
-    base = url._replace(key="/".join(pattern[:plain]))
+    base, pattern = _split(url)
     entries = listed(base, recursive=True)
     if not entries:
         check_bucket(url)
@@ -91,10 +89,10 @@ def _find_remote(url: Url) -> Found:
     files, left_out = [], set()
     for name in (entry.name for entry in entries if entry.bytes is not None):
         below = name.split("/")
-        matched = _matched(below, pattern[plain:])
+        matched = _matched(below, pattern)
         if matched is None:
             continue
-        asked = [part for part in pattern[plain:] if part[0] in "._"]
+        asked = [part for part in pattern if part[0] in "._"]
         hidden = next((i for i, part in enumerate(below) if _is_left_out(part, asked)), None)
         if hidden is not None:
             place = PurePosixPath(*below[: max(matched, hidden + 1)])
@@ -103,8 +101,28 @@ def _find_remote(url: Url) -> Found:
         elif _is_parquet(PurePosixPath(name)) or matched == len(below):
             files.append(name)
     if not files:
-        raise InputError(f"{url}: {_NO_FILES if plain == len(pattern) else _NO_MATCH}")
+        raise InputError(f"{url}: {_NO_MATCH if pattern else _NO_FILES}")
     return Found([str(base.inside(name)) for name in sorted(files)], sorted(left_out))
+
+
+def facts_of_remote(name: str) -> list[str]:
+    """Name, bytes and time of each object that a URL leads to: just that, a folder's, a glob's."""
+    url = url_of(name)
+    if url.key and is_file(url):
+        return [f"{name} {RemoteFile(name).state}"]
+    base, pattern = _split(url)
+    return [
+        f"{entry.name} {entry.bytes} {entry.modified}"
+        for entry in listed(base, recursive=True)
+        if entry.bytes is not None and _matched(entry.name.split("/"), pattern) is not None
+    ]
+
+
+def _split(url: Url) -> tuple[Url, list[str]]:
+    """A folder, and what of a glob is below it."""
+    parts = url.key.split("/")
+    plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return url._replace(key="/".join(parts[:plain])), parts[plain:]
 
 
 def _matched(names: list[str], pattern: list[str]) -> int | None:
