@@ -57,6 +57,7 @@ class _Commands:
         return self._params(command).keys() if command in _JOBS else None
 
     def line(self, command: str, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
+        from ...partition.disk.urls import is_file_name, named
         from ...partition.errors import DelegraphError
         from ...pipeline.batches.jobs import Line
 
@@ -83,6 +84,9 @@ class _Commands:
                 continue
             try:
                 checked = param.process_value(context, value if is_flag else str(value))
+                if name in _READ and (name != "sources" or is_file_name(str(value))):
+                    read[name] = named(str(value))
+                output = named(str(value)) if name == "output" else output
             except click.BadParameter as error:
                 wrong[name] = f"'{name}': {error.message}"
                 continue
@@ -99,10 +103,7 @@ class _Commands:
                 some = [f"{param.opts[-1]}={value}"]
                 words += some
             asked += some if name not in _HOW else []
-            if name in _READ and (name != "sources" or str(value).endswith(".parquet")):
-                read[name] = str(value)
             memory_limit = checked if name == "memory_limit" else memory_limit
-            output = str(value) if name == "output" else output
         if wrong:
             return None, wrong
         known = self._params(command)

@@ -157,8 +157,8 @@ class Run:
 @begun_again
 def run_to_result(
     algorithm: Algorithm[E],
-    path: str | Path,
-    output: str | Path,
+    path: str,
+    output: str,
     options: RunOptions,
     build_options: BuildOptions | None,
     executor: Executor,
@@ -173,7 +173,6 @@ def run_to_result(
     search. Raises InputError for bad input or a memory limit that is too small, before anything but
     scratch is written.
     """
-    output = Path(output)
     choices = build_options or BuildOptions()
     there = is_result(output)
     if not there:

@@ -29,7 +29,9 @@ import xxhash
 
 from ...partition.disk.lock import LOCK, locked
 from ...partition.disk.memory import format_bytes
-from ...partition.errors import InputError
+from ...partition.disk.urls import absolute, is_remote
+from ...partition.errors import DelegraphError, InputError
+from ...partition.input.find import facts_of_remote
 from ..run.ending import LIFELINE, SAVE_SECONDS
 from ..run.execute import Progress
 from .jobs import Job
@@ -139,7 +141,7 @@ def _why(job: Job, entry: Entry | None) -> str:
         return "it was cut off"
     if entry.state != "done":
         return f"it has {entry.state}" if entry.state == "failed" else "it has not run yet"
-    if job.line.output is not None and not Path(job.line.output).exists():
+    if job.line.output is not None and not _is_there(job.line.output):
         return "its output is gone"
     return "" if entry.key == key_of(job) else "what it is made from has changed"
 
@@ -149,10 +151,17 @@ def key_of(job: Job) -> str:
     digest = xxhash.xxh3_128(json.dumps(list(job.line.asked)).encode())
     for option, file in sorted(job.line.inputs.items()):
         digest.update(f"\n{option} {file}".encode())
+        if is_remote(file):
+            digest.update("\n".join(["", *facts_of_remote(file)]).encode())
+            continue
         for path in sorted(_files(file)):
             facts = path.stat()
             digest.update(f"\n{path} {facts.st_size} {facts.st_mtime_ns}".encode())
     return digest.hexdigest()
+
+
+def _is_there(output: str) -> bool:
+    return bool(facts_of_remote(output)) if is_remote(output) else os.path.lexists(output)
 
 
 def _files(name: str) -> Iterator[Path]:
@@ -247,7 +256,12 @@ class _Run:
         if time.monotonic() < self.later.get(job.name, 0.0):
             return
         entry = self.entries[job.name]
-        if not _why(job, entry):
+        try:
+            due = _why(job, entry) != ""
+        except DelegraphError as error:  # of an object store that does not answer
+            self._fail(job, entry, f"cannot begin: {error}")
+            return
+        if not due:
             self.undecided.discard(job.name)
             self.tell(job.name, "done already")
             return
@@ -260,7 +274,7 @@ class _Run:
     def _begin(self, job: Job, entry: Entry, memory: int) -> None:
         try:
             running = self._started(job, entry, memory)
-        except OSError as error:
+        except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
         self.running[job.name] = running
@@ -268,8 +282,8 @@ class _Run:
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
     def _started(self, job: Job, entry: Entry, memory: int) -> _Running:
-        output = os.path.abspath(job.line.output) if job.line.output else ""
-        there, key = bool(output) and os.path.lexists(output), key_of(job)
+        output = absolute(job.line.output) if job.line.output else ""
+        there, key = bool(output) and _is_there(output), key_of(job)
         # Whatever lies in this folder is no module.
         line = [sys.executable, "-P", "-m", "delegraph", *job.line.options, "--log-format=json"]
         if job.line.takes_limit and job.line.memory_limit is None:
@@ -282,7 +296,7 @@ class _Run:
         owned = output if not there or entry.owned == output else ""
         tries = 1 if entry.state == "done" else entry.attempts + 1
         self._put(Entry(job.name, "running", key, owned, tries, _now()))
-        if output:
+        if output and not is_remote(output):
             Path(output).parent.mkdir(parents=True, exist_ok=True)
         log = log_of(self.path, job.name)
         with log.open("ab") as told, log.with_suffix(".out").open("wb") as found:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from ..._version import __version__
 from ...partition.disk.memory import held_bytes, return_freed_memory
+from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
 from .contact import CLOSE_SECONDS, TIMEOUT_SECONDS, Contact, begin, cluster_errors
 from .local import local_cluster
@@ -59,7 +60,7 @@ class ClusterOptions:
 
     def absolute(self, path: str | Path) -> str | Path:
         """What a path is for tasks: workers may have begun in another folder than this process."""
-        return Path(path).absolute() if self.any else path
+        return Path(path).absolute() if self.any and not is_remote(path) else path
 
 
 class Cluster:
@@ -276,7 +277,7 @@ def _address_in(file: str) -> str:
 
 def unseen(paths: Sequence[str]) -> str | None:
     """The first of some paths that is not there; run on a worker."""
-    return next((path for path in paths if not os.path.exists(path)), None)
+    return next((path for path in paths if not (is_remote(path) or os.path.exists(path))), None)
 
 
 def _warm_up(task: Callable[[], None]) -> int:

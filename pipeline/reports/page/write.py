@@ -9,12 +9,12 @@ from typing import Any
 
 from ....partition.disk.files import open_regular
 from ....partition.disk.outputs import (
-    AnyPath,
     check_file,
     is_store,
     naming_full_disk,
     write_file,
 )
+from ....partition.disk.urls import AnyPath, refuse_remote
 from ....partition.errors import InputError
 from ....partition.store.store import open_store
 from ...results.result import open_result
@@ -32,6 +32,7 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     overwrite: whether another such page may be replaced. Raises InputError for what is none of the
     three, and for an output that may not be written.
     """
+    refuse_remote(path, "report reads what is on a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
     page, place = render(page_of(Path(path))), Path(output).absolute()
     with naming_full_disk(place, lambda: ""):
