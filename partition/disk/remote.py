@@ -286,30 +286,33 @@ def ask(url: Url, request: Callable[[FileSystem, str], T]) -> T:
         raise InputError(f"{url}: no such file or folder") from error
     if isinstance(error, OSError):
         raise _told(url, one_line(error)) from error
+    if isinstance(error, ValueError):  # of an option
+        raise InputError(f"{url}: {one_line(error)}") from error
     raise error
 
 
-_STATUS = re.compile(r"HTTP status (\d{3})|\] (\d{3}) ")  # as S3's and Azure's libraries say it
-_REFUSED = re.compile(
-    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN_ID|SIGNATURE|CREDENTIAL|TOKEN"
-    "|AUTHENTICATION|UNAUTHENTICATED|PERMISSION_DENIED|PERMISSION DENIED",
-)
-_WRONG = re.compile("NO_SUCH|NOT_FOUND|VALIDATION|INVALID_ARGUMENT|FAILED_PRECONDITION")
+_STATUS = re.compile(r"HTTP status (\d{3})|Azure Error: \[\w*\] (\d{3})")
+_CODE = re.compile(r"(?:ExceptionName: |AWS Error |cloud::Status\(|Azure Error: \[)(\w+)")
+_REFUSED = re.compile("ACCESSDENIED|ACCESSKEY|TOKEN|SIGNATURE|CREDENTIAL|AUTHENTICAT|PERMISSION")
+_WRONG = re.compile("NOSUCH|NOTFOUND|VALIDATION|INVALIDARGUMENT|FAILEDPRECONDITION")
+_NO_BUCKET = re.compile(r"NOSUCHBUCKET|CONTAINERNOTFOUND")
 _MAY_HELP = {408, 425, 429}
 
 
 def _told(url: Url, text: str) -> InputError | BusyError:
-    """One line for what a store did not do."""
+    """One line for what a store did not do, by what the libraries say: a status, a code. (Names of
+    objects are in it, too, and may be any words.)
+    """
     found = _STATUS.search(text)
     status = int(found[1] or found[2]) if found else 0
-    large = text.upper()
+    code = ["", *_CODE.findall(text)][-1].replace("_", "").upper()
     if status == 416:
         return _changed(url)
-    if "NO_SUCH_BUCKET" in large:
+    if _NO_BUCKET.fullmatch(code) or text == f"Bucket '{url.bucket}' not found":
         return InputError(f"{url}: there is no bucket {url.bucket!r}")
-    if status in (401, 403) or _REFUSED.search(large):
+    if status in (401, 403) or _REFUSED.search(code):
         return InputError(f"{url}: access is denied: {_credentials(url.scheme)} ({text})")
-    if (300 <= status < 500 and status not in _MAY_HELP) or _WRONG.search(large):
+    if (300 <= status < 500 and status not in _MAY_HELP) or _WRONG.search(code):
         region = ": is it in another region? say ?region=NAME" if 300 <= status <= 400 else ""
         return InputError(f"{url}: refused{region} ({text})")
     return BusyError(f"{url}: no answer of use after several attempts: {text}")

@@ -91,10 +91,9 @@ class VertexFile:
 
 def _read_weights(path: str, id_type: pa.DataType) -> VertexWeights:
     try:
-        source = source_of(path)
-        there = pq.read_schema(source).names
-        columns = [name for name in ("vertex", "weight") if name in there]
-        table = pq.read_table(source, columns=columns, use_threads=False)
+        with pq.ParquetFile(source_of(path)) as file:
+            columns = [name for name in ("vertex", "weight") if name in file.schema_arrow.names]
+            table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
     if "vertex" not in table.column_names:

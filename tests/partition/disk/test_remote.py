@@ -148,6 +148,40 @@ def test_silence_is_named(failing, bucket, monkeypatch):
         RemoteFile(name)
 
 
+SAID = {
+    "AWS Error NETWORK_CONNECTION during GetObject operation: curlCode: 28": BusyError,
+    "AWS Error UNKNOWN (HTTP status 503) during GetObject operation: No response body.": BusyError,
+    "AWS Error SLOW_DOWN during PutObject operation: Please reduce your request rate.": BusyError,
+    "AWS Error UNKNOWN (HTTP status 429) during GetObject operation": BusyError,
+    "When reading information for key 'token/NO_SUCH/403' in bucket 'permission': AWS Error "
+    "INTERNAL_FAILURE (HTTP status 500) during HeadObject operation": BusyError,
+    "AWS Error ACCESS_DENIED during GetObject operation: Access Denied": InputError,
+    "AWS Error UNKNOWN (HTTP status 400) during GetObject operation: Unable to parse "
+    "ExceptionName: ExpiredToken Message: The provided token has expired.": InputError,
+    "AWS Error UNKNOWN (HTTP status 301) during HeadObject operation": InputError,
+    "Bucket 'b' not found": InputError,
+    "google::cloud::Status(UNAVAILABLE: Retry policy exhausted": BusyError,
+    "google::cloud::Status(PERMISSION_DENIED: no": InputError,
+    "Azure Error: [] Fail to get a new connection": BusyError,
+    "Azure Error: [ServerBusy] 503 The server is busy.": BusyError,
+    "Azure Error: [AuthenticationFailed] 403 Server failed to authenticate": InputError,
+    "Azure Error: [ContainerNotFound] 404 The container does not exist.": InputError,
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_which_failures_another_try_may_mend(text):
+    assert type(remote._told(url_of("s3://b/k"), text)) is SAID[text]
+
+
+@pytest.mark.parametrize("name", ["gs://b/k?retry_limit_seconds=x", "s3://b/k?scheme=ftp"])
+def test_options_that_are_wrong(name, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    remote._system.cache_clear()
+    with pytest.raises(InputError, match="b/k"):
+        RemoteFile(name)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_denied(failing, bucket, status, monkeypatch):
     name = bucket.put("k", b"data")
