@@ -137,6 +137,10 @@ class Store:
     files: dict[str, FileRecord]
     bytes: int
 
+    def holds_the_same(self, other: Store) -> bool:
+        """Whether another store's files are equal, by their checksums."""
+        return self.info == other.info and self.files == other.files
+
     def vertices(self, team: Team, columns: Sequence[str]) -> pa.Table:
         """Columns of the vertex table, a row a vertex, by rising user id."""
         path = self.path / VERTICES

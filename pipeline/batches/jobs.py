@@ -41,7 +41,9 @@ class Line(NamedTuple):
     """What a job runs. options: words after the program's name. arguments: after these. asked: what
     of all that decides what it gives. inputs: files that it reads, by option. output: what it
     writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
-    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over.
+    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over. shares: what
+    its process may keep for another job, in words: a graph and how it is held, or workers; None:
+    nothing.
     """
 
     options: Sequence[str]
@@ -52,6 +54,7 @@ class Line(NamedTuple):
     memory_limit: int | None
     takes_limit: bool
     takes_restart: bool
+    shares: str | None = None
 
 
 class Commands(Protocol):

@@ -56,6 +56,20 @@ class Entry(NamedTuple):
     error: str | None = None
 
 
+def folder_of(path: Path) -> Path:
+    """Where a batch keeps what it knows. path: of the file of jobs."""
+    return path.with_name(f"{path.name}.batch")
+
+
+def ledger_of(path: Path) -> Path:
+    return folder_of(path) / "ledger.sqlite"
+
+
+def log_of(path: Path, name: str) -> Path:
+    """Of a job: its events."""
+    return folder_of(path) / f"{name}.log"
+
+
 class Ledger:
     """Of one batch. Its writer holds the lock of the batch; others may read meanwhile."""
 
