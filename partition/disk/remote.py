@@ -71,13 +71,18 @@ class RemoteFile(io.RawIOBase):
         self.name = name
         self._url = url_of(name)
         self._file = ask(self._url, lambda system, path: system.open_input_file(path))
-        self._size: int = self._file.size()
+        self._size: int = ask(self._url, self._length)
         self._at = 0
         self._ahead, self._ahead_at = b"", 0
 
+    def _length(self, system: FileSystem, path: str) -> int:
+        if self._url.scheme == "gs":  # of whose files these calls hold the interpreter's lock
+            return system.get_file_info(path).size or 0
+        return self._file.size()
+
     @property
     def state(self) -> State:
-        metadata = self._file.metadata() or {}
+        metadata = {} if self._url.scheme == "gs" else self._file.metadata() or {}
         told = {_text(key).lower(): _text(value) for key, value in metadata.items()}
         return State(self._size, self._modified(told), told.get("etag", ""))
 
