@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from ...partition.input.arrow import as_numpy
 from ..algorithms.many_sources import ByDistances, Distances, Sources
+from ..questions import Vertex
 from ..results.weights import TypedVertices
 from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
 
-__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run"]
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 OLDEST = 3, 6
 """Of NetworkX: sampled betweenness was another number before."""
@@ -111,7 +112,7 @@ def descendants_at_distance(G: ConvertedGraph, source: Node, distance: int) -> s
 
 def single_source_dijkstra_path_length(
     G: ConvertedGraph, source: Node, cutoff: float | None = None, weight: Any = "weight"
-) -> dict[Node, float]:
+) -> Mapping[Node, float]:
     if source not in G:
         raise nx.NodeNotFound(f"Node {source} not found in graph")
     if cutoff is not None and cutoff < 0:
@@ -160,9 +161,10 @@ def pagerank(
 ) -> dict[Node, float]:
     if not G:
         return {}
-    personalize = None
+    personalize: dict[Vertex, float] | None = None
     if personalization is not None:
-        personalize = {G.number[node]: share for node, share in personalization.items() if node in G}
+        given = personalization.items()
+        personalize = {G.number[node]: share for node, share in given if node in G}
         if not any(personalize.values()):
             raise ZeroDivisionError
     found = G.graph.pagerank(
@@ -239,7 +241,9 @@ def eccentricity(G: ConvertedGraph, v: Any = None, sp: None = None, weight: None
     return found[v] if v in G else found
 
 
-def diameter(G: ConvertedGraph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
+def diameter(
+    G: ConvertedGraph, e: None = None, usebounds: bool = False, weight: None = None
+) -> int:
     return max(eccentricity(G).values())
 
 
@@ -361,7 +365,7 @@ def _extreme(asked: Asked) -> str | None:
         return "distances are counted in edges"
     if asked["e"] is not None:
         return "there is nothing to search where all eccentricities are given"
-    return "bounds take few searches, and all nodes are searched from" if asked["usebounds"] else None
+    return "bounds take few searches, and this takes all" if asked["usebounds"] else None
 
 
 _CHECKS: dict[str, Callable[[Asked], str | None]] = {
@@ -396,8 +400,8 @@ def _has_loops(G: Any) -> bool:
 
 
 LEAST_WORK = 100_000
-"""Nodes and edges that searches pass, all told. Converting a graph takes some 50 ms at least; NetworkX
-passes so many in about that time (2 cores).
+"""Nodes and edges that searches pass, all told. Converting a graph takes some 50 ms at least, in
+which NetworkX passes about so many (2 cores).
 """
 
 _FROM_ALL = {

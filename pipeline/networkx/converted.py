@@ -111,7 +111,7 @@ class ConvertedGraph:
         return graph
 
     def _with_all(self) -> pa.Table:
-        """Edges; of a node without any a self-loop, which a store leaves out, and keeps the node."""
+        """Edges; of a node without any a self-loop: a store drops the loop, and keeps the node."""
         alone = np.ones(len(self.nodes), np.bool_)
         for ends in self._ends():
             alone[ends] = False
@@ -119,7 +119,7 @@ class ConvertedGraph:
         columns = [loops, loops]
         if self.weight is not None:
             columns.append(np.zeros(len(loops), self.edges["weight"].type.to_pandas_dtype()))
-        more = pa.Table.from_arrays([as_arrow(column) for column in columns], self.edges.column_names)
+        more = pa.Table.from_arrays(list(map(as_arrow, columns)), self.edges.column_names)
         return pa.concat_tables([self.edges, more])
 
     def _ends(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

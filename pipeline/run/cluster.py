@@ -38,8 +38,8 @@ _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address, by
-    the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
+    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address,
+    by the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
 
     None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
     or a rank, after which it is given up.
@@ -212,11 +212,12 @@ def open_cluster(
             logging.getLogger(name).setLevel(logging.CRITICAL)
     timeout = options.timeout
     with contextlib.ExitStack() as stack:
+        there: Any
         if options.workers:
             there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))
-        if hasattr(there, "submit"):  # a client already
+        if hasattr(there, "submit"):
             client = _usable(there)
         else:
             client = stack.enter_context(_connected(there, timeout))
