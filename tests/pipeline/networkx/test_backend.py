@@ -122,6 +122,21 @@ def test_shortest_paths(graph, cutoff, weight, data):
     assert nx.single_source_dijkstra_path_length(graph, node, **how, backend="delegraph") == wanted
 
 
+@pytest.mark.parametrize("cutoff", [0, 1, 1.5, 2, -1, math.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cutoffs(kind, cutoff):
+    """NetworkX stops after a level, or before a distance, that is beyond; of parallel edges the
+    lightest counts.
+    """
+    graph = KINDS[kind]()
+    graph.add_weighted_edges_from(
+        [(0, 1, 0), (1, 2, 1), (2, 3, 1), (1, 2, 9), (3, 4, 2), (3, 3, 1)]
+    )
+    for function in ("single_source_shortest_path_length", "single_source_dijkstra_path_length"):
+        same(function, graph, 0, cutoff)
+    same("single_source_dijkstra_path_length", graph, 0, cutoff, weight=None)
+
+
 @given(
     graphs(("graph", "digraph"), INTEGERS | st.floats(0, 9, width=16), loops=False),
     st.none() | st.dictionaries(st.sampled_from(NODES), st.integers(0, 3)),
