@@ -400,7 +400,7 @@ def _has_loops(G: Any) -> bool:
 
 
 LEAST_WORK = 100_000
-"""Nodes and edges that searches pass, all told. Converting a graph takes some 50 ms at least, in
+"""Nodes and edges that searches pass, all told. Converting a graph takes some 35 ms at least, in
 which NetworkX passes about so many (2 cores).
 """
 
