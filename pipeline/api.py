@@ -4,7 +4,8 @@ Options that several take:
 
     memory_limit, device_memory_limit   bytes, or as "4GB"
     device                              "auto", "cpu", "cuda" or "cuda:1"
-    workers, scheduler, scheduler_file  where tasks run, and ranks search
+    workers, scheduler, scheduler_file  where tasks run, and ranks search; a scheduler by its
+                                        address, or as a distributed.Client, which stays open
     timeout                             seconds to wait for one of these that shows no sign of life
     scratch, restart                    a folder for files between steps; whether to start over
     directed, src, dst                  how an edge list is read

@@ -33,6 +33,7 @@ HOUSE = {
         "result",
         "graph",
         "api",
+        "networkx",
     ],
     "cli": [],
 }

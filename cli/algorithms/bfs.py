@@ -43,7 +43,7 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
 
     \b
     delegraph bfs graph.dg --source 17 -o distances/
-    delegraph bfs edges/ --source alice -o distances/ --directed --max-depth 3
+    delegraph bfs friends/ --source alice -o distances/ --directed --max-depth 3
     delegraph bfs graph.dg --sources 17,25,3 -o distances/
     delegraph bfs graph.dg --sources seeds.parquet --together -o distances/
     delegraph bfs s3://bucket/edges --source 17 -o s3://bucket/distances

@@ -220,6 +220,9 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     those that need it; the others go on. It is tried again where another try may help: exit code
     75, or a worker that was lost. Run again, the batch goes on where it was.
 
+    \b
+    delegraph batch run jobs.toml --jobs 2
+
     Exits with 0 if all jobs are done, with 1 if any is not.
     """
     from ...pipeline.batches.run import run_batch
@@ -251,7 +254,11 @@ def _tell(quiet: bool, name: str, told: str) -> None:
 @options.as_json
 @options.debug
 def plan(file: Path, as_json: bool, **values: Any) -> None:
-    """Say what a run would do, in its order, and within how much memory."""
+    """Say what a run would do, in its order, and within how much memory.
+
+    \b
+    delegraph batch plan jobs.toml --set date=2026-11-23
+    """
     from ...partition.disk.memory import format_bytes
     from ...pipeline.batches.due import check_memory, plan_batch
 
@@ -282,7 +289,11 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.as_json
 @options.debug
 def status(file: Path, as_json: bool) -> None:
-    """What has become of each job."""
+    """What has become of each job.
+
+    \b
+    delegraph batch status jobs.toml --json
+    """
     from ...partition.disk.memory import format_bytes
     from ...pipeline.batches.ledger import ledger_of, open_ledger
     from ...pipeline.batches.run import is_running
@@ -317,7 +328,11 @@ def status(file: Path, as_json: bool) -> None:
 @click.option("--follow", is_flag=True, help="Go on until the job has ended.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
-    """What the job NAME has said: events, one a line (docs/events.md)."""
+    """What the job NAME has said: events, one a line (docs/events.md).
+
+    \b
+    delegraph batch logs jobs.toml ranks
+    """
     from ...partition.errors import InputError
     from ...pipeline.batches.ledger import ledger_of, log_of, open_ledger
     from ...pipeline.batches.run import is_running
@@ -349,7 +364,11 @@ def logs(file: Path, name: str, follow: bool) -> None:
 @_set
 @options.debug
 def retry(file: Path, name: str, variables: Sequence[str]) -> None:
-    """Have the job NAME, and all that need it, run in the next run, whether done or failed."""
+    """Have the job NAME, and all that need it, run in the next run, whether done or failed.
+
+    \b
+    delegraph batch retry jobs.toml store
+    """
     from ...pipeline.batches.run import retry as run_again
 
     jobs = _jobs_of(file, variables)

@@ -42,7 +42,7 @@ def build(
     \b
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
-    delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
+    delegraph build edges/ -o graph.dg --memory-limit 4GB --workers 4
     delegraph build roads/ -o roads.dg --weight metres
     delegraph build s3://bucket/edges -o graph.dg
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
