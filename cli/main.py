@@ -37,7 +37,7 @@ _COMMANDS = {
     "info": "Describe an edge list, a store or a result.",
     "pagerank": "PageRank of every vertex, as Parquet.",
     "plan": "Say what a build would hold in memory and write to disk, step by step.",
-    "report": "Write an HTML page about a store, a result or a bench.",
+    "report": "Write an HTML page about a store, a result, a batch or a bench.",
     "sssp": "Shortest paths from one vertex along weighted edges, as Parquet.",
     "validate": "Check a result against its graph, by rules that make it right.",
 }

@@ -457,8 +457,8 @@ def validate(
 
 
 def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
-    """Write an HTML page, whole in itself, about a store, a result, or a file of what
-    ``bench --json`` printed. overwrite: whether another such page may be replaced.
+    """Write an HTML page, whole in itself, about a store, a result, a batch (its file of jobs), or
+    a file of what ``bench --json`` printed. overwrite: whether another such page may be replaced.
     """
     from .reports.page.write import write_page
 
