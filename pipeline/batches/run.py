@@ -177,13 +177,12 @@ class _Run:
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
     def _process_for(self, job: Job) -> JobProcess:
-        kept = job.line.shares
-        stays = kept is not None and job.name not in self.apart
-        process = self.waiting.pop(kept, None) if stays else None
+        kept = None if job.name in self.apart else job.line.shares
+        process = None if kept is None else self.waiting.pop(kept, None)
         self._let_go()  # what they hold, this one may need
         if process is not None and process.is_alive():
             return process
-        return JobProcess(stays)
+        return JobProcess(stays=kept is not None)
 
     def _noted(self, job: Job, memory: int) -> list[str]:
         """The words of its command. The ledger knows of the try before it begins."""

@@ -165,7 +165,7 @@ _OWN = ("host", "transfer-encoding", "expect", "content-length")
 class _Passing(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: Before
+    server: Before  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def begin(self, length: int) -> None:
         self.send_response(206 if "Range" in self.headers else 200)
