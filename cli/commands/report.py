@@ -19,7 +19,7 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     \b
     delegraph report graph.dg -o graph.html
     delegraph report distances/ -o distances.html
-    delegraph report jobs.toml -o batch.html           # what became of its jobs, and when
+    delegraph report nightly.toml -o nightly.html
     delegraph bench graph.dg --json > bench.json
     delegraph report bench.json -o bench.html
 

@@ -21,6 +21,7 @@ import pytest
 from delegraph.cli.main import cli
 from delegraph.kernels.gpu.device import DeviceError, open_device
 from support import processes
+from support.batches import every_state, write_batch
 from support.graphs import random_edges
 from support.marks import slow
 
@@ -94,6 +95,7 @@ def shared(tmp_path_factory) -> Path:
         r"^(?!delegraph)[\[\w].*(?:\]| = .*?)(?:  .*)?$", HELP["delegraph batch"], re.M
     )
     (folder / "jobs.toml").write_text("\n".join(jobs) + "\n")
+    write_batch(folder / "nightly.toml", *every_state())
     return folder
 
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from delegraph.pipeline.batches.ledger import Entry, State, open_ledger
-from delegraph.pipeline.batches.run import folder_of, ledger_of
+from delegraph.pipeline.batches.ledger import Entry, State, folder_of, ledger_of, open_ledger
 
 BEGIN = datetime(2026, 7, 2, 23, 50, tzinfo=UTC)
 

@@ -9,8 +9,7 @@ import pytest
 
 import delegraph as package
 from delegraph.partition.disk.lock import locked
-from delegraph.pipeline.batches.ledger import Entry
-from delegraph.pipeline.batches.run import folder_of, ledger_of
+from delegraph.pipeline.batches.ledger import Entry, folder_of, ledger_of
 from delegraph.pipeline.reports.page.numbers import duration, figure, size
 from delegraph.pipeline.reports.page.page import render
 from delegraph.pipeline.reports.page.scales import moments
