@@ -65,15 +65,18 @@ class ProgressLine:
                 return
             self._next = now + self._INTERVAL
             spent = now - self._started
-            full = self._WIDTH * done // max(1, total)
-            bar = "#" * full + "-" * (self._WIDTH - full)
             left = events.remaining(spent, done, total) if spent > 1 else None
             rest = "" if left is None else f", {left:.0f} s left"
             pace = f"  {_rate(done, spent)}{rest}" if done else ""
             pace += f", {last}" if last else ""
-            click.echo(
-                f"\r\x1b[K{step} [{bar}] {done / max(1, total):4.0%}{pace}", nl=False, err=True
-            )
+            click.echo(f"\r\x1b[K{step}{self._bar(done, total)}{pace}", nl=False, err=True)
+
+    def _bar(self, done: int, total: int) -> str:
+        """Nothing where it is not known how much there is to do."""
+        if not total:
+            return ""
+        full = min(self._WIDTH, self._WIDTH * done // total)
+        return f" [{'#' * full}{'-' * (self._WIDTH - full)}] {done / total:4.0%}"
 
     def _end_step(self, now: float) -> None:
         if self._terminal or self._step in ("", "compile"):

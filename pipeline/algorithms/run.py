@@ -44,7 +44,7 @@ from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
 from ..run import ending
 from ..run.devices import device_errors
-from ..run.execute import Executor
+from ..run.execute import Executor, Progress
 from ..run.plan import Facts, check_space, fits, held_now
 from ..run.records import AnswerRecord, Clock, command_record, encode_record
 from ..run.resources import Resources
@@ -350,9 +350,15 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, saved: str, run: Ru
         saved,
         saving=lambda: run.work.keep("checkpoint"),
         loaded=lambda done: run.executor.reused(f"search up to {algorithm.step} {done}"),
+        passed=partial(_tell_level, run.executor.progress),
     )
     with run.clock.phase("search"), ending.watching():
         return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
+
+
+def _tell_level(progress: Progress | None, level: int, found: int) -> None:
+    if progress:
+        progress(f"search: level {level}, frontier {found}", level, 0)
 
 
 def write(subject: Subject, answer: Answer, run: Run) -> None:

@@ -295,6 +295,8 @@ def scan(
         budget -= examined
         seconds = time.perf_counter() - started
         supersteps.add(state.level, "scan", frontier_before, frontier, examined, seconds)
-        if checkpoint and checkpoint.due():
-            checkpoint.save(state.distance, state.parent, state.level, supersteps)
+        if checkpoint:
+            checkpoint.passed(state.level, frontier)
+            if checkpoint.due():
+                checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return True

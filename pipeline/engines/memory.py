@@ -126,8 +126,10 @@ def _run(
             forward = work.forward
             unvisited -= work.found
             unvisited_edges -= work.backward
-        if checkpoint and checkpoint.due():
-            checkpoint.save(state.distance, state.parent, state.level, supersteps)
+        if checkpoint:
+            checkpoint.passed(level, frontier)
+            if checkpoint.due():
+                checkpoint.save(state.distance, state.parent, state.level, supersteps)
     return Found(state.distance, state.parent, supersteps)
 
 

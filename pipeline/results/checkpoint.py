@@ -63,7 +63,8 @@ class Checkpoint:
 
     seconds: how often to save. search: says what is run, and over what; a checkpoint of
     another run is ignored, as a damaged one is. saving: called before each save.
-    loaded: called with the steps that are done where a run goes on.
+    loaded: called with the steps that are done where a run goes on. passed: called by a search
+    after its levels, with the level and the vertices found there.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class Checkpoint:
         search: str = "",
         saving: Callable[[], None] = lambda: None,
         loaded: Callable[[int], None] = lambda level: None,
+        passed: Callable[[int, int], None] = lambda level, found: None,
     ) -> None:
         self._folder = folder
         self._seconds = seconds
         self._search = search
         self._saving = saving
         self._loaded = loaded
+        self.passed = passed
         self._last = time.monotonic()
 
     def due(self) -> bool:

@@ -308,6 +308,17 @@ def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
         progress("build", 1, 1)
 
 
+def test_progress_of_who_knows_how_much(capsys, monkeypatch):
+    """A search does not know how many levels there are."""
+    clock = iter(range(0, 1000, 5))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with ProgressLine(quiet=False) as progress:
+        progress("search: level 3, frontier 20", 3, 0)
+        progress("search: level 40, frontier 7", 40, 0)
+    assert capsys.readouterr().err.split("\r")[2].endswith("search  8.0/s, level 40, frontier 7")
+
+
 def test_progress(capsys, monkeypatch):
     show_progress(monkeypatch, terminal=True, quiet=False)
     shown = capsys.readouterr().err.split("\r")

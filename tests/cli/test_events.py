@@ -10,6 +10,7 @@ import pytest
 
 from delegraph.cli import events
 from delegraph.cli.progress import shown
+from delegraph.pipeline.engines import store
 from support.graphs import random_edges
 
 
@@ -49,6 +50,23 @@ def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, told, qui
     assert (ran.code, ended["exit_code"]) == (2, 2)
     assert told in ended["error"]
     assert len(lines(ran.err)) == (1 if quiet else 2)
+
+
+@pytest.mark.parametrize("way", ["memory", "disk", "scan"])
+def test_levels_of_a_search(ok, edge_list, tmp_path, monkeypatch, way):
+    """Of a graph on disk, too, and of an edge list as it comes."""
+    monkeypatch.setattr(events, "_OFTEN_SECONDS", 0.0)
+    if way == "disk":
+        monkeypatch.setattr(store, "MemoryEngine", store.DiskEngine)
+    graph = edge_list(range(5), range(1, 6))
+    if way != "scan":
+        ok("build", graph, "-o", tmp_path / "graph.dg")
+        graph = tmp_path / "graph.dg"
+    ran = ok("bfs", graph, "--source", 0, "-o", tmp_path / "out", "--log-format", "json")
+    told = lines(ran.err)
+    levels = [(event["level"], event["frontier"]) for event in told if "frontier" in event]
+    assert levels[-1] == ((5, 1) if way == "disk" else (6, 0))
+    assert all(event["remaining_seconds"] is None for event in told if "frontier" in event)
 
 
 def test_quiet_success_has_none(ok, edge_list, tmp_path):

@@ -133,10 +133,12 @@ class _RankSearch:
             step = self._steps.run(self.level)
             self._done.add(step, time.perf_counter() - began)
             followed = step.entered or step.looked.edges  # else it has no record
-            if checkpoint and followed and checkpoint.due():
-                own = self._graph.own
-                records = self._records(self._done.counts)
-                checkpoint.save(own.distance, own.parent, self.level, records)
+            if checkpoint and followed:
+                checkpoint.passed(self.level, step.entered)
+                if checkpoint.due():
+                    own = self._graph.own
+                    records = self._records(self._done.counts)
+                    checkpoint.save(own.distance, own.parent, self.level, records)
             if not step.more:
                 break
         return self._finish()
