@@ -10,7 +10,6 @@ import contextlib
 import json
 import logging
 import os
-import resource
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import Any
 import click
 
 from .._version import __version__
+from ..pipeline.run.peak import peak_bytes
 
 _BEAT_SECONDS = 10.0
 _OFTEN_SECONDS = 5.0
@@ -133,7 +133,7 @@ def failed(message: str, retry: bool = False) -> None:
 def end(code: int) -> None:
     error = {} if _log.error is None else {"error": _log.error, "retry": _log.retry}
     seconds = round(time.monotonic() - _log.began, 3)
-    _log.event("end", exit_code=code, **error, seconds=seconds, peak_bytes=_peak_bytes())
+    _log.event("end", exit_code=code, **error, seconds=seconds, peak_bytes=peak_bytes())
 
 
 class _Notes(logging.Handler):
@@ -195,7 +195,7 @@ class _Watch:
             **facts(self._last),
             seconds=round(spent, 3),
             remaining_seconds=remaining(spent, self._done, self._total),
-            peak_bytes=_peak_bytes(),
+            peak_bytes=peak_bytes(),
         )
 
 
@@ -212,7 +212,3 @@ def facts(last: str) -> dict[str, Any]:
     """
     pairs = (some.rpartition(" ") for some in last.split(", ") if some)
     return {name.replace(" ", "_"): json.loads(number) for name, _, number in pairs}
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from importlib import import_module
@@ -38,7 +37,7 @@ _COMMANDS = {
     "info": "Describe an edge list, a store or a result.",
     "pagerank": "PageRank of every vertex, as Parquet.",
     "plan": "Say what a build would hold in memory and write to disk, step by step.",
-    "report": "Write an HTML page about a store, a result or a bench.",
+    "report": "Write an HTML page about a store, a result, a batch or a bench.",
     "sssp": "Shortest paths from one vertex along weighted edges, as Parquet.",
     "validate": "Check a result against its graph, by rules that make it right.",
 }
@@ -99,19 +98,21 @@ def run() -> NoReturn:
     gc.set_threshold(100_000, 50, 50)
     _open_streams()
     _hear_signals()
-    _end_with_batch()
-    code: Any = 0
-    try:
-        main()
-    except SystemExit as ended:
-        code = ended.code
+    batch, code = _batch(), 0
+    while True:
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # told by then, or there is nobody to tell
+                stream.flush()
+        if code or batch is None or not batch.next_job():
+            break
     _ignore_signals()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):  # told by then, or there is nobody to tell
-            stream.flush()
     if processes := sys.modules.get("multiprocessing.util"):
         processes._run_finalizers(0)  # semaphores have names, which would stay
-    os._exit(code if isinstance(code, int) else 0)
+    os._exit(code)
 
 
 def _open_streams() -> None:
@@ -227,18 +228,13 @@ def _hear_signals() -> None:
     signal.signal(signal.SIGALRM, _interrupt)
 
 
-def _end_with_batch() -> None:
-    """Of a job: where the process that runs the batch is gone, end as by SIGTERM."""
-    lifeline = os.environ.pop(ending.LIFELINE, "")
-    if not lifeline.isdecimal():
-        return
+def _batch() -> Any:
+    """That has started this process, if one has."""
+    if ending.LIFELINE not in os.environ:
+        return None
+    from .batched import Batch
 
-    def wait() -> None:
-        os.read(int(lifeline), 1)  # nothing is ever written: the other end is closed
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    os.set_inheritable(int(lifeline), False)
-    threading.Thread(target=wait, daemon=True).start()
+    return Batch(int(os.environ.pop(ending.LIFELINE)))
 
 
 def _end(number: int, frame: object) -> None:

@@ -86,7 +86,15 @@ output = click.option(
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write; nothing else may stand there.",
+    help="Where to write, on a disk of this machine; nothing else may stand there.",
+)
+result = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="Where to write: a folder, or s3://, gs:// or abfs:// (docs/remote.md); nothing else may "
+    "stand there.",
 )
 overwrite = click.option(
     "--overwrite",
@@ -227,7 +235,7 @@ scratch = click.option(
     type=click.Path(),
     metavar="DIR",
     help="Keep what lies between steps in files there, even where memory would do.  [default: "
-    "beside the output, if at all]",
+    "beside the output, if at all; of a URL, among temporary files]",
 )
 restart = click.option(
     "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
@@ -275,7 +283,7 @@ cluster_options = _together(
 
 running = _together(
     click.argument("graph", type=click.Path()),
-    output,
+    result,
     memory_limit,
     threads,
     click.option(

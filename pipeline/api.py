@@ -4,7 +4,8 @@ Options that several take:
 
     memory_limit, device_memory_limit   bytes, or as "4GB"
     device                              "auto", "cpu", "cuda" or "cuda:1"
-    workers, scheduler, scheduler_file  where tasks run, and ranks search
+    workers, scheduler, scheduler_file  where tasks run, and ranks search; a scheduler by its
+                                        address, or as a distributed.Client, which stays open
     timeout                             seconds to wait for one of these that shows no sign of life
     scratch, restart                    a folder for files between steps; whether to start over
     directed, src, dst                  how an edge list is read
@@ -17,8 +18,9 @@ Options that several take:
     progress                            called with a step's name, its tasks done and its tasks in
                                         all, from any thread
 
-All raise InputError for bad input, before anything is written, and DelegraphError for what fails
-while running.
+Paths of edge lists, results and files of vertices may be URLs: s3://, gs://, abfs:// or file://
+(docs/remote.md). All raise InputError for bad input, before anything is written, and DelegraphError
+for what fails while running.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from ..partition.disk.outputs import local
+from ..partition.disk.urls import named
 from ..partition.errors import InputError
 from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
@@ -101,7 +104,7 @@ def generate(
     from .build.generate import Recipe, generate_edges
 
     executor = Executor(_threads(threads), progress)
-    return generate_edges(Recipe(kind, **recipe), Path(output), executor, overwrite)
+    return generate_edges(Recipe(kind, **recipe), local(named(output)), executor, overwrite)
 
 
 def convert(
@@ -134,7 +137,8 @@ def convert(
     choices = Choices(src, dst, weight, header, id_type, weight_type)
     executor = Executor(_threads(threads), progress)
     resources = resources_of(memory_limit=memory_limit)
-    return convert_graph(str(input), Path(output), format, choices, executor, resources, overwrite)
+    of = named(input), local(named(output)), format
+    return convert_graph(*of, choices, executor, resources, overwrite)
 
 
 def build(
@@ -155,7 +159,7 @@ def build(
     resources, chosen = _sorted(options)
     with as_path(edges) as path:
         return build_graph(
-            path, Path(output), chosen, _threads(threads), resources, overwrite, progress
+            path, local(named(output)), chosen, _threads(threads), resources, overwrite, progress
         )
 
 
@@ -178,6 +182,7 @@ def plan(
     from .engines.store import plan_search
 
     resources, chosen = _sorted(options)
+    edges = named(edges)
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
             raise InputError(f"{edges} is a store: how to read and build it was decided with it")
@@ -186,12 +191,12 @@ def plan(
             _on_cpus({**options})  # pyright: ignore[reportArgumentType] - of these the device
             program = _program(algorithm)
         writes = algorithm == "bfs-each"
-        return plan_search(str(edges), _threads(threads), resources, program, writes)
+        return plan_search(edges, _threads(threads), resources, program, writes)
     if algorithm != "bfs":
         raise InputError(
             f"{edges} is no store: what is planned is its build; leave out --algorithm"
         )
-    return plan_graph(str(edges), chosen, _threads(threads), resources, exact, progress)
+    return plan_graph(edges, chosen, _threads(threads), resources, exact, progress)
 
 
 def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
@@ -380,14 +385,14 @@ def _run(
     shaped = rest.keys() & StoreOptions.__annotations__.keys()
     return run_to_result(
         algorithm,
-        str(graph),
-        Path(output),
+        named(graph),
+        named(output),
         running,
         chosen if shaped else None,
         Executor(threads, progress),
         resources,
         overwrite,
-        None if profile is None else Path(profile),
+        None if profile is None else named(profile),
     )
 
 
@@ -447,17 +452,17 @@ def validate(
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(_threads(threads), progress)
-    file = None if personalize is None else Path(personalize)
-    return validate_result(str(graph), str(result), chosen, executor, resources, file)
+    file = None if personalize is None else named(personalize)
+    return validate_result(named(graph), named(result), chosen, executor, resources, file)
 
 
 def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
-    """Write an HTML page, whole in itself, about a store, a result, or a file of what
-    ``bench --json`` printed. overwrite: whether another such page may be replaced.
+    """Write an HTML page, whole in itself, about a store, a result, a batch (its file of jobs), or
+    a file of what ``bench --json`` printed. overwrite: whether another such page may be replaced.
     """
     from .reports.page.write import write_page
 
-    write_page(path, output, overwrite)
+    write_page(named(path), local(named(output)), overwrite)
 
 
 def bench(
@@ -488,7 +493,7 @@ def bench(
     with device_errors():
         if recipe is not None:
             return bench_generated(recipe, options, chosen)
-        return bench_store(str(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
+        return bench_store(named(graph), options, chosen, must_fit=device not in ("auto", "cpu"))
 
 
 def bench_ablation(
@@ -506,7 +511,7 @@ def bench_ablation(
     from .bench.protocol import BenchOptions
 
     options = BenchOptions(sources, seed, _threads(threads), progress=progress)
-    return bench_ablation(str(graph), options)
+    return bench_ablation(named(graph), options)
 
 
 def bench_across(
@@ -531,7 +536,7 @@ def bench_across(
     resources, shape = _sorted(options)
     shaped = options.keys() & StoreOptions.__annotations__.keys()
     bench_options = BenchOptions(sources, seed, _threads(threads), progress)
-    return bench_by_workers(str(graph), scaling, resources, shape, shaped, bench_options)
+    return bench_by_workers(named(graph), scaling, resources, shape, shaped, bench_options)
 
 
 def _reading(

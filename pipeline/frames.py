@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..partition.disk.urls import named
 from ..partition.errors import InputError, one_line
 
 
@@ -28,7 +29,7 @@ def as_path(edges: str | PathLike[str] | Frame) -> Iterator[str]:
     TypeError for what is neither; InputError for a table that Parquet cannot hold.
     """
     if isinstance(edges, (str, PathLike)):
-        yield str(edges)
+        yield named(edges)
         return
     if not hasattr(edges, "__arrow_c_stream__"):
         raise TypeError(f"{type(edges).__name__} is no path, no Arrow table and no frame")

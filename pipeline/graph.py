@@ -173,11 +173,11 @@ class Graph:
             return self._search(questions.bfs(source, max_depth))
         assert sources is not None
         if together:
-            return self._ask(questions.bfs_together(sources, max_depth))
+            return self.ask(questions.bfs_together(sources, max_depth))
         return self._search_each(questions.bfs_each(sources, max_depth))
 
     def components(self) -> Result:
-        return self._ask(questions.components())
+        return self.ask(questions.components())
 
     def pagerank(
         self,
@@ -190,22 +190,22 @@ class Graph:
         unweighted: bool = False,
     ) -> Result:
         stops = tolerance, max_iterations, iterations
-        return self._ask(questions.pagerank(damping, *stops, personalize, dangling, unweighted))
+        return self.ask(questions.pagerank(damping, *stops, personalize, dangling, unweighted))
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
         """Raises InputError for a graph without weights, too: an edge list is opened without."""
-        return self._ask(questions.sssp(source, max_distance))
+        return self.ask(questions.sssp(source, max_distance))
 
     def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
-        return self._ask(questions.closeness(sources, seed))
+        return self.ask(questions.closeness(sources, seed))
 
     def betweenness(
         self, sources: Some | None = None, seed: int = 1, normalized: bool = False
     ) -> Result:
-        return self._ask(questions.betweenness(sources, seed, normalized))
+        return self.ask(questions.betweenness(sources, seed, normalized))
 
     def eccentricity(self, sources: Some | None = None, seed: int = 1) -> Result:
-        return self._ask(questions.eccentricity(sources, seed))
+        return self.ask(questions.eccentricity(sources, seed))
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
@@ -220,7 +220,8 @@ class Graph:
                 answer_of(found, value, asked.max_depth, engine.method), Ran.of(engine), this
             )
 
-    def _ask(self, question: Question) -> Result:
+    def ask(self, question: Question) -> Result:
+        """Of one that an algorithm's file has made: those above are some of them."""
         with self._lock:
             store, subject = self._stored(question.weighted)
             this = self._begin(question, subject)

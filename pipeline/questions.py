@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
 from .results.weights import NamedVertices, TypedVertices, VertexFile
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .algorithms.sssp import ShortestPaths
     from .engines.device import Strategy
 
-AnyPath = str | PathLike[str]
 Vertex = int | str
 Vertices = Sequence[Vertex] | AnyPath
 """Ids, as text with commas between them, too; or a Parquet file with ``vertex``."""
@@ -77,7 +76,7 @@ def pagerank(
     if isinstance(personalize, Mapping):
         where = TypedVertices(list(personalize), "personalize", list(personalize.values()))
     elif personalize is not None:
-        where = VertexFile(Path(personalize))
+        where = VertexFile(named(personalize))
     stops = tolerance, max_iterations, iterations
     return PageRank(damping, *stops, where, dangling, unweighted)
 
@@ -111,10 +110,10 @@ def eccentricity(sources: Some | None = None, seed: int = 1) -> ByDistances:
 def _named(sources: Vertices) -> NamedVertices:
     """Text is a file's name if it ends in .parquet, else ids with commas between them."""
     if isinstance(sources, PathLike):
-        return VertexFile(Path(sources))
+        return VertexFile(named(sources))
     if isinstance(sources, str):
-        if sources.endswith(".parquet"):
-            return VertexFile(Path(sources))
+        if is_file_name(sources):
+            return VertexFile(named(sources))
         sources = sources.split(",") if sources else []
     return TypedVertices(sources, "--sources")
 
@@ -129,5 +128,5 @@ def _sources(asked: Some | None, seed: int) -> Sources:
     if isinstance(asked, int):
         return Sources(asked, seed)
     if isinstance(asked, (str, PathLike)):
-        return Sources(None, seed, VertexFile(Path(asked)))
+        return Sources(None, seed, VertexFile(named(asked)))
     return Sources(None, seed, TypedVertices(list(asked), "sources"))

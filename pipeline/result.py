@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..partition.disk.outputs import check_output
+from ..partition.disk.urls import named
 from ..partition.disk.work import begin_work
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
@@ -94,6 +95,7 @@ class Result:
 
     def write(self, output: AnyPath, overwrite: bool = False) -> None:
         """Write a result folder, with the run's record beside it, as the command does."""
+        output = named(output)
         check_output(output, "result", overwrite)
         with begin_work(output, {}, restart=True) as work:
             this = replace(self._run, making=work)

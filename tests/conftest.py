@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,9 @@ from hypothesis import is_hypothesis_test, settings
 from delegraph.cli.main import main
 from delegraph.kernels.gpu import device as on_device
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
+from delegraph.partition.disk import remote
 from support import emulator
+from support.object_store import ENVIRONMENT, Before, Bucket, serving, standing_before
 
 collect_ignore = ["support"]  # holds no tests
 
@@ -109,6 +112,35 @@ def edge_list(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[str]:
+    """The endpoint of one on loopback."""
+    with serving() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def bucket(object_store, tmp_path, monkeypatch) -> Iterator[Bucket]:
+    """A new one, which commands find by the environment; they keep things in tmp_path meanwhile."""
+    for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": object_store}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    remote._system.cache_clear()
+    yield Bucket(object_store, f"test-{uuid.uuid4()}")
+    remote._system.cache_clear()
+
+
+@pytest.fixture
+def failing(bucket, monkeypatch) -> Iterator[Before]:
+    """A server before the bucket, which commands find in its place; three attempts each."""
+    with standing_before(bucket.endpoint) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        monkeypatch.setattr(remote, "ATTEMPTS", 3)
+        remote._system.cache_clear()
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from ..running import run_and_tell
 )
 @click.option("--normalized", is_flag=True, help="Divide by the number of pairs.")
 def betweenness(graph: str, output: str, **values: Any) -> None:
-    """Betweenness of every vertex of GRAPH, a store or a Parquet edge list.
+    """Betweenness of every vertex of GRAPH, a store or a Parquet edge list, here or at s3://...
 
     Writes the folder OUTPUT with vertex and betweenness, how many shortest paths between two other
     vertices lead through it (of several between the same two, a share each), and the run's record

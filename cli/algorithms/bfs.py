@@ -19,7 +19,7 @@ _TABLE = "-"  # for people, in place of a file
 @click.option(
     "--sources",
     metavar="FILE|ID,ID,...",
-    help="Several of them: ids, or a file that ends in .parquet (column vertex).",
+    help="Several of them: ids, or a file that ends in .parquet (column vertex), or its URL.",
 )
 @click.option("--together", is_flag=True, help="Of --sources the distance to the nearest one.")
 @options.max_depth
@@ -35,16 +35,18 @@ _TABLE = "-"  # for people, in place of a file
     "a FILE: write all of them there.",
 )
 def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any) -> None:
-    """Search GRAPH, a store or a Parquet edge list, from one vertex, or from several.
+    """Search GRAPH, a store or a Parquet edge list, here or at s3://..., from one vertex, or from
+    several.
 
     Writes the folder OUTPUT with vertex, distance and parent of every vertex (null where
     unreached), and the run's record beside it, OUTPUT.run.json.
 
     \b
     delegraph bfs graph.dg --source 17 -o distances/
-    delegraph bfs edges/ --source alice -o distances/ --directed --max-depth 3
+    delegraph bfs friends/ --source alice -o distances/ --directed --max-depth 3
     delegraph bfs graph.dg --sources 17,25,3 -o distances/
     delegraph bfs graph.dg --sources seeds.parquet --together -o distances/
+    delegraph bfs s3://bucket/edges --source 17 -o s3://bucket/distances
 
     --sources writes source, vertex and distance: for each source, by rising id, all that it
     reaches; 64 searches share a pass over the edges. With --together it writes vertex, distance and

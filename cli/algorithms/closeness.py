@@ -12,7 +12,7 @@ from ..running import run_and_tell
 @options.running
 @options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
 def closeness(graph: str, output: str, **values: Any) -> None:
-    """Closeness of vertices of GRAPH, a store or a Parquet edge list.
+    """Closeness of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...
 
     Writes the folder OUTPUT with vertex and closeness, and the run's record beside it,
     OUTPUT.run.json. Distances are hops along edges that lead to the vertex; of a vertex that only a

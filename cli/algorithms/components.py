@@ -11,7 +11,8 @@ from ..running import run_and_tell
 @options.command()
 @options.running
 def components(graph: str, output: str, **values: Any) -> None:
-    """Find the connected components of GRAPH, a store or a Parquet edge list.
+    """Find the connected components of GRAPH, a store or a Parquet edge list, here or at
+    s3://...
 
     Writes the folder OUTPUT with vertex and component of every vertex, and the run's record beside
     it, OUTPUT.run.json. A component is called by its least vertex (of strings, the first in order).

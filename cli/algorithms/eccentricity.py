@@ -12,7 +12,8 @@ from ..running import run_and_tell
 @options.running
 @options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
 def eccentricity(graph: str, output: str, **values: Any) -> None:
-    """Eccentricity of vertices of GRAPH, a store or a Parquet edge list; bounds of its diameter.
+    """Eccentricity of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...;
+    bounds of its diameter.
 
     Writes the folder OUTPUT with vertex and eccentricity, the distance in hops to the farthest
     vertex that it reaches, and the run's record beside it, OUTPUT.run.json.

@@ -56,7 +56,7 @@ from ..running import run_and_tell
 @options.weight_options
 @click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
-    """PageRank of GRAPH, a store or a Parquet edge list.
+    """PageRank of GRAPH, a store or a Parquet edge list, here or at s3://...
 
     Writes the folder OUTPUT with vertex and pagerank of every vertex, which add up to 1, and the
     run's record beside it, OUTPUT.run.json. Edges count once, whatever their rows; in an undirected

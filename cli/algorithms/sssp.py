@@ -16,7 +16,8 @@ from ..running import run_and_tell
 @click.option("--source", required=True, help="The vertex that paths begin at.")
 @click.option("--max-distance", type=float, help="Leave out what is farther than that.")
 def sssp(graph: str, output: str, **values: Any) -> None:
-    """Shortest paths from one vertex of GRAPH, a store or a Parquet edge list, by its weights.
+    """Shortest paths from one vertex of GRAPH, a store or a Parquet edge list, here or at
+    s3://..., by its weights.
 
     Writes the folder OUTPUT with vertex, distance (the least sum of weights of a path; null where
     there is none) and parent (the vertex before it on such a path), and the run's record beside it,

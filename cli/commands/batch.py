@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -47,6 +47,11 @@ _HOW = {
 }
 """Options that do not change what a command gives."""
 
+_CLUSTER = ("scheduler", "scheduler_file", "workers")
+
+_ON_ENGINES = set(_JOBS) - {"build", "convert", "report", "validate"}
+"""Those that load a graph, or have workers, which the next one may use."""
+
 _READ = {"edges", "graph", "input", "path", "personalize", "result", "sources"}
 
 
@@ -60,58 +65,89 @@ class _Commands:
         from ...partition.errors import DelegraphError
         from ...pipeline.batches.jobs import Line
 
+        known = self._params(command)
         context = click.Context(_command(command), info_name=command)
+        typed: dict[str, _Typed] = {}
         wrong: dict[str, str] = {}
-        words: list[str] = []
-        asked, arguments, read = [command], [], {}
-        memory_limit, output = None, None
-        for name, param in self._params(command).items():
-            value = options.get(name)
-            if isinstance(value, list) and name == "sources":
-                value = ",".join(map(str, value))
-            if value is None:
+        for name, param in known.items():
+            if options.get(name) is None:
                 if param.required:
                     wrong[name] = f"{command} needs '{name}'"
                 continue
-            is_flag = isinstance(param, click.Option) and bool(param.is_flag)
-            if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
-                kind = "true or false" if is_flag else "text or a number"
-                wrong[name] = f"'{name}' must be {kind}"
-                continue
-            if "\0" in str(value):
-                wrong[name] = f"'{name}' holds a null character"
-                continue
             try:
-                checked = param.process_value(context, value if is_flag else str(value))
+                typed[name] = _typed(context, param, options[name])
             except click.BadParameter as error:
-                wrong[name] = f"'{name}': {error.message}"
-                continue
+                wrong[name] = f"'{name}'{error.message}"
             except DelegraphError as error:
                 wrong[name] = f"'{name}': {error}"
-                continue
-            if isinstance(param, click.Argument):
-                arguments.append(str(value))
-                some = [f"{name}={value}"]
-            elif is_flag:
-                some = [param.opts[-1]] if value else []
-                words += some
-            else:
-                some = [f"{param.opts[-1]}={value}"]
-                words += some
-            asked += some if name not in _HOW else []
-            if name in _READ and (name != "sources" or str(value).endswith(".parquet")):
-                read[name] = str(value)
-            memory_limit = checked if name == "memory_limit" else memory_limit
-            output = str(value) if name == "output" else output
         if wrong:
             return None, wrong
-        known = self._params(command)
-        takes = "memory_limit" in known, "restart" in known
-        return Line([command, *words], arguments, asked, read, output, memory_limit, *takes), {}
+        limit, output = typed.get("memory_limit"), typed.get("output")
+        line = Line(
+            options=[command, *(word for some in typed.values() for word in some.words)],
+            arguments=[some.argument for some in typed.values() if some.argument is not None],
+            asked=[command, *(some.told for name, some in typed.items() if name not in _HOW)],
+            inputs={name: some.read for name, some in typed.items() if some.read is not None},
+            output=output.path if output else None,
+            memory_limit=limit.value if limit else None,
+            takes_limit="memory_limit" in known,
+            takes_restart="restart" in known,
+            shares=_shared(typed) if command in _ON_ENGINES else None,
+        )
+        return line, {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
         params = {param.name or "": param for param in _command(command).params}
         return {name: param for name, param in params.items() if name not in _OF_BATCH}
+
+
+class _Typed(NamedTuple):
+    """An option of a job. words: of its command line; argument: what stands behind all of these, of
+    one that is none. told: the same, to compare jobs by. value: as the command takes it. path: that
+    it names; read: if that is read.
+    """
+
+    words: Sequence[str]
+    argument: str | None
+    told: str
+    value: Any
+    path: str
+    read: str | None
+
+
+def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed:
+    """BadParameter, DelegraphError: it is wrong; the first tells it from after its name on."""
+    from ...partition.disk.urls import is_file_name, named
+
+    name = param.name or ""
+    if isinstance(value, list) and name == "sources":
+        value = ",".join(map(str, value))
+    is_flag = isinstance(param, click.Option) and bool(param.is_flag)
+    if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise click.BadParameter(f" must be {'true or false' if is_flag else 'text or a number'}")
+    if "\0" in str(value):
+        raise click.BadParameter(" holds a null character")
+    try:
+        taken = param.process_value(context, value if is_flag else str(value))
+    except click.BadParameter as error:
+        raise click.BadParameter(f": {error.message}") from error
+    path = named(str(value)) if name in _READ or name == "output" else ""
+    is_read = name in _READ and (name != "sources" or is_file_name(str(value)))
+    read = path if is_read else None
+    if isinstance(param, click.Argument):
+        return _Typed([], str(value), f"{name}={value}", taken, path, read)
+    word = param.opts[-1] if is_flag else f"{param.opts[-1]}={value}"
+    return _Typed([word] if value or not is_flag else [], None, word, taken, path, read)
+
+
+def _shared(typed: Mapping[str, _Typed]) -> str:
+    """What a process may keep for other jobs: the workers of a cluster, or a graph."""
+    from ...partition.disk.urls import absolute
+
+    cluster = [typed[name].told for name in _CLUSTER if name in typed]
+    graph = absolute(typed["graph"].path)
+    how = [typed[name].told for name in ("device", "threads") if name in typed]
+    return " ".join([*(cluster or [graph]), *how])
 
 
 def _command(name: str) -> click.Command:
@@ -179,15 +215,19 @@ _jobs = click.option(
 def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     """Run the jobs of FILE that are not done, or whose inputs have changed since.
 
-    Each job is a process of its own. What it says is kept in FILE.batch/NAME.log, as events. A job
-    that fails leaves out those that need it; the others go on. It is tried again where another try
-    may help: exit code 75, or a worker that was lost. Run again, the batch goes on where it was.
+    Each job is a process; those on one graph that run one after another share it, and what it has
+    loaded. What a job says is kept in FILE.batch/NAME.log, as events. A job that fails leaves out
+    those that need it; the others go on. It is tried again where another try may help: exit code
+    75, or a worker that was lost. Run again, the batch goes on where it was.
+
+    \b
+    delegraph batch run jobs.toml --jobs 2
 
     Exits with 0 if all jobs are done, with 1 if any is not.
     """
     from ...pipeline.batches.run import run_batch
 
-    jobs, how = _read(file, values)
+    jobs, how = _jobs_of(file, values["variables"]), _how(values)
     with shown(quiet) as progress:
         tell = partial(_tell, quiet)
         entries = run_batch(file, jobs, how, tell, progress)
@@ -214,18 +254,22 @@ def _tell(quiet: bool, name: str, told: str) -> None:
 @options.as_json
 @options.debug
 def plan(file: Path, as_json: bool, **values: Any) -> None:
-    """Say what a run would do, in its order, and within how much memory."""
-    from ...partition.disk.memory import format_bytes
-    from ...pipeline.batches.run import check_memory, plan_batch
+    """Say what a run would do, in its order, and within how much memory.
 
-    jobs, how = _read(file, values)
+    \b
+    delegraph batch plan jobs.toml --set date=2026-11-23
+    """
+    from ...partition.disk.memory import format_bytes
+    from ...pipeline.batches.due import check_memory, plan_batch
+
+    jobs, how = _jobs_of(file, values["variables"]), _how(values)
     check_memory(file, jobs, how)
     planned = plan_batch(file, jobs, how)
     if as_json:
         facts = [
             {
                 "name": one.job.name,
-                "runs": one.runs,
+                "runs": bool(one.why),
                 "why": one.why or None,
                 "memory_limit_bytes": one.memory_limit,
                 "command": ["delegraph", *one.job.line.options, "--", *one.job.line.arguments],
@@ -236,7 +280,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
         return
     width = max(len(one.job.name) for one in planned)
     for one in planned:
-        told = f"runs within {format_bytes(one.memory_limit)}: {one.why}" if one.runs else "is done"
+        told = f"runs within {format_bytes(one.memory_limit)}: {one.why}" if one.why else "is done"
         click.echo(f"{one.job.name:{width}}  {told}")
 
 
@@ -245,10 +289,14 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.as_json
 @options.debug
 def status(file: Path, as_json: bool) -> None:
-    """What has become of each job."""
+    """What has become of each job.
+
+    \b
+    delegraph batch status jobs.toml --json
+    """
     from ...partition.disk.memory import format_bytes
-    from ...pipeline.batches.ledger import open_ledger
-    from ...pipeline.batches.run import is_running, ledger_of
+    from ...pipeline.batches.ledger import ledger_of, open_ledger
+    from ...pipeline.batches.run import is_running
 
     with open_ledger(ledger_of(file), write=False) as ledger:
         entries = list(ledger.entries().values())
@@ -280,10 +328,14 @@ def status(file: Path, as_json: bool) -> None:
 @click.option("--follow", is_flag=True, help="Go on until the job has ended.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
-    """What the job NAME has said: events, one a line (docs/events.md)."""
+    """What the job NAME has said: events, one a line (docs/events.md).
+
+    \b
+    delegraph batch logs jobs.toml ranks
+    """
     from ...partition.errors import InputError
-    from ...pipeline.batches.ledger import open_ledger
-    from ...pipeline.batches.run import is_running, ledger_of, log_of
+    from ...pipeline.batches.ledger import ledger_of, log_of, open_ledger
+    from ...pipeline.batches.run import is_running
 
     def runs() -> bool:
         with open_ledger(ledger_of(file), write=False) as ledger:
@@ -311,25 +363,34 @@ def logs(file: Path, name: str, follow: bool) -> None:
 @click.argument("name")
 @_set
 @options.debug
-def retry(file: Path, name: str, **values: Any) -> None:
-    """Have the job NAME, and all that need it, run in the next run, whether done or failed."""
+def retry(file: Path, name: str, variables: Sequence[str]) -> None:
+    """Have the job NAME, and all that need it, run in the next run, whether done or failed.
+
+    \b
+    delegraph batch retry jobs.toml store
+    """
     from ...pipeline.batches.run import retry as run_again
 
-    jobs, _ = _read(file, {**values, "at_once": 1, "memory_limit": None})
+    jobs = _jobs_of(file, variables)
     click.echo(f"{', '.join(run_again(file, jobs, name))}: next time")
 
 
-def _read(file: Path, values: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Jobs, and how they are run."""
-    from ...partition.disk.memory import default_limit
+def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
+    """given: KEY=VALUE."""
     from ...pipeline.batches.jobs import read_jobs
-    from ...pipeline.batches.run import BatchOptions
 
     variables = {"date": date.today().isoformat()}
-    for pair in values["variables"]:
+    for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
             raise click.UsageError(f"--set {pair}: say KEY=VALUE")
         variables[key] = value
-    how = BatchOptions(values["at_once"], values["memory_limit"] or default_limit())
-    return read_jobs(file, variables, _Commands()), how
+    return read_jobs(file, variables, _Commands())
+
+
+def _how(values: Mapping[str, Any]) -> Any:
+    """Batch options."""
+    from ...partition.disk.memory import default_limit
+    from ...pipeline.batches.due import BatchOptions
+
+    return BatchOptions(values["at_once"], values["memory_limit"] or default_limit())

@@ -36,11 +36,15 @@ def build(
 ) -> None:
     """Prepare EDGES (a Parquet file, a folder of them or a glob) as the store OUTPUT.
 
+    EDGES may stand in an object store, at s3://, gs:// or abfs://; a store stands on a disk of this
+    machine.
+
     \b
     delegraph build edges/ -o graph.dg
     delegraph build 'part-*.parquet' -o web.dg --directed --src from --dst to
-    delegraph build edges/ -o graph.dg --memory-limit 1GB --workers 4
+    delegraph build edges/ -o graph.dg --memory-limit 4GB --workers 4
     delegraph build roads/ -o roads.dg --weight metres
+    delegraph build s3://bucket/edges -o graph.dg
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
     delegraph build edges/ -o graph.dg --partitions 4 --device cuda --workers 4
 

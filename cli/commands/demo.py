@@ -29,7 +29,11 @@ from .. import options
 )
 @options.debug
 def demo(scale: int, output: str | None) -> None:
-    """Run the whole job on a generated graph, showing each command and what came out."""
+    """Run the whole job on a generated graph, showing each command and what came out.
+
+    \b
+    delegraph demo --scale 12
+    """
     if output is None:
         with tempfile.TemporaryDirectory(prefix="delegraph-demo-") as folder:
             _run_all(Path(folder), scale)

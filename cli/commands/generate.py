@@ -20,8 +20,8 @@ def generate() -> None:
     The rows depend on the options alone, never on threads or files.
 
     \b
-    delegraph generate kronecker --scale 20 -o edges/
-    delegraph generate grid --height 2000 --width 2000 --drop 0.2 -o road/
+    delegraph generate kronecker --scale 16 -o edges/
+    delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/
     """
 
 
@@ -57,7 +57,11 @@ def _shared(command: Any) -> Any:
 @_edge_factor
 @_shared
 def kronecker(**values: Any) -> None:
-    """Graph500's Kronecker graph: few vertices with very many edges, about 7 levels."""
+    """Graph500's Kronecker graph: few vertices with very many edges, about 7 levels.
+
+    \b
+    delegraph generate kronecker --scale 16 -o edges/
+    """
     _write("kronecker", **values)
 
 
@@ -66,7 +70,11 @@ def kronecker(**values: Any) -> None:
 @_edge_factor
 @_shared
 def uniform(**values: Any) -> None:
-    """A uniform random graph: every vertex with about the same number of edges."""
+    """A uniform random graph: every vertex with about the same number of edges.
+
+    \b
+    delegraph generate uniform --scale 16 --edge-factor 8 -o edges/
+    """
     _write("uniform", **values)
 
 
@@ -76,7 +84,11 @@ def uniform(**values: Any) -> None:
 @click.option("--drop", type=float, default=0.0, show_default=True, help="Share of edges removed.")
 @_shared
 def grid(**values: Any) -> None:
-    """A grid of cells joined to their neighbours: long diameter, like a road network."""
+    """A grid of cells joined to their neighbours: long diameter, like a road network.
+
+    \b
+    delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/
+    """
     _write("grid", **values)
 
 

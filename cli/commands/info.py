@@ -19,7 +19,7 @@ from .. import options
 @options.as_json
 @options.debug
 def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> None:
-    """Describe PATH: an edge list, a store or a result.
+    """Describe PATH: an edge list, a store or a result, here or, but for stores, at s3://...
 
     \b
     delegraph info edges/

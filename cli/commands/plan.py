@@ -48,6 +48,7 @@ def plan(
 
     From the input's metadata alone, in a moment: upper bounds. With --exact the edges are read
     and counted first. What does not fit is refused (exit 2), with the least limit that would do.
+    EDGES may stand in an object store, as s3://bucket/edges.
 
     \b
     delegraph plan edges/ --memory-limit 1GB

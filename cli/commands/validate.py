@@ -36,6 +36,7 @@ from ..progress import shown
 @options.debug
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
     """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
+    Results and edge lists may stand in an object store, at s3://, gs:// or abfs://.
 
     The result says what it is of. Distances are judged by Graph500's rules, those from several
     sources by a few that are found anew, components by the edges between and inside them, shortest

@@ -17,7 +17,7 @@ _REMEDY = "wait for it, or name another output"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, path: Path, remedy: str = _REMEDY) -> Iterator[None]:
+def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[None]:
     """Make the folder, or take it from a run that has died; it is for the work on ``path``.
 
     remedy: what to do where another run has it.

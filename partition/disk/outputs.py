@@ -3,7 +3,8 @@
 A folder is written under a temporary name beside its place (work.py) and renamed when it is
 complete and on the disk, or changes places with what it replaces. What may be replaced has to carry
 our mark: a store its manifest, a folder of Parquet files an entry in the key-value metadata of
-each. Some outputs are a file, which the record beside it vouches for.
+each. Some outputs are a file, which the record beside it vouches for. Results may also appear in an
+object store (uploads.py); all else is of this machine.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ import pyarrow.parquet as pq
 
 from ..errors import DelegraphError, InputError
 from .files import open_regular
+from .uploads import check_upload, standing, whole_result
+from .urls import AnyPath, is_remote, refuse_remote, url_of
 
 Kind = Literal["store", "result", "edge list", "supersteps", "matrix", "text"]
 FILES = ("matrix", "text")
 """Kinds that are a file, which no mark fits into: the record beside it says what it is."""
-
-AnyPath = str | os.PathLike[str]
 
 MANIFEST = "manifest.json"
 STORE_FORMAT = "delegraph store"
@@ -56,6 +57,8 @@ def facts_of(metadata: dict[bytes, bytes] | None, kind: Kind) -> dict[str, Any] 
 
 def is_store(path: AnyPath) -> bool:
     """Whether a folder is a store, or was one: its manifest may be damaged, or gone."""
+    if is_remote(path):  # where none is read
+        return False
     parts = [Path(path, name) for name in ("vertices.parquet", "partition-0000")]
     return _has_mark(Path(path)) or all(os.path.lexists(part) for part in parts)
 
@@ -98,6 +101,8 @@ def _is_recorded(path: Path, kind: Kind) -> bool:
 
 def is_result(path: AnyPath) -> bool:
     """Whether nothing but a result stands at ``path``."""
+    if is_remote(path):
+        return whole_result(url_of(os.fspath(path))) is not None
     return _is(Path(path), "result")
 
 
@@ -107,13 +112,29 @@ def record_path(output: AnyPath) -> Path:
     return path.with_name(f"{path.name}.run.json")
 
 
+def local(output: AnyPath) -> Path:
+    """The path of an output that is no result. InputError for a URL."""
+    refuse_remote(output, "object stores are for results: name a path of this machine")
+    return Path(output)
+
+
+def read_record(output: AnyPath) -> Any:
+    """What the record of an output says. Raises OSError or ValueError where there is none."""
+    if is_remote(output):
+        return standing(url_of(os.fspath(output))).record
+    return json.loads(record_path(output).read_bytes())
+
+
 def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | None = None) -> None:
     """Refuse an output that may not be written, before any work is done.
 
     overwrite: whether one of the same kind may be replaced. read: what the command reads (a path
     or a glob), which the output must neither hold nor stand in.
     """
-    path = Path(output)
+    if kind == "result" and is_remote(output):
+        check_upload(url_of(os.fspath(output)), overwrite, read)
+        return
+    path = local(output)
     _check_place(path, kind, lambda path: _is(path, kind), overwrite)
     record = record_path(path)
     if len(os.fsencode(record.name)) + len("..partial") > os.pathconf(record.parent, "PC_NAME_MAX"):
@@ -146,6 +167,8 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
 
 
 def _check_apart(output: Path, read: str) -> None:
+    if is_remote(read):
+        return
     target = os.path.realpath(output)
     for name in [read] if os.path.exists(read) else glob.glob(read, recursive=True):
         real = os.path.realpath(name)

@@ -7,6 +7,9 @@
     .NAME.work/replaced/       what stood at NAME, or which is new while two change places
     .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
 
+Of an output in an object store, .NAME-HASH.work/ stands in --scratch DIR, or in a folder of the
+user's among temporary files, and output/ is sent there at the end (uploads.py).
+
 Both folders are for their owner alone; those of others are refused. The same command finds them and
 goes on after the last finished step. Another one is refused, with the difference in words. A run
 that ends well, or with nothing worth keeping, removes them.
@@ -19,6 +22,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
@@ -31,7 +35,6 @@ from .journal import difference, read_journal, write_journal
 from .lock import LOCK, locked
 from .outputs import (
     FILES,
-    AnyPath,
     Kind,
     naming_full_disk,
     publish,
@@ -42,6 +45,8 @@ from .outputs import (
 )
 from .private import check_private, is_private, make_private
 from .scratch import SCRATCH_NAMES, whole
+from .uploads import clear_remains, publish_result
+from .urls import AnyPath, is_remote, url_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,8 +58,10 @@ Step = Mapping[str, Any]
 class Work:
     """An output in the making; see ``begin_work``."""
 
-    def __init__(self, path: Path, scratch: AnyPath | None, purpose: dict[str, str]) -> None:
-        self.path = path
+    def __init__(self, output: AnyPath, scratch: AnyPath | None, purpose: dict[str, str]) -> None:
+        self.path = path = _place_of(output, scratch)
+        self.url = url_of(os.fspath(output)) if is_remote(output) else None
+        self.name = str(self.url or path)
         self.folder = path.with_name(f".{path.name}.work")
         self.output = self.folder / "output"
         self.scratch = self.folder / "scratch"
@@ -119,6 +126,10 @@ class Work:
     def publish(self, kind: Kind, overwrite: bool, record: bytes | None = None) -> None:
         """Let the output appear, and the run's record beside it: both are whole."""
         self._remove_partial()  # of a worker that was killed
+        if self.url is not None:
+            assert record is not None
+            publish_result(self.output, self.url, overwrite, record)
+            return
         self.sync()
         if record is not None:
             write_file(self._record, record)
@@ -152,7 +163,7 @@ class Work:
         other = useful and document["purpose"] != self._purpose
         if other and not document.get("refused"):
             raise InputError(
-                f"{self.path} was begun by another command and cut off: "
+                f"{self.name} was begun by another command and cut off: "
                 f"{difference(document['purpose'], self._purpose)}; run that one again, or "
                 "start over with --restart"
             )
@@ -274,12 +285,12 @@ def begin_work(
     output, InputError if a dead one with another purpose left steps behind. If the block fails,
     finished steps are kept for the next attempt; but nothing of a first one whose input is bad.
     """
-    work = Work(Path(output).absolute(), scratch, purpose)
+    work = Work(output, scratch, purpose)
 
     def naming() -> contextlib.AbstractContextManager[None]:
         return naming_full_disk(work.path, work.needs, lambda: [work.scratch])
 
-    with naming(), locked(work.folder, work.path):
+    with naming(), locked(work.folder, work.name):
         try:
             work.resume(restart)
         except BaseException:
@@ -323,12 +334,27 @@ def clean_up(output: AnyPath, purpose: dict[str, str], scratch: AnyPath | None) 
 
     What belongs to a live run, or to one with another purpose, is left alone.
     """
-    if Path(output).absolute().with_name(f".{Path(output).name}.work").is_dir():
+    if is_remote(output):
+        clear_remains(url_of(os.fspath(output)))
+    if Work(output, scratch, purpose).folder.is_dir():
         with (
             contextlib.suppress(DelegraphError, OSError),
             begin_work(output, purpose, scratch=scratch),
         ):
             pass
+
+
+def _place_of(output: AnyPath, scratch: AnyPath | None) -> Path:
+    """The output, or where one of an object store would stand on this machine."""
+    if not is_remote(output):
+        return Path(output).absolute()
+    url = url_of(os.fspath(output))
+    name = f"{url.name}-{xxhash.xxh3_64_hexdigest(str(url).encode())}"
+    if scratch is not None:
+        return Path(scratch).absolute() / name
+    folder = Path(tempfile.gettempdir(), f"delegraph-{os.getuid()}")
+    make_private(folder)
+    return folder / name
 
 
 def _sync_folders(folder: Path) -> None:

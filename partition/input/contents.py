@@ -1,19 +1,19 @@
 """A digest of what an edge list says: of the pages of its two columns, and of the footers.
 
 Sizes and footers alone do not tell files apart: two of equal rows and bounds may share both. The
-pages are read as they stand on the disk, compressed, at its speed, and not decoded.
+pages are read as they stand there, compressed, at the speed of the disk, and not decoded.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import pyarrow.parquet as pq
 import xxhash
 
+from ..disk.remote import open_file
 from ..errors import InputError
 from .pages import column_chunks, first_page
 
@@ -53,30 +53,32 @@ class Contents:
         for file in self._files:
             digest.update(f"{file.bytes}\0".encode())
             try:
-                with open(file.path, "rb", buffering=0) as opened:
-                    for part in _parts(file, self._columns, opened.fileno()):
-                        _update(digest, opened.fileno(), part, buffer)
+                with open_file(file.path) as opened:
+                    for part in _parts(file, self._columns, opened):
+                        _update(digest, opened, part, buffer)
             except OSError as error:
                 raise InputError(f"{file.path}: cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 
 
-def _parts(file: Opened, columns: Sequence[str], descriptor: int) -> Iterator[_Range]:
+def _parts(file: Opened, columns: Sequence[str], opened: BinaryIO) -> Iterator[_Range]:
     """The pages of the columns, and the footer."""
     assert file.metadata is not None  # by the process that has opened it
     for group in range(file.metadata.num_row_groups):
         for column in column_chunks(file.metadata, group, columns):
             first = first_page(column)
             yield _Range(first, first + column.total_compressed_size)
-    length = int.from_bytes(os.pread(descriptor, 4, file.bytes - 8), "little")
+    opened.seek(file.bytes - 8)
+    length = int.from_bytes(opened.read(4), "little")
     yield _Range(file.bytes - 8 - length, file.bytes - 8)
 
 
-def _update(digest: xxhash.xxh3_128, descriptor: int, part: _Range, buffer: memoryview) -> None:
+def _update(digest: xxhash.xxh3_128, opened: BinaryIO, part: _Range, buffer: memoryview) -> None:
     """Of a damaged file's ranges, what there is."""
     at = max(0, part.first)
+    opened.seek(at)
     while at < part.stop:
-        read = os.preadv(descriptor, [buffer[: min(len(buffer), part.stop - at)]], at)
+        read = opened.readinto(buffer[: min(len(buffer), part.stop - at)])  # pyright: ignore
         if not read:
             break
         digest.update(buffer[:read])

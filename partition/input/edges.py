@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..disk.outputs import facts_of, is_store
+from ..disk.remote import Source, buffer_size, open_file, opened, source_of, state_of
 from ..errors import InputError, one_line
 from . import pages
 from .arrow import as_dictionary, as_numpy
@@ -23,14 +24,14 @@ from .footer import extremes
 from .weights import NO_WEIGHTS, Weight, WeightType, bits_of, weight_type_of
 
 BATCH_ROWS = 1 << 18
-READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
 CHUNK_ROWS = 1 << 20
 _NAMES_TOLD = 20
 
 
 @dataclass(frozen=True)
 class EdgeFile:
-    """A file of the input. row_groups: rows of each. modified: its time, in nanoseconds.
+    """A file of the input. row_groups: rows of each. modified: its time, in nanoseconds. tag: what
+    an object store calls its content.
 
     metadata: its footer, parsed once; None in another process, which parses it again.
     """
@@ -39,6 +40,7 @@ class EdgeFile:
     row_groups: tuple[int, ...]
     bytes: int
     modified: int
+    tag: str
     metadata: pq.FileMetaData | None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,10 +125,10 @@ class EdgeList:
         """Raises InputError if a file was written since it was opened."""
         for file in self.files:
             try:
-                facts = os.stat(file.path)
+                state = state_of(source_of(file.path))
             except OSError as error:
                 raise InputError(f"{file.path}: gone while it was read") from error
-            if (facts.st_size, facts.st_mtime_ns) != (file.bytes, file.modified):
+            if state != (file.bytes, file.modified, file.tag):
                 raise InputError(f"{file.path}: changed while it was read; run again")
 
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
@@ -143,14 +145,14 @@ class EdgeList:
         path, group = chunk.file.path, chunk.row_groups.start
         names = self.columns if weights else (self.src, self.dst)
         try:
-            metadata = chunk.file.metadata or pq.read_metadata(path)
+            metadata = chunk.file.metadata or pq.read_metadata(source_of(path))
             for group in chunk.row_groups:
                 read, rows = 0, chunk.file.row_groups[group]
                 ways = self._ways(path, metadata, group)
                 with pq.ParquetFile(
-                    path,
+                    source_of(path),
                     metadata=metadata,
-                    buffer_size=READ_BYTES,
+                    buffer_size=buffer_size(path),
                     pre_buffer=False,
                     page_checksum_verification=True,
                     read_dictionary=[name for name, way in ways.items() if way.coded],
@@ -180,7 +182,7 @@ class EdgeList:
         """How strings are read of a row group's columns; nothing for integers."""
         if not is_string(self.id_type):
             return {}
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return {
                 chunk.path_in_schema: pages.way_of(file, metadata, group, chunk, BATCH_ROWS)
                 for chunk in pages.column_chunks(metadata, group, (self.src, self.dst))
@@ -192,7 +194,10 @@ class EdgeList:
         names = self.columns
         return pages.of_all(
             pages.reading_of(
-                file.path, file.metadata or pq.read_metadata(file.path), names, BATCH_ROWS
+                file.path,
+                file.metadata or pq.read_metadata(source_of(file.path)),
+                names,
+                BATCH_ROWS,
             )
             for file in self.files
             if sum(file.row_groups)
@@ -243,7 +248,8 @@ def open_edges(
     found = find_files(os.fspath(path))
     for name in found.files:
         try:
-            with pq.ParquetFile(name) as file:
+            source = source_of(name)
+            with pq.ParquetFile(source) as file:
                 schema, metadata = file.schema_arrow, file.metadata
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
@@ -259,10 +265,8 @@ def open_edges(
         if weight is not None:
             weights.add(weight_type_of(name, schema, weight))
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        facts = os.stat(name)
-        size = facts.st_size
-        files.append(EdgeFile(name, groups, size, facts.st_mtime_ns, metadata))
-        footer = _footer(name)
+        files.append(EdgeFile(name, groups, *state_of(source), metadata))
+        footer = _footer(source)
         bounds.append(extremes(name, footer, {c: _signed(kind) for c, kind in kinds.items()}))
     edges = EdgeList(
         tuple(files),
@@ -343,9 +347,9 @@ def _bounds(extremes: list[list[int] | None]) -> tuple[int, int] | None:
     return min(known), max(known)
 
 
-def _footer(name: str) -> bytes:
+def _footer(source: Source) -> bytes:
     """The raw footer: row counts, statistics, offsets and sizes of every column chunk."""
-    with open(name, "rb") as file:
+    with opened(source) as file:
         file.seek(-8, os.SEEK_END)
         length = int.from_bytes(file.read(4), "little")
         file.seek(-8 - length, os.SEEK_END)

@@ -2,7 +2,7 @@
 
 Links are followed; a folder that several lead to is read once. Names that begin with ``_`` or ``.``
 are left out, as other readers of such folders do (temporary files, markers, checksums). Those that
-may hold edges are listed, so that people can be told.
+may hold edges are listed, so that people can be told. In an object store it is the same.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from fnmatch import fnmatch
-from pathlib import Path
+from fnmatch import fnmatch, fnmatchcase
+from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
+from ..disk.outputs import MANIFEST
+from ..disk.remote import RemoteFile, check_bucket, is_file, listed
+from ..disk.urls import Url, is_remote, url_of
 from ..errors import InputError
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
+_NO_MATCH = "no file matches, and no folder that holds Parquet files"
+_NO_FILES = f"the folder holds no Parquet files ({', '.join(_SUFFIXES)})"
 
 
 class Found(NamedTuple):
@@ -31,18 +36,20 @@ def find_files(path: str) -> Found:
 
     Raises InputError where there are none, and for what cannot be listed or is no regular file.
     """
+    if is_remote(path):
+        return _find_remote(url_of(path))
     if os.path.lexists(path) or not glob.has_magic(path):
         if not stat.S_ISDIR(_facts(path).st_mode):
             return Found([path], [])
         found = _search([Path(path)])
         if not found.files:
-            raise InputError(f"{path}: the folder holds no Parquet files ({', '.join(_SUFFIXES)})")
+            raise InputError(f"{path}: {_NO_FILES}")
         return found
     matches = sorted(map(Path, _expand(path)))
     hidden = [match for match in matches if _is_hidden(match, path)]
     found = _search([match for match in matches if match not in hidden])
     if not found.files:
-        raise InputError(f"{path}: no file matches, and no folder that holds Parquet files")
+        raise InputError(f"{path}: {_NO_MATCH}")
     left_out = {str(match) for match in hidden if _may_hold_edges(match)}
     return Found(found.files, sorted(left_out.union(found.left_out)))
 
@@ -68,6 +75,77 @@ def _search(places: list[Path]) -> Found:
     return Found(sorted(files), sorted(left_out))
 
 
+def _find_remote(url: Url) -> Found:
+    """Of a folder, a glob, or just the object. A glob lists all that is below its first pattern."""
+    if url.key and is_file(url):
+        return Found([str(url)], [])
+    base, pattern = _split(url)
+    entries = listed(base, recursive=True)
+    if not entries:
+        check_bucket(url)
+        raise InputError(f"{url}: no such file or folder")
+    if any(entry.name == MANIFEST for entry in entries):
+        raise InputError(f"{url} is a store: these are read from a disk of this machine: copy it")
+    files, left_out = [], set()
+    for name in (entry.name for entry in entries if entry.bytes is not None):
+        below = name.split("/")
+        matched = _matched(below, pattern)
+        if matched is None:
+            continue
+        asked = [part for part in pattern if part[0] in "._"]
+        hidden = next((i for i, part in enumerate(below) if _is_left_out(part, asked)), None)
+        if hidden is not None:
+            place = PurePosixPath(*below[: max(matched, hidden + 1)])
+            if str(place) != name or _is_parquet(place):
+                left_out.add(str(base.inside(str(place))))
+        elif _is_parquet(PurePosixPath(name)) or matched == len(below):
+            files.append(name)
+    if not files:
+        raise InputError(f"{url}: {_NO_MATCH if pattern else _NO_FILES}")
+    return Found([str(base.inside(name)) for name in sorted(files)], sorted(left_out))
+
+
+def facts_of_remote(name: str) -> list[str]:
+    """Name, bytes and time of each object that a URL leads to: just that, a folder's, a glob's."""
+    url = url_of(name)
+    if url.key and is_file(url):
+        return [f"{name} {RemoteFile(name).state}"]
+    base, pattern = _split(url)
+    return [
+        f"{entry.name} {entry.bytes} {entry.modified}"
+        for entry in listed(base, recursive=True)
+        if entry.bytes is not None and _matched(entry.name.split("/"), pattern) is not None
+    ]
+
+
+def _split(url: Url) -> tuple[Url, list[str]]:
+    """A folder, and what of a glob is below it."""
+    parts = url.key.split("/")
+    plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return url._replace(key="/".join(parts[:plain])), parts[plain:]
+
+
+def _matched(names: list[str], pattern: list[str]) -> int | None:
+    """How many names a pattern matches, from the first on, at most: the others stand in that
+    folder. None: it does not.
+
+    >>> _matched(["2024", "a.parquet"], ["20*"]), _matched(["a", "b", "c"], ["**", "c"])
+    (1, 3)
+    """
+    if not pattern:
+        return 0
+    if pattern[0] == "**":
+        deep = next((i for i, name in enumerate(names) if name[0] == "."), len(names))
+        every = [_matched(names[i:], pattern[1:]) for i in range(deep + 1)]
+        return max((i + more for i, more in enumerate(every) if more is not None), default=None)
+    if not names or not fnmatchcase(names[0], pattern[0]):
+        return None
+    if names[0][0] == "." != pattern[0][0]:
+        return None
+    more = _matched(names[1:], pattern[1:])
+    return None if more is None else 1 + more
+
+
 def _expand(pattern: str) -> list[str]:
     """What a glob matches. Raises InputError for a folder that glob would pass over unsaid."""
     for part in (Path(pattern), *Path(pattern).parents):
@@ -82,12 +160,14 @@ def _expand(pattern: str) -> list[str]:
 def _is_hidden(match: Path, pattern: str) -> bool:
     """Whether one of a match's names begins with ``_`` or ``.`` and was not asked for so."""
     asked = [part for part in Path(pattern).parts if part[0] in "._"]
-    return any(
-        name[0] in "._" and not any(fnmatch(name, part) for part in asked) for name in match.parts
-    )
+    return any(_is_left_out(name, asked) for name in match.parts)
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_left_out(name: str, asked: list[str]) -> bool:
+    return name[0] in "._" and not any(fnmatch(name, part) for part in asked)
+
+
+def _is_parquet(path: PurePath) -> bool:
     return path.suffix.lower() in _SUFFIXES
 
 

@@ -7,7 +7,6 @@ that are small are bounded by their sizes in the footer.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..disk.remote import buffer_bytes, open_file, source_of
 from .arrow import string_ends
 from .thrift import read_struct
 
@@ -84,7 +84,7 @@ class Way(NamedTuple):
 def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most: int) -> Reading:
     """What reading a file holds. most: rows of a batch."""
     held = batch = texts = distinct = 0
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         for group in range(metadata.num_row_groups):
             if not metadata.row_group(group).num_rows:
                 continue
@@ -94,18 +94,18 @@ def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most:
             batch = max(batch, sum(reading.batch for reading in readings))
             texts += sum(reading.texts for reading in readings)
             distinct += sum(reading.distinct for reading in readings)
-    return Reading(held, batch, texts, distinct)
+    return Reading(held + buffer_bytes(path, len(names)), batch, texts, distinct)
 
 
 def rows_at_once(
-    path: str | os.PathLike,
+    path: str,
     metadata: pq.FileMetaData,
     group: int,
     names: Sequence[str],
     most: int,
 ) -> int:
     """How many rows of some columns of a row group are read in one batch."""
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         chunks = column_chunks(metadata, group, names)
         return min(way_of(file, metadata, group, chunk, most).rows for chunk in chunks)
 
@@ -168,7 +168,11 @@ def _longest(
         return whole
     try:
         with pq.ParquetFile(
-            path, metadata=metadata, read_dictionary=[name], buffer_size=1 << 20, pre_buffer=False
+            source_of(path),
+            metadata=metadata,
+            read_dictionary=[name],
+            buffer_size=1 << 20,
+            pre_buffer=False,
         ) as file:
             # With the first row comes all of the dictionary.
             some = file.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)

@@ -22,7 +22,8 @@ Duplicates = Literal["min", "max", "sum"]
 """How the weights of rows that are the same edge are combined."""
 
 NO_WEIGHTS = np.empty(0, np.uint32)
-_MOST = (1 << 32) - 1
+MOST = (1 << 32) - 1
+"""The greatest weight that is an integer."""
 
 
 class Weight(NamedTuple):
@@ -57,8 +58,8 @@ def bits_of(column: pa.Array, kind: WeightType, where: str) -> NDArray[np.uint32
         column = column.dictionary_decode()
     if kind == "uint32":
         integers = as_numpy(column)
-        fits = (integers >= 0) & (integers <= _MOST)
-        _check(column, fits, f"{where}: weights that are integers lie between 0 and {_MOST:,}")
+        fits = (integers >= 0) & (integers <= MOST)
+        _check(column, fits, f"{where}: weights that are integers lie between 0 and {MOST:,}")
         return integers.astype(np.uint32)
     values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # of -0.0 too
     fits = np.isfinite(values) & (values >= 0)

@@ -39,6 +39,7 @@ from ..disk.files import (
     wrong_contents,
 )
 from ..disk.outputs import MANIFEST, write_file
+from ..disk.urls import refuse_remote
 from ..input.arrow import as_numpy
 from .layout import kept_subgraphs, numberings
 from .manifest import (
@@ -135,6 +136,10 @@ class Store:
     info: GraphInfo
     files: dict[str, FileRecord]
     bytes: int
+
+    def holds_the_same(self, other: Store) -> bool:
+        """Whether another store's files are equal, by their checksums."""
+        return self.info == other.info and self.files == other.files
 
     def vertices(self, team: Team, columns: Sequence[str]) -> pa.Table:
         """Columns of the vertex table, a row a vertex, by rising user id."""
@@ -362,4 +367,5 @@ def open_store(path: str | Path) -> Store:
 
     Raises InputError for what is no store, is of another format version, or is damaged.
     """
+    refuse_remote(path, "stores are read from a disk of this machine: copy it there")
     return Store(Path(path), *read_manifest(Path(path)))

@@ -31,6 +31,7 @@ from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_o
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions, facts_ahead
 from ..build.read import graph_fingerprint
+from ..engines import kept
 from ..engines.engine import Engine, Need, Ran, Subject, choose, run_first
 from ..engines.store import most_bytes, subject_of
 from ..results.checkpoint import Checkpoint
@@ -157,8 +158,8 @@ class Run:
 @begun_again
 def run_to_result(
     algorithm: Algorithm[E],
-    path: str | Path,
-    output: str | Path,
+    path: str,
+    output: str,
     options: RunOptions,
     build_options: BuildOptions | None,
     executor: Executor,
@@ -173,7 +174,6 @@ def run_to_result(
     search. Raises InputError for bad input or a memory limit that is too small, before anything but
     scratch is written.
     """
-    output = Path(output)
     choices = build_options or BuildOptions()
     there = is_result(output)
     if not there:
@@ -260,9 +260,9 @@ def _run(
     if not choices.shapes_store and run.resources.scratch is None:
         engines = algorithm.engines_of_edges(graph, choices.directed, device, run.executor)
         if engines:
-            kept = f"{run.info.graph}, edges as they came"
+            of = f"{run.info.graph}, edges as they came"
             try:
-                return _run_by(algorithm, engines, _kept(kept, run.info), run)
+                return _run_by(algorithm, engines, _saved(of, run.info), run)
             except LimitError as error:  # through a store, then
                 refused = error
     run.work.keep("a store in the scratch folder")
@@ -287,27 +287,26 @@ def _run_on_store(
         algorithm.check(subject.names)  # before anything large is read
     if run.resources.cluster.any:
         engine = algorithm.on_workers(store, subject, run)
-        try:  # which way they take they choose themselves
-            answer = _run_once(algorithm, engine, engine.need().host, "", run)
-            return Ran.of(engine), answer
-        finally:
-            engine.close()
-    kept = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
+        kept.take_over([engine], run.resources.limit)
+        # Which way they take they choose themselves.
+        return _run_and_end(algorithm, engine, engine.need(), "", run)
+    of = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
     engines = algorithm.engines(store, subject, device, threads)
-    return _run_by(algorithm, engines, _kept(kept, run.info), run)
+    kept.take_over(engines, run.resources.limit)
+    return _run_by(algorithm, engines, _saved(of, run.info), run)
 
 
-def _kept(graph: str, info: ResultInfo) -> str:
+def _saved(graph: str, info: ResultInfo) -> str:
     """What a checkpoint is of."""
     return f"{info.algorithm} of {graph}: {json.dumps(info.options, sort_keys=True)}"
 
 
 def _run_by(
-    algorithm: Algorithm[E], engines: Sequence[E], kept: str, run: Run
+    algorithm: Algorithm[E], engines: Sequence[E], saved: str, run: Run
 ) -> tuple[Ran, Answer]:
     """By the first engine that fits; by the next one where a device turns out to be too small.
 
-    kept: says what a checkpoint is of. Raises LimitError where none fits.
+    saved: says what a checkpoint is of. Raises LimitError where none fits.
     """
 
     def choosing(left: Sequence[E]) -> tuple[E, Need]:
@@ -316,16 +315,25 @@ def _run_by(
             return run.executor.once("compile", choice)
 
     def running(engine: E, need: Need) -> tuple[Ran, Answer]:
-        try:
-            answer = _run_once(algorithm, engine, need.host, kept, run)
-            return Ran.of(engine), answer
-        finally:
-            engine.close()
+        return _run_and_end(algorithm, engine, need, saved, run)
 
     return run_first(engines, choosing, running, run.notes)
 
 
-def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run) -> Answer:
+def _run_and_end(
+    algorithm: Algorithm[E], engine: E, need: Need, saved: str, run: Run
+) -> tuple[Ran, Answer]:
+    try:
+        answer = _run_once(algorithm, engine, need.host, saved, run)
+    except BaseException:
+        engine.close()
+        raise
+    ran = Ran.of(engine)
+    kept.put_away(engine, run.resources.limit)
+    return ran, answer
+
+
+def _run_once(algorithm: Algorithm[E], engine: E, need: int, saved: str, run: Run) -> Answer:
     held = held_now() + need
     with run.clock.phase("load"):
         if engine.subject is None:
@@ -339,7 +347,7 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, kept: str, run: Run
     checkpoint = Checkpoint(
         run.work.scratch / "checkpoint",
         run.options.checkpoint_seconds,
-        kept,
+        saved,
         saving=lambda: run.work.keep("checkpoint"),
         loaded=lambda done: run.executor.reused(f"search up to {algorithm.step} {done}"),
     )

@@ -67,12 +67,12 @@ _STEP = "validate"
 
 
 def validate_result(
-    path: str | Path,
-    result_path: str | Path,
+    path: str,
+    result_path: str,
     build_options: BuildOptions | None,
     executor: Executor,
     resources: Resources,
-    personalize: Path | None = None,
+    personalize: str | None = None,
 ) -> Verdict:
     """Judge the result at ``result_path`` by the store or edge list at ``path``.
 

@@ -17,7 +17,6 @@ All other keys are the command's options. Every fault is found at once, each wit
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +26,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ...partition.disk.urls import absolute, is_remote
 from ...partition.errors import InputError
+from ...partition.input.find import facts_of_remote
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
@@ -40,7 +41,9 @@ class Line(NamedTuple):
     """What a job runs. options: words after the program's name. arguments: after these. asked: what
     of all that decides what it gives. inputs: files that it reads, by option. output: what it
     writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
-    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over.
+    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over. shares: what
+    its process may keep for another job, in words: a graph and how it is held, or workers; None:
+    nothing.
     """
 
     options: Sequence[str]
@@ -51,6 +54,7 @@ class Line(NamedTuple):
     memory_limit: int | None
     takes_limit: bool
     takes_restart: bool
+    shares: str | None = None
 
 
 class Commands(Protocol):
@@ -217,13 +221,13 @@ class _Reading:
             before[job.name] = set(job.needs).union(*above)
             if job.line.output is None:
                 continue
-            other = makers.setdefault(os.path.abspath(job.line.output), job)
+            other = makers.setdefault(absolute(job.line.output), job)
             if other is not job:
                 self._note(job.at, f"'{job.name}' and '{other.name}' have one output")
         for job in jobs:
             for option, file in job.line.inputs.items():
-                maker = makers.get(os.path.abspath(file))
-                if maker is None and not Path(file).exists() and not _matches(file):
+                maker = makers.get(absolute(file))
+                if maker is None and not _is_there(file):
                     self._note(job.inputs_at[option], f"{file}: no such file or folder")
                 elif maker is not None and maker.name not in before[job.name]:
                     fault = (
@@ -277,9 +281,11 @@ class _Reading:
         return next((self._places[way] for way in ways if way in self._places), 1)
 
 
-def _matches(pattern: str) -> bool:
-    """Whether files are there that a glob names."""
-    return next(iglob(pattern, recursive=True), None) is not None
+def _is_there(name: str) -> bool:
+    """Whether a file or a folder is there, or files that a glob names."""
+    if is_remote(name):
+        return bool(facts_of_remote(name))
+    return Path(name).exists() or next(iglob(name, recursive=True), None) is not None
 
 
 def _lines_of(text: str) -> dict[tuple[int | str, str], int]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from math import isfinite
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args, get_type_hints
 
 from ...partition.errors import DelegraphError, InputError
 
@@ -56,6 +58,20 @@ class Entry(NamedTuple):
     error: str | None = None
 
 
+def folder_of(path: Path) -> Path:
+    """Where a batch keeps what it knows. path: of the file of jobs."""
+    return path.with_name(f"{path.name}.batch")
+
+
+def ledger_of(path: Path) -> Path:
+    return folder_of(path) / "ledger.sqlite"
+
+
+def log_of(path: Path, name: str) -> Path:
+    """Of a job: its events."""
+    return folder_of(path) / f"{name}.log"
+
+
 class Ledger:
     """Of one batch. Its writer holds the lock of the batch; others may read meanwhile."""
 
@@ -66,7 +82,7 @@ class Ledger:
     def entries(self) -> dict[str, Entry]:
         with self._errors():
             rows = self._connection.execute(f"select {', '.join(Entry._fields)} from jobs")
-            return {row[0]: Entry(*row) for row in rows}
+            return {row[0]: _checked(Entry(*row)) for row in rows}
 
     def put(self, *entries: Entry) -> None:
         """All of them, or none."""
@@ -117,14 +133,34 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
         )
 
 
+def _checked(entry: Entry) -> Entry:
+    """SQLite keeps anything in any column. ValueError: we would not."""
+    kinds = {**get_type_hints(Entry), "state": str}
+    for name, kind in kinds.items():
+        value = getattr(entry, name)
+        right = isinstance(value, kind)
+        if right and isinstance(value, float):
+            right = isfinite(value)
+        elif right and name in ("began", "ended") and value is not None:
+            moment = datetime.fromisoformat(value)
+            right = moment.utcoffset() == timedelta(0) and 1970 <= moment.year < 9999
+        elif name == "state":
+            right = value in get_args(State)
+        if not right:
+            raise ValueError(f"a job's '{name}' is {value!r:.50}")
+    return entry
+
+
 @contextlib.contextmanager
 def _told(path: Path) -> Iterator[None]:
     """Errors of SQLite, in a line."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise DelegraphError(f"{path}: cannot be read or written: {error}") from error
-    except (sqlite3.DatabaseError, TypeError) as error:
+    except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+        # Of a table that is not there, or of text that is no UTF-8, there is no other code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
+            raise DelegraphError(f"{path}: cannot be read or written: {error}") from error
         raise InputError(
             f"{path}: damaged, or no ledger: {error}; move it away to begin anew"
         ) from error

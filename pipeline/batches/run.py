@@ -1,39 +1,33 @@
-"""Runs the jobs of a batch, each in a process of its own, several side by side within one memory
-limit.
+"""Runs the jobs of a batch, each in a process, several side by side within one memory limit.
 
     jobs.toml.batch/    ledger.sqlite, lock, and of each job NAME.log (its events) and NAME.out
 
 A batch that was ended goes on where it was: what is done is not done again, unless what it was made
-from has changed. Jobs whose batch dies save what they have done, and end.
+from has changed. Jobs on one graph that run one after another share a process, which keeps the
+graph.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import math
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from glob import iglob
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import xxhash
 
 from ...partition.disk.lock import LOCK, locked
-from ...partition.disk.memory import format_bytes
-from ...partition.errors import InputError
-from ..run.ending import LIFELINE, SAVE_SECONDS
+from ...partition.disk.urls import absolute, is_remote
+from ...partition.errors import DelegraphError, InputError
+from ..run.ending import SAVE_SECONDS
 from ..run.execute import Progress
+from .due import BatchOptions, check_memory, is_there, key_of, share_of, why_due
 from .jobs import Job
-from .ledger import Entry, Ledger, open_ledger
+from .ledger import Entry, Ledger, folder_of, ledger_of, log_of, open_ledger
+from .process import JobProcess, told_by
 
 _TRY_AGAIN = 75
 _LOOK_SECONDS = 0.1
@@ -44,36 +38,6 @@ _END_SECONDS = SAVE_SECONDS + 5
 
 Tell = Callable[[str, str], None]
 """Called with a job's name and what has become of it."""
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """at_once: jobs side by side. memory_limit: bytes of all of them."""
-
-    at_once: int = 1
-    memory_limit: int = 1 << 40
-
-
-class Planned(NamedTuple):
-    """A job, whether it would run, why, and within how many bytes."""
-
-    job: Job
-    runs: bool
-    why: str
-    memory_limit: int
-
-
-def folder_of(path: Path) -> Path:
-    """Where a batch keeps what it knows."""
-    return path.with_name(f"{path.name}.batch")
-
-
-def ledger_of(path: Path) -> Path:
-    return folder_of(path) / "ledger.sqlite"
-
-
-def log_of(path: Path, name: str) -> Path:
-    return folder_of(path) / f"{name}.log"
 
 
 def run_batch(
@@ -90,101 +54,38 @@ def run_batch(
     """
     check_memory(path, jobs, options)
     with (
-        locked(folder_of(path), path, "wait for it"),
+        _alone(path),
         open_ledger(ledger_of(path), write=True) as ledger,
         _Run(path, jobs, options, tell, ledger) as run,
     ):
         while run.goes_on():
             progress("jobs", len(jobs) - len(run.undecided), len(jobs))
             time.sleep(_LOOK_SECONDS)
-        entries = ledger.entries()
-        return [entries[job.name] for job in jobs]
+        return [run.entries[job.name] for job in jobs]
 
 
-def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None:
-    for job in jobs:
-        asked = job.line.memory_limit
-        if asked is not None and asked > options.memory_limit:
-            raise InputError(
-                f"{path}, line {job.at}: '{job.name}' asks for {format_bytes(asked)}, more than "
-                f"the batch has, {format_bytes(options.memory_limit)}: give it --memory-limit"
-            )
-
-
-def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[Planned]:
-    """What ``run_batch`` would do now, in order."""
-    entries: Mapping[str, Entry] = {}
-    if ledger_of(path).exists():
-        with open_ledger(ledger_of(path), write=False) as ledger:
-            entries = ledger.entries()
-    planned: dict[str, Planned] = {}
-    for job in jobs:
-        after = [need for need in job.needs if planned[need].runs]
-        entry = entries.get(job.name)
-        why = f"after {', '.join(after)}" if after else _why(job, entry)
-        share = _share(job, options)
-        planned[job.name] = Planned(job, bool(after) or why != "", why, share)
-    return list(planned.values())
-
-
-def _share(job: Job, options: BatchOptions) -> int:
-    return job.line.memory_limit or options.memory_limit // options.at_once
-
-
-def _why(job: Job, entry: Entry | None) -> str:
-    """Why a job has to run whose needs are done; empty: it has not."""
-    if entry is None or (entry.state == "waiting" and not entry.attempts):
-        return "it has not run yet"
-    if entry.state == "running":
-        return "it was cut off"
-    if entry.state != "done":
-        return f"it has {entry.state}" if entry.state == "failed" else "it has not run yet"
-    if job.line.output is not None and not Path(job.line.output).exists():
-        return "its output is gone"
-    return "" if entry.key == key_of(job) else "what it is made from has changed"
-
-
-def key_of(job: Job) -> str:
-    """Of what a job is to do, and of the files that it reads, as they are now."""
-    digest = xxhash.xxh3_128(json.dumps(list(job.line.asked)).encode())
-    for option, file in sorted(job.line.inputs.items()):
-        digest.update(f"\n{option} {file}".encode())
-        for path in sorted(_files(file)):
-            facts = path.stat()
-            digest.update(f"\n{path} {facts.st_size} {facts.st_mtime_ns}".encode())
-    return digest.hexdigest()
-
-
-def _files(name: str) -> Iterator[Path]:
-    """All of a folder, a file, or those that a pattern names; with the record beside it."""
-    path = Path(name)
-    there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]
-    for one in [*there, path.with_name(f"{path.name}.run.json")]:
-        if one.is_dir():
-            yield from (file for file in one.rglob("*") if file.is_file())
-        elif one.exists():
-            yield one
+def _alone(path: Path) -> contextlib.AbstractContextManager[None]:
+    return locked(folder_of(path), path, "wait for it")
 
 
 @dataclass
 class _Running:
-    """until: when its time is over. log_from: where its own lines of the log begin. ended: whether
-    it was told to.
-    """
+    """until: when its time is over. ended: whether it was told to end."""
 
     job: Job
-    process: subprocess.Popen[bytes]
+    process: JobProcess
     began: float
     until: float
     memory: int
-    log_from: int
     ended: bool = False
 
 
 @dataclass
 class _Run:
-    """later: when jobs that are tried again may begin. orphaned: until when those of a batch that
-    was killed may still be there. undecided: those of which it is open what becomes of them.
+    """waiting: processes that have run jobs, by what they keep; until the next job begins. apart:
+    jobs that are to have a process of their own. later: when jobs that are tried again may begin.
+    orphaned: until when those of a batch that was killed may still be there. undecided: jobs of
+    which it is open what becomes of them.
     """
 
     path: Path
@@ -193,6 +94,8 @@ class _Run:
     tell: Tell
     ledger: Ledger
     running: dict[str, _Running] = field(default_factory=dict)
+    waiting: dict[str, JobProcess] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
     later: dict[str, float] = field(default_factory=dict)
     orphaned: dict[str, float] = field(default_factory=dict)
 
@@ -206,7 +109,6 @@ class _Run:
                 self._put(entry._replace(state="waiting", attempts=0))
         self.ledger.keep_only({job.name for job in self.jobs})
         self.undecided = {job.name for job in self.jobs}
-        self._near, self._far = os.pipe()  # closed when this process is gone, however that goes
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -214,17 +116,13 @@ class _Run:
         for running in list(self.running.values()):
             self._look(running)  # some may have ended by themselves
         for running in self.running.values():
-            _signal(running.process, signal.SIGTERM)
+            running.process.send(signal.SIGTERM)
         until = time.monotonic() + _END_SECONDS
+        self._let_go()
         for running in self.running.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                running.process.wait(max(0.0, until - time.monotonic()))
-            _signal(running.process, signal.SIGKILL)
-            running.process.wait()
+            running.process.end(until - time.monotonic())
             entry = self.entries[running.job.name]
             self._put(entry._replace(state="waiting", attempts=entry.attempts - 1))
-        os.close(self._near)
-        os.close(self._far)
 
     def goes_on(self) -> bool:
         """Look at what runs, and begin what can; whether anything is left."""
@@ -233,6 +131,7 @@ class _Run:
         for job in self.jobs:
             if job.name in self.undecided and job.name not in self.running:
                 self._decide(job)
+        self._let_go({job.line.shares for job in self.jobs if job.name in self.undecided})
         return bool(self.undecided)
 
     def _decide(self, job: Job) -> None:
@@ -246,70 +145,79 @@ class _Run:
             return
         if time.monotonic() < self.later.get(job.name, 0.0):
             return
-        entry = self.entries[job.name]
-        if not _why(job, entry):
-            self.undecided.discard(job.name)
-            self.tell(job.name, "done already")
-            return
-        memory = _share(job, self.options)
+        if self.entries[job.name].state == "done":
+            try:
+                due = why_due(job, self.entries[job.name]) != ""
+            except DelegraphError as error:  # of an object store that does not answer
+                self._fail(job, self.entries[job.name], f"cannot begin: {error}")
+                return
+            if not due:
+                self.undecided.discard(job.name)
+                self.tell(job.name, "done already")
+                return
+            self._put(self.entries[job.name]._replace(state="waiting", attempts=0))
+        memory = share_of(job, self.options)
         used = sum(running.memory for running in self.running.values())
         room = len(self.running) < self.options.at_once
         if room and used + memory <= self.options.memory_limit:
-            self._begin(job, entry, memory)
+            self._begin(job, memory)
 
-    def _begin(self, job: Job, entry: Entry, memory: int) -> None:
+    def _begin(self, job: Job, memory: int) -> None:
         try:
-            running = self._started(job, entry, memory)
-        except OSError as error:
+            words = self._noted(job, memory)
+            process = self._process_for(job)
+            process.begin(words, log_of(self.path, job.name))
+        except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
-        self.running[job.name] = running
+        now = time.monotonic()
+        until = now + (job.timeout or math.inf)
+        self.running[job.name] = _Running(job, process, now, until, memory)
         tries = self.entries[job.name].attempts
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
-    def _started(self, job: Job, entry: Entry, memory: int) -> _Running:
-        output = os.path.abspath(job.line.output) if job.line.output else ""
-        there, key = bool(output) and os.path.lexists(output), key_of(job)
-        # Whatever lies in this folder is no module.
-        line = [sys.executable, "-P", "-m", "delegraph", *job.line.options, "--log-format=json"]
+    def _process_for(self, job: Job) -> JobProcess:
+        kept = None if job.name in self.apart else job.line.shares
+        process = None if kept is None else self.waiting.pop(kept, None)
+        self._let_go()  # what they hold, this one may need
+        if process is not None and process.is_alive():
+            return process
+        return JobProcess(stays=kept is not None)
+
+    def _noted(self, job: Job, memory: int) -> list[str]:
+        """The words of its command. The ledger knows of the try before it begins."""
+        entry = self.entries[job.name]
+        output = absolute(job.line.output) if job.line.output else ""
+        there, key = bool(output) and is_there(output), key_of(job)
+        words = [*job.line.options, "--log-format=json"]
         if job.line.takes_limit and job.line.memory_limit is None:
-            line.append(f"--memory-limit={memory}")
+            words.append(f"--memory-limit={memory}")
         if there and entry.owned == output:
-            line.append("--overwrite")
+            words.append("--overwrite")
         if job.line.takes_restart and entry.began is not None and entry.key != key:
-            line.append("--restart")  # what was left is of something else
-        line += ["--", *job.line.arguments]
+            words.append("--restart")  # what was left is of something else
         owned = output if not there or entry.owned == output else ""
-        tries = 1 if entry.state == "done" else entry.attempts + 1
-        self._put(Entry(job.name, "running", key, owned, tries, _now()))
-        if output:
+        self._put(Entry(job.name, "running", key, owned, entry.attempts + 1, _now()))
+        if output and not is_remote(output):
             Path(output).parent.mkdir(parents=True, exist_ok=True)
-        log = log_of(self.path, job.name)
-        with log.open("ab") as told, log.with_suffix(".out").open("wb") as found:
-            process = subprocess.Popen(
-                line,
-                stdin=subprocess.DEVNULL,
-                stdout=found,
-                stderr=told,
-                start_new_session=True,
-                pass_fds=[self._near],
-                env={**os.environ, LIFELINE: str(self._near)},
-            )
-            now = time.monotonic()
-            return _Running(job, process, now, now + (job.timeout or math.inf), memory, told.tell())
+        return [*words, "--", *job.line.arguments]
+
+    def _let_go(self, wanted: Collection[str | None] = ()) -> None:
+        """End processes that wait, but those that keep what is wanted."""
+        for kept in self.waiting.keys() - set(wanted):
+            self.waiting.pop(kept).end()
 
     def _look(self, running: _Running) -> None:
-        job, code, now = running.job, running.process.poll(), time.monotonic()
+        job, code, now = running.job, running.process.code(), time.monotonic()
         if code is None:
             if now > running.until + _END_SECONDS:
-                _signal(running.process, signal.SIGKILL)
+                running.process.send(signal.SIGKILL)
             elif now > running.until and not running.ended:
                 running.ended = True
-                _signal(running.process, signal.SIGTERM)
+                running.process.send(signal.SIGTERM)
             return
         del self.running[job.name]
-        told = _last_event(log_of(self.path, job.name), running.log_from)
-        seconds = now - running.began
+        told, seconds = running.process.last_event(), now - running.began
         entry = self.entries[job.name]._replace(
             ended=_now(),
             exit_code=code,
@@ -320,20 +228,31 @@ class _Run:
         if code == 0:
             self._end(job, entry._replace(state="done"))
             self.tell(job.name, f"done in {seconds:.1f} s")
+            self._keep(running)
             return
-        why = entry.error or _ending(code)
-        tries_left = entry.attempts <= job.retries
+        running.process.end(0)
+        why = entry.error or told_by(code)
         if running.ended:
-            why = f"no end after {job.timeout:g} s"
+            self._fail(job, entry, f"no end after {job.timeout:g} s")
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
             # One that an earlier batch has left still saves.
             self._again(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
-            return
-        elif (code == _TRY_AGAIN or told.get("retry")) and tries_left:
+        elif (code == _TRY_AGAIN or told.get("retry")) and entry.attempts <= job.retries:
             pause = min(_PAUSE_SECONDS * 2 ** (entry.attempts - 1), _LONGEST_PAUSE)
             self._again(job, entry, why, pause)
-            return
-        self._fail(job, entry, why)
+        elif running.process.jobs > 1:  # by what others have left there, for all we know
+            self.apart.add(job.name)
+            self._again(job, entry._replace(attempts=entry.attempts - 1), why, 0.0)
+        else:
+            self._fail(job, entry, why)
+
+    def _keep(self, running: _Running) -> None:
+        """The process of a job that is done, if it stays."""
+        kept = running.job.line.shares
+        if kept is not None and running.process.stays and kept not in self.waiting:
+            self.waiting[kept] = running.process
+        else:
+            running.process.end()
 
     def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
@@ -351,34 +270,6 @@ class _Run:
     def _put(self, entry: Entry) -> None:
         self.ledger.put(entry)
         self.entries[entry.name] = entry
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    """To a job; SIGKILL to its workers, too."""
-    with contextlib.suppress(ProcessLookupError):
-        if number == signal.SIGKILL:
-            os.killpg(process.pid, number)
-        elif process.poll() is None:
-            process.send_signal(number)
-
-
-def _last_event(log: Path, first: int) -> dict[str, Any]:
-    """How a job said that it ended; nothing if it did not. first: byte of the log that is its."""
-    with log.open("rb") as file:
-        file.seek(max(first, log.stat().st_size - (1 << 16)))
-        lines = file.read().splitlines()
-    try:
-        event = json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) and event.get("event") == "end" else {}
-
-
-def _ending(code: int) -> str:
-    """Of a job that did not say anything."""
-    if code == -signal.SIGKILL:
-        return "killed by SIGKILL: out of memory?"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 def _now() -> str:
@@ -405,7 +296,7 @@ def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:
     for job in jobs:
         if set(job.needs) & set(again):
             again.append(job.name)
-    with locked(folder_of(path), path), open_ledger(ledger_of(path), write=True) as ledger:
+    with _alone(path), open_ledger(ledger_of(path), write=True) as ledger:
         entries = ledger.entries()
         begun = (entries.get(one, Entry(one, "waiting")) for one in again)
         ledger.put(*(entry._replace(state="waiting", key="", attempts=0) for entry in begun))

@@ -32,7 +32,7 @@ from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.superstep_log import SuperstepLog
-from .engine import Need, Subject
+from .engine import Engine, Need, Subject
 from .memory import graph_bytes
 
 Strategy = Literal["auto", "rows", "slices"]
@@ -75,7 +75,7 @@ class DeviceEngine:
 
     def need(self) -> Need:
         room = self._room()
-        return Need(room.host_bytes, room.device_bytes)
+        return Need(room.host_bytes, 0 if self.gpu is not None else room.device_bytes)
 
     def _room(self) -> Room:
         return room_for(self._store, self.device, self._beside, self._strategy)
@@ -86,7 +86,19 @@ class DeviceEngine:
         else:
             self._room().compile(self.device, WIDE_SEARCH)
 
+    def take_over(self, other: Engine) -> bool:
+        if isinstance(other, DeviceEngine) and self._is_like(other):
+            self.gpu, other.gpu = other.gpu, None
+        return self.gpu is not None
+
+    def _is_like(self, other: DeviceEngine) -> bool:
+        ours = self.device.number, self._strategy
+        theirs = other.device.number, other._strategy
+        return ours == theirs and self._store.holds_the_same(other._store)
+
     def load(self) -> None:
+        if self.gpu is not None:
+            return
         room = self._room()
         graph = load(self._store, self.device, room, Team(self._threads))
         self.gpu = search_of(self.device, graph, self._strategy if room.slices else "rows")

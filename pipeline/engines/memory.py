@@ -21,7 +21,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.superstep_log import SuperstepLog
 from .direction import Direction, choose
-from .engine import Need, Subject
+from .engine import Engine, Need, Subject
 
 _MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
 _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
@@ -165,18 +165,31 @@ class MemoryEngine(HostRows):
         self, store: Store, subject: Subject | None, threads: int, beside: int = 0
     ) -> None:
         super().__init__(subject, threads)
-        self._store = store
         self._beside = beside
+        self._taken = False
+        self.store = store
 
     def need(self) -> Need:
-        return Need(graph_bytes(self._store) + self._beside)
+        if self._taken:
+            return Need(search_bytes(self.store.info.vertices) + self._beside)
+        return Need(graph_bytes(self.store) + self._beside)
 
     def compile(self) -> None:
-        compile_search(*self._store.offsets_types(), merged_offsets(self._store))
+        compile_search(*self.store.offsets_types(), merged_offsets(self.store))
         compile_kernels(sort)  # by which partitions are merged
 
     def load(self) -> None:
-        self.graph = self._store.graph(self.backend.team)
+        if self.graph is None:
+            self.graph = self.store.graph(self.backend.team)
+
+    def take_over(self, other: Engine) -> bool:
+        if isinstance(other, MemoryEngine) and other.store.holds_the_same(self.store):
+            self.graph, self._taken = other.graph, True
+        return self._taken
+
+    def close(self) -> None:
+        super().close()
+        self._taken = False
 
 
 def merged_offsets(store: Store) -> np.dtype:
@@ -184,11 +197,16 @@ def merged_offsets(store: Store) -> np.dtype:
     return np.dtype(offsets_dtype(sum(store.info.subgraph_edges.values())))
 
 
+def search_bytes(vertices: int) -> int:
+    """Of a search, beside its graph."""
+    return total_bytes([*state_arrays(vertices), *level_arrays(vertices)])
+
+
 def graph_bytes(store: Store) -> int:
     """Of loading the whole graph and searching it (Store.graph, ``search``)."""
     info = store.info
     n = info.vertices
-    state = total_bytes([*state_arrays(n), *level_arrays(n)])
+    state = search_bytes(n)
     if info.partitions == 1:
         files = (
             record.bytes for name, record in store.files.items() if name.startswith("partition-")

@@ -24,6 +24,7 @@ from ...partition.disk.outputs import (
     is_store,
     record_path,
 )
+from ...partition.disk.urls import refuse_remote
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import InputError
 from ...partition.store.store import open_store
@@ -84,6 +85,7 @@ def convert_graph(
     what is not of its format, and leaves nothing.
     """
     started = time.perf_counter()
+    refuse_remote(path, "convert reads what is on a disk of this machine: copy it there")
     way = _way(path, output, said, choices)
     asked = {
         "inputs": _facts(way.files),

@@ -52,4 +52,4 @@ def _write(result: Result, path: Path) -> None:
 
 
 def _place(result: Result) -> Path:
-    return result.files[0].parent
+    return Path(result.files[0]).parent

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.outputs import is_store
+from ...partition.disk.urls import named
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.edges import EdgeList, open_edges
@@ -34,6 +35,7 @@ def describe(
 
     ranks: of a store also what so many would hold and send (projection.py).
     """
+    path = named(path)
     if is_store(path):
         store = open_store(path)
         projected = {"projection": project(store, ranks)} if ranks else {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from ...partition.disk.journal import difference
-from ...partition.disk.outputs import record_path
+from ...partition.disk.outputs import read_record
+from ...partition.disk.urls import AnyPath
 from ...partition.errors import InputError
 from ..run.records import AnswerRecord, SuperstepRecord
 from .result import Option, ResultInfo, open_result
@@ -33,7 +32,7 @@ def _told(value: Option) -> str:
     return "none" if value is None else str(value)
 
 
-def all_supersteps(record: Any, output: Path) -> list[SuperstepRecord]:
+def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
     """Of a result that was there already. InputError where its record does not list all."""
     if record["supersteps_between"] is not None:
         raise InputError(
@@ -43,13 +42,13 @@ def all_supersteps(record: Any, output: Path) -> list[SuperstepRecord]:
     return record["supersteps"]
 
 
-def done_already(output: Path, wanted: ResultInfo) -> AnswerRecord:
+def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
     """The record of a result; InputError, with the difference in words, if it is another one."""
     info = open_result(output).info
     theirs = {} if info is None else wanted_of(info)
     ours = wanted_of(wanted)
     try:
-        record = json.loads(record_path(output).read_bytes())
+        record = read_record(output)
         if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
             if info.algorithm == "bfs":
                 record.setdefault("supersteps_between", None)  # of a version that listed them all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -14,6 +13,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...partition.disk.outputs import facts_of, mark
+from ...partition.disk.remote import buffer_size, source_of
+from ...partition.disk.uploads import files_of
+from ...partition.disk.urls import AnyPath, is_remote, named, url_of
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
@@ -159,7 +161,7 @@ bfs-each, bfs-together: of searches from several sources.
 class Result:
     """A result that was opened. algorithm: by its columns where ``info`` does not say it."""
 
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     schema: pa.Schema
     info: ResultInfo | None
     algorithm: str
@@ -190,7 +192,10 @@ class Result:
         for path in self.files:
             try:
                 with pq.ParquetFile(
-                    path, pre_buffer=False, page_checksum_verification=True
+                    source_of(path),
+                    buffer_size=buffer_size(path) if is_remote(path) else 0,
+                    pre_buffer=False,
+                    page_checksum_verification=True,
                 ) as file:
                     for group in range(file.num_row_groups):
                         fitting = rows_at_once(path, file.metadata, group, columns, rows)
@@ -202,23 +207,22 @@ class Result:
 
     def reading(self, rows: int) -> Reading:
         """What ``batches`` of so many rows hold."""
-        metadata = ((str(path), pq.read_metadata(path)) for path in self.files)
+        metadata = ((path, pq.read_metadata(source_of(path))) for path in self.files)
         return of_all(reading_of(path, facts, self.columns, rows) for path, facts in metadata)
 
 
-def open_result(path: str | os.PathLike) -> Result:
+def open_result(path: AnyPath) -> Result:
     """Open a folder (or file) of results; reads footers only.
 
     Raises InputError if it holds no Parquet with the columns of one.
     """
-    path = Path(path)
-    files = tuple(sorted(path.glob("*.parquet"))) if path.is_dir() else (path,)
-    if not files or not all(file.is_file() for file in files):
+    files = _files_at(named(path))
+    if not files:
         raise InputError(f"{path}: no result here: no folder with Parquet files, and no file")
-    rows, size, schema, info, algorithm = 0, 0, None, None, ""
+    rows, schema, info, algorithm = 0, None, None, ""
     for file in files:
         try:
-            metadata = pq.read_metadata(file)
+            metadata = pq.read_metadata(source_of(file))
         except (pa.ArrowException, OSError) as error:
             told = one_line(error)
             raise InputError(f"{file}: not a Parquet file, or a damaged one: {told}") from error
@@ -227,9 +231,19 @@ def open_result(path: str | os.PathLike) -> Result:
         algorithm = algorithm or (info.algorithm if info else _algorithm_of(schema))
         _check_columns(file, schema, algorithm)
         rows += metadata.num_rows
-        size += file.stat().st_size
     assert schema is not None
-    return Result(files, schema, info, algorithm, rows, size)
+    return Result(tuple(files), schema, info, algorithm, rows, sum(files.values()))
+
+
+def _files_at(name: str) -> dict[str, int]:
+    """The files of a result, with their bytes; nothing where there is none."""
+    if is_remote(name):
+        return files_of(url_of(name))
+    path = Path(name)
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not all(file.is_file() for file in files):
+        return {}
+    return {str(file): file.stat().st_size for file in files}
 
 
 def _algorithm_of(schema: pa.Schema) -> str:
@@ -238,7 +252,7 @@ def _algorithm_of(schema: pa.Schema) -> str:
     return next(whole, next(iter(COLUMNS)))
 
 
-def _check_columns(file: Path, schema: pa.Schema, algorithm: str) -> None:
+def _check_columns(file: str, schema: pa.Schema, algorithm: str) -> None:
     wanted = COLUMNS[algorithm]
     missing = {"vertex", *wanted} - set(schema.names)
     if missing:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...partition.disk.outputs import facts_of, mark, naming_full_disk, write_file
+from ...partition.disk.urls import AnyPath, is_remote, refuse_remote
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ..run.records import BetweenRecord, SuperstepRecord
@@ -104,8 +105,9 @@ def read_supersteps(data: bytes | memoryview) -> SuperstepLog:
 class Profile:
     """The file that a user asks for with ``--profile``; checked before any work."""
 
-    def __init__(self, path: str | os.PathLike[str], graph: str | Path, output: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str], graph: str | Path, output: AnyPath) -> None:
         """graph: what is read; output: the result. Neither may get a file more."""
+        refuse_remote(path, "--profile is written to a path of this machine")
         self.path = Path(path).absolute()
         if self.path.suffix != ".parquet":
             raise InputError(f"--profile {path}: name a file that ends with .parquet")
@@ -113,6 +115,8 @@ class Profile:
             raise InputError(f"--profile {path}: no such folder as {self.path.parent}")
         real = os.path.realpath(self.path)
         for place in (str(graph), str(output)):
+            if is_remote(place):
+                continue
             if os.path.commonpath([real, os.path.realpath(place)]) == os.path.realpath(place):
                 raise InputError(f"--profile {path}: {place} is no place for it")
         if os.path.lexists(self.path) and not _is_ours(self.path):

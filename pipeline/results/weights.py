@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
+from ...partition.disk.remote import source_of
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import as_arrow, as_numpy, strings, valid
 from ...partition.input.edges import is_string
@@ -76,9 +76,9 @@ def digest_of(vertex: pa.Array) -> str:
 
 
 class VertexFile:
-    """Such a file, read when it is first needed and then no more."""
+    """Such a file, or one of an object store, read when it is first needed and then no more."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._read: VertexWeights | None = None
 
@@ -89,11 +89,11 @@ class VertexFile:
         return self._read
 
 
-def _read_weights(path: Path, id_type: pa.DataType) -> VertexWeights:
+def _read_weights(path: str, id_type: pa.DataType) -> VertexWeights:
     try:
-        there = pq.read_schema(path).names
-        columns = [name for name in ("vertex", "weight") if name in there]
-        table = pq.read_table(path, columns=columns, use_threads=False)
+        with pq.ParquetFile(source_of(path)) as file:
+            columns = [name for name in ("vertex", "weight") if name in file.schema_arrow.names]
+            table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
     if "vertex" not in table.column_names:

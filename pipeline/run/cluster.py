@@ -16,13 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._version import __version__
 from ...partition.disk.memory import held_bytes, return_freed_memory
+from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
 from .contact import CLOSE_SECONDS, TIMEOUT_SECONDS, Contact, begin, cluster_errors
 from .local import local_cluster
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Result = TypeVar("Result")
 
@@ -35,14 +39,15 @@ _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler.
+    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address,
+    by the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
 
     None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
     or a rank, after which it is given up.
     """
 
     workers: int | None = None
-    scheduler: str | None = None
+    scheduler: str | Client | None = None
     scheduler_file: str | None = None
     timeout: float = TIMEOUT_SECONDS
 
@@ -59,7 +64,7 @@ class ClusterOptions:
 
     def absolute(self, path: str | Path) -> str | Path:
         """What a path is for tasks: workers may have begun in another folder than this process."""
-        return Path(path).absolute() if self.any else path
+        return Path(path).absolute() if self.any and not is_remote(path) else path
 
 
 class Cluster:
@@ -208,15 +213,28 @@ def open_cluster(
             logging.getLogger(name).setLevel(logging.CRITICAL)
     timeout = options.timeout
     with contextlib.ExitStack() as stack:
+        there: Any
         if options.workers:
             there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))
-        client = stack.enter_context(_connected(there, timeout))
+        if hasattr(there, "submit"):
+            client = _usable(there)
+        else:
+            client = stack.enter_context(_connected(there, timeout))
         cluster = Cluster(client, bool(options.workers), timeout)
         if not cluster.local:
             cluster.check_alike()
         yield cluster
+
+
+def _usable(client: Client) -> Client:
+    """InputError unless this thread may wait for it."""
+    if client.asynchronous:
+        raise InputError("the client is asynchronous: give one that is not, or the address")
+    if client.status != "running":
+        raise InputError(f"the client is {client.status}: give one that is connected")
+    return client
 
 
 @contextlib.contextmanager
@@ -276,7 +294,7 @@ def _address_in(file: str) -> str:
 
 def unseen(paths: Sequence[str]) -> str | None:
     """The first of some paths that is not there; run on a worker."""
-    return next((path for path in paths if not os.path.exists(path)), None)
+    return next((path for path in paths if not (is_remote(path) or os.path.exists(path))), None)
 
 
 def _warm_up(task: Callable[[], None]) -> int:

@@ -13,7 +13,10 @@ SAVE_SECONDS = 20
 """How long that may take: schedulers kill what has not ended 30 s after they asked."""
 
 LIFELINE = "DELEGRAPH_LIFELINE"
-"""In a job's environment: the descriptor of a pipe that is closed when its batch is gone."""
+"""In a job's environment: the descriptor of a socket that is closed when its batch is gone."""
+
+KEEP = "DELEGRAPH_KEEP"
+"""There where the process may be given other jobs on the same graph, which is kept for them."""
 
 _asked = threading.Event()
 _watching = _looked = _saved = False

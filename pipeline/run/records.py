@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ import pyarrow as pa
 from ..._version import __version__
 from ...kernels.gpu.device import Device
 from ...partition.store.store import Store
+from .peak import peak_bytes
 
 SCHEMA_VERSION = 2
 
@@ -340,16 +340,6 @@ def hardware() -> dict[str, str | int]:
         "cores": os.cpu_count() or 1,
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
-
-
-def peak_bytes() -> int:
-    """Most memory this process has held so far (its resident set's high-water mark)."""
-    try:
-        # (getrusage would tell that of the process that started this one, if it was larger.)
-        with open("/proc/self/status") as file:
-            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, where /proc is not
 
 
 class Clock:

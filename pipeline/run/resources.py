@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
 from ...partition.errors import InputError
 from .cluster import ClusterOptions
 from .devices import check_choice, choose_device
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class ResourceOptions(TypedDict, total=False):
     device: str
     device_memory_limit: int | str | None
     workers: int | None
-    scheduler: str | None
+    scheduler: str | Client | None
     scheduler_file: str | None
     timeout: float
     scratch: str | None

@@ -269,6 +269,7 @@ def test_ended_politely_leaves_nothing(edge_list, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 
+@pytest.mark.slow
 def test_demo_runs_what_it_prints(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "delegraph", "demo", "--scale", "8", "-o", tmp_path / "demo"],

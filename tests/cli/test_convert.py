@@ -156,7 +156,7 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
 
 @pytest.mark.parametrize("error", [errno.EIO, slow(errno.ENOSPC)])
 @pytest.mark.parametrize("there", [slow(False), True])
-@pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
+@pytest.mark.parametrize(("read", "written"), [slow("links.csv", "edges"), ("g.dg", "g.npz")])
 def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there, error):
     """The same command again gives the same, whether or not it replaces, and nothing is left."""
     package.convert(path, tmp_path / "links")

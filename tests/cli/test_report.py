@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from support.batches import every_state, write_batch
 from support.graphs import random_edges
 from support.pages import read_page
 
@@ -17,15 +18,18 @@ def store(ok, edge_list, tmp_path):
     return tmp_path / "graph.dg"
 
 
-def test_a_store_a_result_and_a_bench(ok, store, tmp_path, monkeypatch):
+def test_a_store_a_result_a_batch_and_a_bench(ok, store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ok("bfs", "graph.dg", "--source", 1, "-o", "distances")
     printed = ok("bench", "graph.dg", "--sources", 2, "--json").out
     (tmp_path / "bench.json").write_text(printed)
+    write_batch(tmp_path / "jobs.toml", *every_state())
     for path, kind in (
         ("graph.dg", "Store"),
         ("distances/", "Breadth-first search"),
         ("bench.json", "Bench"),
+        ("jobs.toml", "Batch"),
+        ("jobs.toml.batch/", "Batch"),
     ):
         ran = ok("report", path, "-o", "page.html", "--overwrite")
         assert ran.out == ""
@@ -49,13 +53,14 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
         (tmp_path / "list.json", "no bench printed it"),
         (tmp_path / "text", "not a Parquet file"),
         (tmp_path / "graph.dg.run.json", "the record of an output"),
+        (tmp_path / ("x" * 255), "no result here"),
     ):
         ran = delegraph("report", path, "-o", tmp_path / "page.html")
         assert ran.code == 2
         assert ran.out == ""
         (line,) = ran.err.splitlines()
         assert told in line
-        assert "report takes a store, a result or bench's JSON" in line
+        assert "report takes a store, a result, a batch or bench's JSON" in line
         assert not (tmp_path / "page.html").exists()
 
 

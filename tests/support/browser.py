@@ -71,6 +71,8 @@ async def _look(told: Path, pages: list[Path], width: int, dark: bool) -> list[S
     await session.call("Emulation.setEmulatedMedia", features=[scheme])
     seen = [await session.see(page) for page in pages]
     socket.close()
+    while await socket.read_message() is not None:  # until it is
+        pass
     return seen
 
 

@@ -8,7 +8,8 @@ from ....partition.store.store import Store
 from ...ranks.communicator import SingleCommunicator
 from ...results.checkpoint import Checkpoint
 from ...run.plan import fits
-from ..engine import Need, Subject
+from ..engine import Engine, Need, Subject
+from ..memory import MemoryEngine
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from ..ranks.search import load_rank
@@ -47,8 +48,11 @@ class AloneEngine:
         self._beside = beside
         self._loaded = None if on_disk else loaded
         self._graph: RankGraph | None = None
+        self._taken = False
 
     def need(self) -> Need:
+        if self._taken:
+            return Need(self._program.held_bytes(counts_of(self._store)) + self._beside)
         of = self._program, self._store, 0, 1, self._threads
         there = 0 if self._loaded is None else self._loaded.nbytes
         return Need(program_bytes(*of, not self.in_memory) + self._beside - there)
@@ -57,6 +61,8 @@ class AloneEngine:
         warm_up(self._store.offsets_types(), self._program.kernels)
 
     def load(self) -> None:
+        if self._graph is not None:
+            return
         team = Team(self._threads)
         self._graph = load_rank(
             self._store,
@@ -84,8 +90,20 @@ class AloneEngine:
         held = program.held_bytes(counts_of(self._store))
         return program.weighted == self._program.weighted and fits(held + beside, limit)
 
+    def take_over(self, other: Engine) -> bool:
+        """What searches have loaded will do, too: of one partition, as it stands there."""
+        if isinstance(other, AloneEngine) and self.in_memory and other.in_memory:
+            alike = other._program.weighted == self._program.weighted
+            if alike and other._store.holds_the_same(self._store):
+                self._graph, self._taken = other._graph, True
+        whole = self.in_memory and self._store.info.partitions == 1
+        if isinstance(other, MemoryEngine) and whole and other.store.holds_the_same(self._store):
+            self._loaded = other.graph
+        return self._taken or self._loaded is not None
+
     def close(self) -> None:
         self._graph = self._loaded = None
+        self._taken = False
 
 
 def engines_of_program(

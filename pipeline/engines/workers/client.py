@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ....kernels.gpu.device import Device
 from ....partition.disk.memory import GROWTH_BYTES, format_bytes, resident_bytes
@@ -25,7 +25,7 @@ from ...run.devices import has_device_each
 from ...run.local import end_workers
 from ...run.plan import check_space
 from ...run.resources import Resources
-from ..engine import Need, Subject, first_that_fits
+from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
 from .job import ON_DISK, ProgramJob, SearchJob
@@ -79,9 +79,27 @@ class WorkersEngine:
 
     def load(self) -> None:
         """Raises InputError for more local workers than partitions."""
+        if self._workers is not None:
+            return
         there = open_workers(self._store, self._resources, self._threads)
         with self._loading:
             self._workers = self._open.enter_context(there)
+
+    def take_over(self, other: Engine) -> bool:
+        """The workers, and the lease of them."""
+        if not isinstance(other, WorkersEngine) or other._workers is None:
+            return False
+        if other._how != self._how or too_many(self._store, self._resources):
+            return False
+        cluster, _, device = other._workers
+        self._workers = Workers(cluster, workers_for(self._store, cluster), device)
+        self._open, other._workers = other._open.pop_all(), None
+        return True
+
+    @property
+    def _how(self) -> tuple[Any, ...]:
+        """What decides which workers it has."""
+        return self._resources.cluster, self._resources.device, self._threads
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
@@ -163,13 +181,13 @@ class Workers(NamedTuple):
 @contextmanager
 def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
     """As many workers as the store has partitions, for one command. InputError: they cannot."""
-    partitions, asked = store.info.partitions, resources.cluster.workers or 0
-    if asked > partitions:
+    asked, device = resources.cluster.workers or 0, resources.device
+    if too_many(store, resources):
+        partitions = store.info.partitions
         raise InputError(
             f"{store.path} has {partitions} partition{'s'[: partitions > 1]} for {asked} "
             f"workers: build it again with --partitions {asked} or more"
         )
-    device = resources.device
     devices = asked > 0 and has_device_each(device, asked)
     if asked and not devices:
         device = "cpu"
@@ -177,7 +195,16 @@ def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[W
         open_cluster(resources.cluster, threads, devices) as cluster,
         lease(cluster, resources.cluster.timeout),
     ):
-        yield Workers(cluster, workers_of(cluster)[:partitions], device)
+        yield Workers(cluster, workers_for(store, cluster), device)
+
+
+def too_many(store: Store, resources: Resources) -> bool:
+    """Whether there would be local workers without a partition."""
+    return (resources.cluster.workers or 0) > store.info.partitions
+
+
+def workers_for(store: Store, cluster: Cluster) -> list[str]:
+    return workers_of(cluster)[: store.info.partitions]
 
 
 def check_room(

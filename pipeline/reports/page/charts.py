@@ -26,6 +26,13 @@ _TOP = 26
 _BELOW, _BELOW_NOTHING = 42, 14  # room for what stands along x
 _GUTTER = 52  # as wide as style.css has it
 
+LANE = 42
+"""Pixels of a row of a timeline: its name, and the bar below."""
+
+_BAR = 12
+_LEAST_BAR = 0.006  # of the width, so that it is seen
+_MOST_LETTERS = 24  # of a name, on a phone
+
 
 class Tick(NamedTuple):
     """at: from 0 to 1."""
@@ -47,6 +54,19 @@ class Column(NamedTuple):
 class Point(NamedTuple):
     at: float
     value: float
+    told: str
+
+
+class Lane(NamedTuple):
+    """A row of a timeline. start, stop: from 0 to 1; beyond that it goes on, and None: nobody knows
+    when it stopped. told: its numbers; without a start, what stands in place of a bar.
+    """
+
+    name: str
+    state: str
+    start: float | None
+    stop: float | None
+    kind: str
     told: str
 
 
@@ -184,6 +204,43 @@ def band(frame: Frame, start: float, stop: float, label: str) -> Layer:
         y=0,
         height=frame.height,
     )
+
+
+def lanes(frame: Frame, rows: Sequence[Lane]) -> Layer:
+    """A row below the other, each with its name above its bar: a phone has no room beside it."""
+    for at, _ in frame.along:
+        yield tag("line", class_="grid", x1=_percent(at), x2=_percent(at), y1=0, y2=frame.height)
+    for top, lane in zip(range(0, frame.height, LANE), rows, strict=True):
+        name, state, start, stop, kind, told = lane
+        words = f"{_shortened(name)}: {state}"
+        yield tag("text", words, class_="axis lane", x=-_GUTTER, y=top + 14)
+        y = top + 18
+        if start is None:
+            yield tag("text", told, class_="lane", x=-_GUTTER, y=y + 10)
+            continue
+        if stop is not None:
+            width = max(_LEAST_BAR, min(1.0, stop) - start)
+            x = _percent(min(start, 1 - width))
+            yield tag(
+                "rect",
+                tag("title", told),
+                class_=kind,
+                x=x,
+                width=_percent(width),
+                y=y,
+                height=_BAR,
+            )
+        if stop is None or stop > 1:
+            drawn = "M0 0H20L15 4L20 8L15 12H0Z" if stop is None else "M0 0L9 6L0 12Z"
+            at = _percent(start if stop is None else 1.0)
+            end = tag("path", tag("title", told), class_=kind, d=drawn)
+            yield tag("svg", end, x=at, y=y, overflow="visible")
+
+
+def _shortened(name: str) -> str:
+    """Without its middle, as names that begin alike end otherwise."""
+    half = _MOST_LETTERS // 2
+    return name if len(name) <= _MOST_LETTERS else f"{name[: half - 1]}\u2026{name[-half:]}"
 
 
 def _percent(part: float) -> str:

@@ -1,13 +1,19 @@
-"""Scales of axes: from a value to its place between 0 and 1, with ticks at round numbers."""
+"""Scales of axes: from a value to its place between 0 and 1, with ticks at round numbers; and round
+times of day.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
+from datetime import UTC, datetime
+from itertools import chain, takewhile
 from math import ceil, floor, log10
 
 _MOST_TICKS = 5
 _LEAST = 1e-300  # what is less counts as nothing
+_DAY = 86400
+_CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+"""Seconds, round by a clock."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,24 @@ def integers(first: int, last: int, most: int = 6) -> list[int]:
     round_ones = takewhile(lambda value: value <= last - step // 2, range(start, last, step))
     inner = [value for value in round_ones if value - first >= step // 2]
     return [first, *inner, last]
+
+
+def moments(first: int, last: int) -> list[tuple[int, str]]:
+    """At most five round times from ``first`` to ``last``, in seconds since 1970, and what a clock
+    calls them; midnight by its date. All in UTC.
+
+    >>> moments(5, 10)
+    [(6, '00:00:06'), (8, '00:00:08'), (10, '00:00:10')]
+    >>> moments(80_000, 90_000)
+    [(82800, '23:00'), (86400, '01-02'), (90000, '01:00')]
+    """
+    days = (_DAY * factor * 10**power for power in range(20) for factor in (1, 2, 5))
+    step = next(step for step in chain(_CLOCK, days) if last - first <= (_MOST_TICKS - 1) * step)
+    return [(at, _called(at, step)) for at in range(-(-first // step) * step, last + 1, step)]
+
+
+def _called(at: int, step: int) -> str:
+    moment = datetime.fromtimestamp(at, UTC)
+    if at % _DAY == 0:
+        return f"{moment:%m-%d}"
+    return f"{moment:%H:%M}" if step >= 60 else f"{moment:%H:%M:%S}"

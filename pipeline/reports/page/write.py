@@ -9,29 +9,32 @@ from typing import Any
 
 from ....partition.disk.files import open_regular
 from ....partition.disk.outputs import (
-    AnyPath,
     check_file,
     is_store,
     naming_full_disk,
     write_file,
 )
+from ....partition.disk.urls import AnyPath, refuse_remote
 from ....partition.errors import InputError
 from ....partition.store.store import open_store
 from ...results.result import open_result
+from .batch import jobs_file, page_of_batch
 from .bench import is_bench, page_of_bench
 from .page import GENERATOR, Page, render
 from .result import page_of_result
 from .store import page_of_store
 
+_TAKES = "report takes a store, a result, a batch or bench's JSON"
 _MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
 
 
 def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
-    """Write a page about a store, a result, or what ``bench --json`` printed.
+    """Write a page about a store, a result, a batch, or what ``bench --json`` printed.
 
     overwrite: whether another such page may be replaced. Raises InputError for what is none of the
-    three, and for an output that may not be written.
+    four, and for an output that may not be written.
     """
+    refuse_remote(path, "report reads what is on a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
     page, place = render(page_of(Path(path))), Path(output).absolute()
     with naming_full_disk(place, lambda: ""):
@@ -44,16 +47,18 @@ def page_of(path: Path) -> Page:
         path = Path(os.path.abspath(path))  # by its name
     if is_store(path):
         return page_of_store(open_store(path))
+    if (jobs := jobs_file(path)) is not None:
+        return page_of_batch(jobs)
     if path.is_file() and (document := _json(path)) is not None:
         if is_bench(document):
             return page_of_bench(document, path)
         record = path.name.endswith(".run.json")
         told = "it is the record of an output: name that" if record else "no bench printed it"
-        raise InputError(f"{path}: {told}; report takes a store, a result or bench's JSON")
+        raise InputError(f"{path}: {told}; {_TAKES}")
     try:
         result = open_result(path)
     except InputError as error:
-        raise InputError(f"{error}; report takes a store, a result or bench's JSON") from error
+        raise InputError(f"{error}; {_TAKES}") from error
     return page_of_result(result, path)
 
 

@@ -102,6 +102,7 @@ def test_another_output_is_another_question(ok, here):
     assert "store: done already\nparts: begun\n" in ok(*again).err
 
 
+@pytest.mark.slow
 def test_nothing_of_others_is_replaced(ok, delegraph, here):
     """Neither by a job that has another output of its own, nor after it was cut off."""
     (here / "jobs.toml").write_text(JOBS.split('[[job]]\nname = "check"')[0])

@@ -286,6 +286,7 @@ def test_too_little_memory(delegraph, folder, command):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
 def test_a_plan_is_what_a_search_keeps_to(ok, delegraph, folder):
     """As arithmetic has it, and what both refuse (see test_too_little_memory)."""
     store = open_store(folder / "graph.dg")

@@ -8,21 +8,23 @@ import pytest
 
 import delegraph as package
 from support import browser
+from support.batches import every_state, write_batch
 from support.benches import scaling_rows
 from support.graphs import grid, random_edges
 
 
 @pytest.fixture
 def pages(ok, edge_list, tmp_path):
-    """Of a store, a search of few levels, one of many, a PageRank, and a bench."""
+    """Of a store, a search of few levels, one of many, a PageRank, a bench, and a batch."""
     edges = edge_list(*random_edges(1, 300, 2000))
     ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 3)
     ok("bfs", edges, "--source", 1, "-o", tmp_path / "few")
     ok("bfs", edge_list(*grid(60), name="grid.parquet"), "--source", 0, "-o", tmp_path / "many")
     ok("pagerank", edges, "-o", tmp_path / "ranks")
     (tmp_path / "bench.json").write_text(json.dumps(scaling_rows()))
+    write_batch(tmp_path / "jobs.toml", *every_state())
     made = []
-    for name in ("graph.dg", "few", "many", "ranks", "bench.json"):
+    for name in ("graph.dg", "few", "many", "ranks", "bench.json", "jobs.toml"):
         made.append(tmp_path / f"{name}.html")
         package.report(tmp_path / name, made[-1])
     return made

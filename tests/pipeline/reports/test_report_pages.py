@@ -289,6 +289,7 @@ def changed(document):
         yield other
 
 
+@pytest.mark.slow
 def test_records_may_lack_anything(ok, graph, found, tmp_path):
     ok("pagerank", graph, "-o", tmp_path / "ranks", "--iterations", 3)
     for path in (found, tmp_path / "ranks", graph):
@@ -343,6 +344,7 @@ def test_ids_may_be_anything(ok, edge_list, tmp_path):
     assert told == {"<script>", '"', "", "a\\x0ab", "z" * 5000}
 
 
+@pytest.mark.slow
 def test_very_many_levels(found, tmp_path):
     """As records had them before they were shortened, and as a result alone has them."""
     count = 300_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -14,6 +15,8 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster, Security
 
+import delegraph as package
+from delegraph.partition.errors import InputError
 from delegraph.pipeline.run import cluster
 from delegraph.pipeline.run.cluster import ClusterOptions, open_cluster
 from support.marks import slow
@@ -118,6 +121,44 @@ def test_a_cluster_that_is_there(ok, edges, graph, tmp_path, local):
         assert digest(tmp_path / "graph.dg") == digest(graph / "random.dg")
     ran = ok("plan", edges, "--scheduler", local.scheduler_address, "--json")
     assert ran.json["workers"] == 2
+
+
+def test_a_client_that_is_there(edges, graph, tmp_path, local):
+    """It builds and searches, and is left open, with nothing of ours on the cluster."""
+    out = tmp_path / "graph.dg"
+    with Client(local) as client:
+        package.build(edges, out, scheduler=client, order="random", partitions=3)
+        assert digest(out) == digest(graph / "random.dg")
+        assert package.plan(edges, scheduler=client).budget.workers == 2
+        found = package.components(out, tmp_path / "components", scheduler=client).record
+        assert found["components"]["components"] > 0
+        found = package.bfs(out, "1", tmp_path / "distances", scheduler=client).record
+        assert found["ranks"] == 2
+        assert not client.futures
+        assert client.submit(sum, [1, 2]).result(30) == 3
+
+
+def test_a_client_that_is_closed(edges, tmp_path, local):
+    with Client(local) as client:
+        pass
+    with pytest.raises(InputError) as failed:
+        package.build(edges, tmp_path / "graph.dg", scheduler=client)
+    assert str(failed.value) == "the client is closed: give one that is connected"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_client_of_the_same_loop(edges, tmp_path, local):
+    """It would wait for itself."""
+
+    async def ask() -> str:
+        async with Client(local.scheduler_address, asynchronous=True) as client:
+            with pytest.raises(InputError) as failed:
+                package.build(edges, tmp_path / "graph.dg", scheduler=client)
+        return str(failed.value)
+
+    told = "the client is asynchronous: give one that is not, or the address"
+    assert asyncio.run(ask()) == told
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_limit_for_all_workers(delegraph, edges, tmp_path):

@@ -27,7 +27,7 @@ from support.marks import slow
 from support.outputs import digest, distances_of
 from support.processes import command
 
-KILLS = [3, slow(30)]
+KILLS = [2, slow(30)]
 
 
 def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:

@@ -1,0 +1,408 @@
+"""Files in object stores, by Arrow's file systems: read in parts, listed, written, removed.
+
+The libraries below retry what a store cannot answer at the moment. What they give up is told in one
+line: InputError where it would fail again, BusyError where another try may help. Nothing waits
+without an end: each request has its time. URLs find credentials as Arrow does, in the environment
+or from the machine; wherever a name goes, to a worker too, it is enough to open the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
+
+from ..errors import BusyError, InputError, one_line
+from .urls import AnyPath, Url, is_remote, url_of
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer
+
+    from pyarrow.fs import FileInfo, FileSystem
+
+T = TypeVar("T")
+
+ATTEMPTS = 5
+"""Of a request, with pauses that grow to seconds."""
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 30.0
+"""Without a byte, after which an attempt has failed."""
+ANSWER_SECONDS = 300.0
+"""For a request with all its attempts, however slowly its bytes come."""
+
+READ_BYTES = 1 << 20  # of a column chunk at a time: a row group may be larger than memory
+REMOTE_BYTES = 4 << 20
+"""The same from an object store, where each request takes its time."""
+AHEAD_BYTES = 256 << 10
+"""Of what is read in small pieces: footers, headers of pages."""
+_MOST_BYTES = 8 << 20
+"""Of a request, so that it is done in its time."""
+
+
+class State(NamedTuple):
+    """Of a file. modified: its time, in nanoseconds. tag: what an object store calls its content;
+    empty for a path.
+    """
+
+    bytes: int
+    modified: int
+    tag: str = ""
+
+
+class Entry(NamedTuple):
+    """What a listing has: a name below the folder, its bytes, its time; no bytes: a folder."""
+
+    name: str
+    bytes: int | None
+    modified: int = 0
+
+
+class RemoteFile(io.RawIOBase):
+    """A file of an object store, to be read from wherever it is needed. name: its URL."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._url = url_of(name)
+        self._file = ask(self._url, lambda system, path: system.open_input_file(path))
+        self._size: int = ask(self._url, self._length)
+        self._at = 0
+        self._ahead, self._ahead_at = b"", 0
+
+    def _length(self, system: FileSystem, path: str) -> int:
+        if self._url.scheme == "gs":  # of whose files these calls hold the interpreter's lock
+            return system.get_file_info(path).size or 0
+        return self._file.size()
+
+    @property
+    def state(self) -> State:
+        metadata = {} if self._url.scheme == "gs" else self._file.metadata() or {}
+        told = {_text(key).lower(): _text(value) for key, value in metadata.items()}
+        return State(self._size, self._modified(told), told.get("etag", ""))
+
+    def _modified(self, told: dict[str, str]) -> int:
+        try:
+            when = datetime.fromisoformat(told["last-modified"])
+            return round(when.timestamp()) * 10**9
+        except (KeyError, ValueError):
+            info = ask(self._url, lambda system, path: system.get_file_info(path))
+            return info.mtime_ns or 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError(f"{self.name}: no byte {start + offset}")
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(0, self._size - self._at)
+        size = left if size is None or size < 0 else min(size, left)
+        data = self._part(self._at, size)
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(min(len(view), _MOST_BYTES))
+        view[: len(data)] = data
+        return len(data)
+
+    def _part(self, at: int, size: int) -> bytes:
+        if not size:
+            return b""
+        if size >= AHEAD_BYTES:
+            parts = range(at, at + size, _MOST_BYTES)
+            return b"".join(self._get(i, min(_MOST_BYTES, at + size - i)) for i in parts)
+        if not self._ahead_at <= at <= at + size <= self._ahead_at + len(self._ahead):
+            self._ahead = b""
+            self._ahead = self._get(at, min(AHEAD_BYTES, self._size - at))
+            self._ahead_at = at
+        return self._ahead[at - self._ahead_at :][:size]
+
+    def _get(self, at: int, size: int) -> bytes:
+        data = ask(self._url, lambda system, path: self._file.read_at(size, at))
+        if len(data) != size:
+            raise _changed(self._url)
+        return data
+
+
+Source = str | RemoteFile
+"""What ``pq.ParquetFile`` is given: a path, or an open file of an object store."""
+
+
+def source_of(name: AnyPath) -> Source:
+    return RemoteFile(str(name)) if is_remote(name) else os.fspath(name)
+
+
+def opened(source: Source) -> BinaryIO:
+    """A file to read bytes of; to be closed, which does nothing to one of an object store."""
+    if isinstance(source, RemoteFile):
+        return cast(BinaryIO, source)
+    return open(source, "rb")
+
+
+def open_file(name: AnyPath) -> BinaryIO:
+    return opened(source_of(name))
+
+
+def state_of(source: Source) -> State:
+    """OSError where a path leads nowhere; InputError of an object store."""
+    if isinstance(source, RemoteFile):
+        return source.state
+    facts = os.stat(source)
+    return State(facts.st_size, facts.st_mtime_ns)
+
+
+def buffer_size(name: AnyPath) -> int:
+    """Of a column that Arrow reads."""
+    return REMOTE_BYTES if is_remote(name) else READ_BYTES
+
+
+def buffer_bytes(name: AnyPath, columns: int) -> int:
+    """What reading so many columns holds on the way from an object store; nothing for a path."""
+    return (columns + 1) * REMOTE_BYTES + AHEAD_BYTES if is_remote(name) else 0
+
+
+def listed(url: Url, recursive: bool = False) -> list[Entry]:
+    """What stands below a folder, by name; nothing if there is none."""
+    from pyarrow.fs import FileSelector
+
+    def request(system: FileSystem, path: str) -> list[Entry]:
+        selected = FileSelector(path, allow_not_found=True, recursive=recursive)
+        found = system.get_file_info(selected)
+        return [
+            Entry(info.path[len(path) + 1 :], _size(info), info.mtime_ns or 0)
+            for info in sorted(found, key=lambda info: info.path)
+            if info.path.startswith(f"{path}/")
+        ]
+
+    return ask(url, request)
+
+
+def _size(info: FileInfo) -> int | None:
+    from pyarrow.fs import FileType
+
+    return info.size if info.type == FileType.File else None
+
+
+def is_file(url: Url) -> bool:
+    """Whether an object has just that name."""
+    from pyarrow.fs import FileType
+
+    return ask(url, lambda system, path: system.get_file_info(path).type == FileType.File)
+
+
+def check_bucket(url: Url) -> None:
+    """Raises InputError where there is none."""
+    from pyarrow.fs import FileType
+
+    bucket = url._replace(key="")
+    if ask(bucket, lambda system, path: system.get_file_info(path)).type == FileType.NotFound:
+        raise InputError(f"{url}: there is no bucket {url.bucket!r}")
+
+
+def read_small(url: Url) -> bytes | None:
+    """All of an object; None where there is none."""
+
+    def request(system: FileSystem, path: str) -> bytes | None:
+        try:
+            with system.open_input_file(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    return ask(url, request)
+
+
+def put(url: Url, data: bytes) -> None:
+    """Write an object, which appears whole."""
+    _write(url, io.BytesIO(data))
+
+
+def upload(path: Path, url: Url) -> None:
+    """The same of a file; holds three times _MOST_BYTES, about."""
+    with open(path, "rb") as file:
+        _write(url, file)
+
+
+_CUT_OFF: list[Any] = []
+"""Streams that failed. Arrow completes what it closes, and closes what nobody holds."""
+
+
+def _write(url: Url, file: BinaryIO) -> None:
+    stream = ask(url, lambda system, path: system.open_output_stream(path))
+    try:
+        while some := file.read(_MOST_BYTES):
+            ask(url, lambda system, path, some=some: stream.write(some))
+        ask(url, lambda system, path: stream.close())
+    except BaseException:
+        _CUT_OFF.append(stream)
+        raise
+
+
+def remove(url: Url) -> None:
+    """An object, if it is there."""
+
+    def request(system: FileSystem, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            system.delete_file(path)
+
+    ask(url, request)
+
+
+def ask(url: Url, request: Callable[[FileSystem, str], T]) -> T:
+    """What a request gives that is made in a thread of its own, which is left where it hangs."""
+    given: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            system = _system(url.scheme, url.authority, url.options)
+            given.append(request(system, url.path))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(ANSWER_SECONDS)
+    if given:
+        return given[0]
+    if not failed:
+        raise BusyError(f"{url}: no answer within {ANSWER_SECONDS:g} s: run again later")
+    error = failed[0]
+    if isinstance(error, FileNotFoundError):
+        check_bucket(url)
+        raise InputError(f"{url}: no such file or folder") from error
+    if isinstance(error, OSError):
+        raise _told(url, one_line(error)) from error
+    if isinstance(error, ValueError):  # of an option
+        raise InputError(f"{url}: {one_line(error)}") from error
+    raise error
+
+
+_STATUS = re.compile(r"HTTP status (\d{3})|Azure Error: \[\w*\] (\d{3})")
+_CODE = re.compile(r"(?:ExceptionName: |AWS Error |cloud::Status\(|Azure Error: \[)(\w+)")
+_REFUSED = re.compile("ACCESSDENIED|ACCESSKEY|TOKEN|SIGNATURE|CREDENTIAL|AUTHENTICAT|PERMISSION")
+_WRONG = re.compile("NOSUCH|NOTFOUND|VALIDATION|INVALIDARGUMENT|FAILEDPRECONDITION")
+_NO_BUCKET = re.compile(r"NOSUCHBUCKET|CONTAINERNOTFOUND")
+_MAY_HELP = {408, 425, 429}
+
+
+def _told(url: Url, text: str) -> InputError | BusyError:
+    """One line for what a store did not do, by what the libraries say: a status, a code. (Names of
+    objects are in it, too, and may be any words.)
+    """
+    found = _STATUS.search(text)
+    status = int(found[1] or found[2]) if found else 0
+    code = ["", *_CODE.findall(text)][-1].replace("_", "").upper()
+    if status == 416:
+        return _changed(url)
+    if _NO_BUCKET.fullmatch(code) or text == f"Bucket '{url.bucket}' not found":
+        return InputError(f"{url}: there is no bucket {url.bucket!r}")
+    if status in (401, 403) or _REFUSED.search(code):
+        return InputError(f"{url}: access is denied: {_credentials(url.scheme)} ({text})")
+    if (300 <= status < 500 and status not in _MAY_HELP) or _WRONG.search(code):
+        region = ": is it in another region? say ?region=NAME" if 300 <= status <= 400 else ""
+        return InputError(f"{url}: refused{region} ({text})")
+    return BusyError(f"{url}: no answer of use after several attempts: {text}")
+
+
+_VARIABLES = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
+    "gs": ("GOOGLE_APPLICATION_CREDENTIALS",),
+    "abfs": ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID"),
+}
+"""Any of which says who asks."""
+_REMEDY = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS",
+    "abfs": "set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or AZURE_CLIENT_ID and its secret",
+}
+
+
+def _credentials(scheme: str) -> str:
+    """What to do about them."""
+    there = [name for name in _VARIABLES[scheme] if os.environ.get(name)]
+    if there:
+        return f"the credentials of {there[0]} do not allow it"
+    return f"no credentials are in the environment; {_REMEDY[scheme]}"
+
+
+def _changed(url: Url) -> InputError:
+    return InputError(f"{url}: changed while it was read; run again")
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+@lru_cache(maxsize=16)
+def _system(scheme: str, authority: str, options: str) -> FileSystem:
+    url = Url(scheme, authority, "", options)
+    return _SYSTEMS[scheme](url)
+
+
+def _s3(url: Url) -> FileSystem:
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem, resolve_s3_region
+
+    environ = os.environ
+    endpoint = url.option("endpoint_override")
+    endpoint = endpoint or environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    scheme, _, host = (endpoint or "").rpartition("://")
+    region = url.option("region") or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    if region is None and not endpoint:
+        region = resolve_s3_region(url.bucket)
+    return S3FileSystem(
+        anonymous=url.authority.startswith("anonymous@"),
+        region=region or "us-east-1",
+        scheme=url.option("scheme") or scheme or "https",
+        endpoint_override=host.rstrip("/") or None,
+        connect_timeout=CONNECT_SECONDS,
+        request_timeout=SILENCE_SECONDS,
+        retry_strategy=AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        background_writes=False,
+        allow_delayed_open=True,  # a small object is one request
+    )
+
+
+def _google(url: Url) -> FileSystem:
+    from pyarrow.fs import GcsFileSystem
+
+    limit = url.option("retry_limit_seconds")
+    return GcsFileSystem(
+        anonymous=url.authority.startswith("anonymous@"),
+        scheme=url.option("scheme") or "https",
+        endpoint_override=url.option("endpoint_override"),
+        retry_time_limit=timedelta(seconds=float(limit or 2 * SILENCE_SECONDS)),
+    )
+
+
+def _azure(url: Url) -> FileSystem:
+    from pyarrow.fs import AzureFileSystem
+
+    names = [f"{of}_storage_{what}" for of in ("blob", "dfs") for what in ("authority", "scheme")]
+    return AzureFileSystem(
+        url.authority.rpartition("@")[2].partition(".")[0],
+        account_key=os.environ.get("AZURE_STORAGE_KEY"),
+        sas_token=os.environ.get("AZURE_STORAGE_SAS_TOKEN"),
+        **{name: value for name in names if (value := url.option(name))},
+    )
+
+
+_SYSTEMS: dict[str, Callable[[Url], Any]] = {"s3": _s3, "gs": _google, "abfs": _azure}

@@ -1,0 +1,208 @@
+"""Results in an object store, where one object appears at once, and a folder never does.
+
+    OUT/part-00000-ID.parquet ...   ID: of the run that wrote them
+    OUT/_begun-ID                   from before the first of them until all is done; names the parts
+                                    that they replace
+    OUT/_SUCCESS                    names the parts, with their bytes, and holds the run's record
+    OUT.run.json                    that record
+
+A result is what ``_SUCCESS`` names: it is written when all parts stand there, and from one moment
+to the next leads to the new ones instead of those that they replace, which are removed afterwards.
+A run that is cut off leaves ``_begun-ID``: by it the next one knows what to remove. (Azure's store,
+by Arrow, first empties an object that it replaces: for that moment there is no result.)
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BusyError, DelegraphError, InputError
+from .remote import check_bucket, is_file, listed, put, read_small, remove, upload
+from .urls import AnyPath, Url, is_remote, url_of
+
+_SUCCESS = "_SUCCESS"
+_BEGUN = "_begun-"
+_WRITER = "delegraph"
+_LOOKS = 3
+
+
+class Standing(NamedTuple):
+    """What is there of an output. parts: of a result, by name, with their bytes; None where there
+    is none. missing: those that are gone, or of another size. record: of its run. remains: names
+    that a run which was cut off has left. strange: those that no run of ours did.
+    """
+
+    parts: dict[str, int] | None
+    missing: list[str]
+    record: Any
+    remains: list[str]
+    strange: list[str]
+
+
+def standing(url: Url, looks: int = _LOOKS) -> Standing:
+    """Raises InputError where there is no such bucket, or it may not be read.
+
+    looks: at a result that is replaced meanwhile.
+    """
+    told = _told(url)  # before the parts, which are there first
+    there = {entry.name: entry.bytes for entry in listed(url)}
+    if not there:
+        check_bucket(url)
+    parts: dict[str, int] | None = told.get("files")
+    missing = [name for name, size in (parts or {}).items() if there.get(name) != size]
+    if missing and looks > 1:
+        return standing(url, looks - 1)
+    begun = [name.removeprefix(_BEGUN) for name in there if name.startswith(_BEGUN)]
+    ours = {name for name in there for run in begun if _is_of(name, run)}
+    for run in begun:
+        ours.update(_document(url.inside(_BEGUN + run)).get("replaces", []))
+    if begun and there.get(_SUCCESS) == 0:
+        ours.add(_SUCCESS)
+    known = {_SUCCESS, *parts} if parts is not None else set()
+    remains = there.keys() & ours - known
+    strange = there.keys() - remains - known
+    if is_file(url):
+        strange.add(url.name)
+    return Standing(parts, missing, told.get("record"), sorted(remains), sorted(strange))
+
+
+def _told(url: Url) -> dict[str, Any]:
+    """What ``_SUCCESS`` says; nothing if another program wrote it."""
+    document = _document(url.inside(_SUCCESS))
+    return document if isinstance(document.get("files"), dict) else {}
+
+
+def _document(url: Url) -> dict[str, Any]:
+    """What a run of ours has written there, if one has."""
+    try:
+        document = json.loads(read_small(url) or b"")
+        return document if document["writer"] == _WRITER else {}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _is_of(name: str, run: str) -> bool:
+    return name == _BEGUN + run or fnmatchcase(name, f"part-*-{run}.parquet")
+
+
+def whole_result(url: Url) -> Standing | None:
+    """What stands there, if it is a result and nothing else."""
+    if not url.key:
+        return None
+    there = standing(url)
+    return None if there.parts is None or there.strange else there
+
+
+def files_of(url: Url) -> dict[str, int]:
+    """The Parquet files of a result by URL, with their bytes, whoever has written it.
+
+    Raises InputError for one that is not whole.
+    """
+    there = standing(url)
+    if there.missing:
+        raise InputError(
+            f"{url}: damaged: {there.missing[0]}, which _SUCCESS names, is gone or of another "
+            "size: write it again"
+        )
+    if there.parts is not None:
+        return {str(url.inside(name)): size for name, size in sorted(there.parts.items())}
+    if any(name.startswith(_BEGUN) for name in there.remains):
+        raise InputError(f"{url}: no whole result: a run was cut off there, or is writing it")
+    names = {entry.name: entry.bytes for entry in listed(url)}
+    found = {name: size for name, size in names.items() if name.endswith(".parquet") and size}
+    return {str(url.inside(name)): size for name, size in found.items()}
+
+
+def record_url(url: Url) -> Url:
+    """Where the record of an output stands."""
+    return url._replace(key=f"{url.key}.run.json")
+
+
+def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
+    """Refuse a result that may not be written, as ``outputs.check_output`` does."""
+    if not url.key:
+        raise InputError(f"{url}: name a folder in the bucket")
+    there = standing(url)
+    _check_place(url, there, overwrite)
+    record = read_small(record_url(url))
+    if record is not None and not _is_record(record):
+        raise InputError(f"{record_url(url)} exists, and the run's record would replace it")
+    if read is not None and is_remote(str(read)):
+        _check_apart(url, url_of(str(read)))
+
+
+def _check_place(url: Url, there: Standing, overwrite: bool) -> None:
+    if there.strange:
+        raise InputError(
+            f"{url} exists and is no result that delegraph wrote: name another output, or remove "
+            "it yourself"
+        )
+    if there.parts is not None and not overwrite:
+        raise InputError(f"{url} exists; name another output, or replace it with --overwrite")
+
+
+def _is_record(data: bytes) -> bool:
+    try:
+        return "schema_version" in json.loads(data)
+    except (ValueError, TypeError):
+        return False
+
+
+def _check_apart(output: Url, read: Url) -> None:
+    """read: what the command reads, which may be a glob."""
+    if (output.scheme, output.bucket) != (read.scheme, read.bucket):
+        return
+    ours, theirs = output.key.split("/"), read.key.split("/") if read.key else []
+    if "**" in theirs:
+        theirs = theirs[: theirs.index("**")]
+    if all(fnmatchcase(name, asked) for name, asked in zip(ours, theirs, strict=False)):
+        if len(ours) <= len(theirs):
+            raise InputError(f"{output} holds what is read: name another output")
+        raise InputError(f"{output} stands in the folder that is read: name another output")
+
+
+def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> None:
+    """Let what is in a folder of this machine appear as the result ``url``, with its record.
+
+    Raises BusyError where another run has meddled.
+    """
+    there = standing(url)
+    if there.strange or (there.parts is not None and not overwrite):
+        raise DelegraphError(f"{url} has appeared meanwhile, and is left as it is")
+    run = secrets.token_hex(8)
+    begun = url.inside(_BEGUN + run)
+    put(begun, _encoded({"replaces": sorted(there.parts or {})}))
+    _remove(url, there.remains)
+    parts: dict[str, int] = {}
+    for file in sorted(folder.iterdir()):
+        name = f"{file.stem}-{run}{file.suffix}"
+        upload(file, url.inside(name))
+        parts[name] = file.stat().st_size
+    sizes = {entry.name: entry.bytes for entry in listed(url)}
+    if any(sizes.get(name) != size for name, size in parts.items()):
+        raise BusyError(f"{url}: what was written is not there: does another run write it, too?")
+    put(url.inside(_SUCCESS), _encoded({"files": parts, "record": json.loads(record)}))
+    put(record_url(url), record)
+    _remove(url, [*(there.parts or {}), begun.name])
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps({"writer": _WRITER, **document}, indent=1).encode() + b"\n"
+
+
+def _remove(url: Url, names: list[str]) -> None:
+    """The notes that say what else to remove come last."""
+    for name in sorted(names, key=lambda name: name.startswith(_BEGUN)):
+        remove(url.inside(name))
+
+
+def clear_remains(url: Url) -> None:
+    """End what a run had begun that was cut off when its result was whole."""
+    there = standing(url)
+    if there.remains and there.parts is not None:
+        put(record_url(url), json.dumps(there.record, indent=1).encode() + b"\n")
+        _remove(url, there.remains)

@@ -1,0 +1,167 @@
+"""Names of files: paths, and the URLs of what stands in an object store.
+
+    s3://BUCKET/KEY    gs://BUCKET/KEY    abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY
+
+What follows a '?' says how the store is reached: s3://bucket/edges?endpoint_override=host:9000. A
+name is taken as it is typed: nothing in it is unescaped, but in file:///PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from ..errors import InputError
+
+AnyPath = str | os.PathLike[str]
+
+_OPTIONS = {
+    "s3": ("region", "scheme", "endpoint_override"),
+    "gs": ("scheme", "endpoint_override", "retry_limit_seconds"),
+    "abfs": (
+        "blob_storage_authority",
+        "blob_storage_scheme",
+        "dfs_storage_authority",
+        "dfs_storage_scheme",
+    ),
+}
+_ALIASES = {"gcs": "gs", "abfss": "abfs", "s3a": "s3"}
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE | re.DOTALL)
+_SQUEEZED = re.compile(r"(s3a?|gc?s|abfss?|file):/\w")
+_QUERY = re.compile(r"(.*)\?(\w+=[^?&]*(?:&\w+=[^?&]*)*)", re.DOTALL)
+
+
+class Url(NamedTuple):
+    """scheme: "s3", "gs" or "abfs". authority: bucket, or container and account. key: without
+    slashes around it. options: what follows the '?'.
+    """
+
+    scheme: str
+    authority: str
+    key: str
+    options: str = ""
+
+    @property
+    def bucket(self) -> str:
+        return self.authority.partition("@")[0] if self.scheme == "abfs" else self._host
+
+    @property
+    def path(self) -> str:
+        """What Arrow's file systems call it."""
+        return f"{self.bucket}/{self.key}" if self.key else self.bucket
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    @property
+    def _host(self) -> str:
+        return self.authority.rpartition("@")[2]
+
+    def inside(self, name: str) -> Url:
+        return self._replace(key=f"{self.key}/{name}" if self.key else name)
+
+    def option(self, name: str) -> str | None:
+        pairs = (pair.partition("=") for pair in self.options.split("&"))
+        return next((value for key, _, value in pairs if key == name), None)
+
+    def __str__(self) -> str:
+        asked = f"?{self.options}" if self.options else ""
+        return f"{self.scheme}://{self.authority}/{self.key}{asked}"
+
+
+def is_remote(name: AnyPath) -> bool:
+    """Whether a name is that of something in an object store.
+
+    >>> is_remote("s3://bucket/edges"), is_remote("edges"), is_remote("file:///edges")
+    (True, False, False)
+    """
+    return isinstance(name, str) and _scheme(name) in _OPTIONS
+
+
+def is_file_name(text: str) -> bool:
+    """Whether text that may be ids instead names a Parquet file.
+
+    >>> is_file_name("seeds.parquet"), is_file_name("s3://bucket/seeds"), is_file_name("http://a")
+    (True, True, False)
+    """
+    return text.endswith(".parquet") or _scheme(text) == "file" or is_remote(text)
+
+
+def named(name: AnyPath) -> str:
+    """A path, that of a file:// URL too, or the URL of something in an object store, in one way.
+
+    Raises InputError for URLs that nothing here reads, and for passwords in them.
+
+    >>> named("file:///data/my%20edges"), named("s3a://bucket//edges/")
+    ('/data/my edges', 's3://bucket/edges')
+    """
+    if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
+        raise InputError(f"{name}: a URL is given as text: a Path takes slashes out of it")
+    name = os.fspath(name)
+    scheme = _scheme(name)
+    if is_remote(name):
+        return str(url_of(name))
+    if scheme == "file":
+        parts = urlsplit(name)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{name}: file:// URLs are of this machine: say file:///PATH")
+        return unquote(parts.path)
+    if scheme:
+        raise InputError(f"{name}: no such kind of URL: there are s3, gs, abfs and file")
+    return name
+
+
+def absolute(name: str) -> str:
+    """The same name wherever a process is."""
+    return name if is_remote(name) else os.path.abspath(name)
+
+
+def url_of(name: str) -> Url:
+    """The parts of a remote name. Raises InputError for what is missing in it, or too much."""
+    scheme, (_, rest) = _scheme(name), name.split("://", 1)
+    options = ""
+    if found := _QUERY.fullmatch(rest):
+        rest, options = found[1], found[2]
+    authority, _, key = rest.partition("/")
+    url = Url(scheme, authority, "/".join(filter(None, key.split("/"))), options)
+    unknown = [pair.partition("=")[0] for pair in options.split("&") if pair]
+    unknown = [name for name in unknown if name not in _OPTIONS[scheme]]
+    if unknown:
+        known = ", ".join(_OPTIONS[scheme])
+        raise InputError(f"{url}: no such option as {unknown[0]}: of {scheme} there are {known}")
+    if scheme == "abfs":
+        form = re.fullmatch(r"[^@:]+@[^@:.]+(\..*)?", authority)
+        if form is None:
+            raise InputError(
+                f"{_without_secret(url)}: say abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY"
+            )
+    elif "@" in authority and authority != f"anonymous@{url.bucket}":
+        raise InputError(
+            f"{_without_secret(url)}: holds credentials, which would be kept with the result: "
+            "leave them to the environment"
+        )
+    if not url.bucket:
+        raise InputError(f"{name}: names no bucket")
+    return url
+
+
+def refuse_remote(name: AnyPath, what: str) -> None:
+    """Raises InputError for the name of something in an object store. what: it is there, and why
+    not, in words.
+    """
+    if is_remote(name):
+        raise InputError(f"{name}: {what}")
+
+
+def _without_secret(url: Url) -> Url:
+    return url._replace(authority=f"...@{url.authority.rpartition('@')[2]}")
+
+
+def _scheme(name: str) -> str:
+    """Empty for a path."""
+    found = _URL.match(name)
+    scheme = found[1].lower() if found else ""
+    return _ALIASES.get(scheme, scheme)

@@ -1,0 +1,106 @@
+"""Which jobs of a batch are to run, why, and within how much memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import iglob
+from pathlib import Path
+from typing import NamedTuple
+
+import xxhash
+
+from ...partition.disk.memory import format_bytes
+from ...partition.disk.urls import is_remote
+from ...partition.errors import InputError
+from ...partition.input.find import facts_of_remote
+from .jobs import Job
+from .ledger import Entry, ledger_of, open_ledger
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """at_once: jobs side by side. memory_limit: bytes of all of them."""
+
+    at_once: int = 1
+    memory_limit: int = 1 << 40
+
+
+class Planned(NamedTuple):
+    """A job, why it would run (empty: it would not), and within how many bytes."""
+
+    job: Job
+    why: str
+    memory_limit: int
+
+
+def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[Planned]:
+    """What a run would do now, in order."""
+    entries: Mapping[str, Entry] = {}
+    if ledger_of(path).exists():
+        with open_ledger(ledger_of(path), write=False) as ledger:
+            entries = ledger.entries()
+    planned: dict[str, Planned] = {}
+    for job in jobs:
+        after = [need for need in job.needs if planned[need].why]
+        why = f"after {', '.join(after)}" if after else why_due(job, entries.get(job.name))
+        planned[job.name] = Planned(job, why, share_of(job, options))
+    return list(planned.values())
+
+
+def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None:
+    for job in jobs:
+        asked = job.line.memory_limit
+        if asked is not None and asked > options.memory_limit:
+            raise InputError(
+                f"{path}, line {job.at}: '{job.name}' asks for {format_bytes(asked)}, more than "
+                f"the batch has, {format_bytes(options.memory_limit)}: give it --memory-limit"
+            )
+
+
+def share_of(job: Job, options: BatchOptions) -> int:
+    """Bytes."""
+    return job.line.memory_limit or options.memory_limit // options.at_once
+
+
+def why_due(job: Job, entry: Entry | None) -> str:
+    """Why a job has to run whose needs are done; empty: it has not."""
+    state = "waiting" if entry is None else entry.state
+    if entry is None or state != "done":
+        return {"running": "it was cut off", "failed": "it has failed"}.get(
+            state, "it has not run yet"
+        )
+    if job.line.output is not None and not is_there(job.line.output):
+        return "its output is gone"
+    return "" if entry.key == key_of(job) else "what it is made from has changed"
+
+
+def key_of(job: Job) -> str:
+    """Of what a job is to do, and of the files that it reads, as they are now."""
+    digest = xxhash.xxh3_128(json.dumps(list(job.line.asked)).encode())
+    for option, file in sorted(job.line.inputs.items()):
+        digest.update(f"\n{option} {file}".encode())
+        if is_remote(file):
+            digest.update("\n".join(["", *facts_of_remote(file)]).encode())
+            continue
+        for path in sorted(_files(file)):
+            facts = path.stat()
+            digest.update(f"\n{path} {facts.st_size} {facts.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def is_there(output: str) -> bool:
+    return bool(facts_of_remote(output)) if is_remote(output) else os.path.lexists(output)
+
+
+def _files(name: str) -> Iterator[Path]:
+    """All of a folder, a file, or those that a pattern names; with the record beside it."""
+    path = Path(name)
+    there = [path] if path.exists() else [Path(one) for one in iglob(name, recursive=True)]
+    for one in [*there, path.with_name(f"{path.name}.run.json")]:
+        if one.is_dir():
+            yield from (file for file in one.rglob("*") if file.is_file())
+        elif one.exists():
+            yield one

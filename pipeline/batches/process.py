@@ -1,0 +1,118 @@
+"""A process that runs jobs: one, or one after another that use the same graph.
+
+It and the batch have a socket. The batch sends a line for each further job; the process sends one
+when a job is done. What fails ends the process, and its exit code is the job's. When the batch
+closes the socket, or is killed, a process that runs a job saves what that has done, and ends; one
+that waits ends at once. cli/batched.py is its other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..run.ending import KEEP, LIFELINE
+
+_END_SECONDS = 30.0
+
+
+class JobProcess:
+    """stays: whether it may run several. jobs: how many it has begun. log: of the last one."""
+
+    def __init__(self, stays: bool) -> None:
+        self.stays = stays
+        self.jobs = 0
+        self.log = Path()
+        self._log_from = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket, self._theirs = socket.socketpair()
+
+    def begin(self, words: Sequence[str], log: Path) -> None:
+        """Run a command. log: takes its events; what it prints stands beside it. OSError: it
+        cannot be begun.
+        """
+        self.log = log
+        self._log_from = log.stat().st_size if log.exists() else 0
+        out = log.with_suffix(".out")
+        if self._process is None:
+            self._start(words, log, out)
+        else:
+            job = {"words": list(words), "log": str(log.absolute()), "out": str(out.absolute())}
+            self._socket.sendall(json.dumps(job).encode() + b"\n")
+        self.jobs += 1
+
+    def _start(self, words: Sequence[str], log: Path, out: Path) -> None:
+        # Whatever lies in this folder is no module.
+        line = [sys.executable, "-P", "-m", "delegraph", *words]
+        theirs = self._theirs.fileno()
+        told = {LIFELINE: str(theirs)} | ({KEEP: "1"} if self.stays else {})
+        with log.open("ab") as events, out.open("wb") as found, self._theirs:
+            self._process = subprocess.Popen(
+                line,
+                stdin=subprocess.DEVNULL,
+                stdout=found,
+                stderr=events,
+                start_new_session=True,
+                pass_fds=[theirs],
+                env={**os.environ, **told},
+            )
+
+    def code(self) -> int | None:
+        """The exit code of its job; None while it runs."""
+        assert self._process is not None
+        code = self._process.poll()
+        if code is None and self.stays:
+            with contextlib.suppress(BlockingIOError, ConnectionError):
+                if self._socket.recv(64, socket.MSG_DONTWAIT):
+                    return 0
+        return code
+
+    def is_alive(self) -> bool:
+        return self._process is None or self._process.poll() is None
+
+    def last_event(self) -> dict[str, Any]:
+        """How its job said that it ended; nothing if it did not."""
+        with self.log.open("rb") as file:
+            file.seek(max(self._log_from, self.log.stat().st_size - (1 << 16)))
+            lines = file.read().splitlines()
+        try:
+            event = json.loads(lines[-1]) if lines else {}
+        except ValueError:
+            return {}
+        return event if isinstance(event, dict) and event.get("event") == "end" else {}
+
+    def send(self, number: int) -> None:
+        """A signal; SIGKILL to its workers, too."""
+        process = self._process
+        assert process is not None
+        with contextlib.suppress(ProcessLookupError):
+            if number == signal.SIGKILL:
+                os.killpg(process.pid, number)
+            elif process.poll() is None:
+                process.send_signal(number)
+
+    def end(self, seconds: float = _END_SECONDS) -> None:
+        """It has no more to do. It is killed if it takes longer than so many seconds."""
+        self._socket.close()
+        self._theirs.close()
+        if self._process is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, seconds))
+        self.send(signal.SIGKILL)
+        self._process.wait()
+
+
+def told_by(code: int) -> str:
+    """What an exit code says of a job that did not say anything."""
+    if code == -signal.SIGKILL:
+        return "killed by SIGKILL: out of memory?"
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

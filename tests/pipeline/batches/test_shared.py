@@ -1,0 +1,212 @@
+"""Jobs on one graph that run one after another: one process, one loading, the same results."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.store import Store, open_store
+from delegraph.pipeline.batches.process import JobProcess
+from delegraph.pipeline.engines import kept
+from delegraph.pipeline.engines.memory import MemoryEngine
+from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.store import DiskEngine, subject_of
+from delegraph.pipeline.questions import pagerank, sssp
+from delegraph.pipeline.results.store_names import StoreNames
+from delegraph.pipeline.run.ending import KEEP
+from support.graphs import random_edges
+from support.outputs import digest
+from support.processes import cluster, wait_until
+
+JOB = """
+[[job]]
+name = "{0}"
+command = "{0}"
+output = "out/{0}"
+{1}
+"""
+COMMANDS = {
+    "components": "",
+    "pagerank": "",
+    "bfs": "source = 1",
+    "sssp": "source = 1",
+    "closeness": "sources = 3",
+}
+
+
+@pytest.fixture
+def here(edge_list, ok, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "alone").mkdir()
+    src, dst = random_edges(1, 300, 900)
+    edge_list(src, dst, weight=pa.array(np.arange(900) % 7, pa.int32()))
+    ok("build", "edges.parquet", "-o", "graph.dg", "--weight", "weight")
+    ok("build", "edges.parquet", "-o", "parts.dg", "--partitions", 3)
+    return tmp_path
+
+
+def write_jobs(commands: dict[str, str], defaults: str = 'graph = "graph.dg"') -> None:
+    """commands: what is asked of each, beside the defaults."""
+    jobs = "".join(JOB.format(name, more) for name, more in commands.items())
+    Path("jobs.toml").write_text(f'[defaults]\nmemory_limit = "600MB"\n{defaults}\n{jobs}')
+
+
+def processes() -> dict[str, list[int]]:
+    """Of each job, those that have run it."""
+    found = {}
+    for log in sorted(Path("jobs.toml.batch").glob("*.log")):
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        found[log.stem] = [event["pid"] for event in events if event["event"] == "begin"]
+    return found
+
+
+def test_one_process_and_the_same_results(ok, here):
+    write_jobs(COMMANDS)
+    ok("batch", "run", "jobs.toml")
+    assert len({pid for pids in processes().values() for pid in pids}) == 1
+    entries = json.loads(ok("batch", "status", "jobs.toml", "--json").out)["jobs"]
+    assert all(entry["peak_bytes"] > 0 for entry in entries)
+    for name, more in COMMANDS.items():
+        words = [f"--{more.replace(' = ', '=')}"] if more else []
+        ok(name, "graph.dg", *words, "-o", here / "alone" / name)
+        assert digest(here / "alone" / name) == digest(here / "out" / name)
+        record = json.loads((here / "out" / f"{name}.run.json").read_bytes())
+        assert record["command"][1] == name
+        out = (here / "jobs.toml.batch" / f"{name}.out").read_text()
+        assert len(out.splitlines()) == 1
+        log = (here / "jobs.toml.batch" / f"{name}.log").read_text().splitlines()
+        assert json.loads(log[0])["command"][1] == name
+        assert json.loads(log[-1])["exit_code"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", ["parts.dg", "edges.parquet"])
+def test_of_any_graph(ok, here, graph):
+    commands = {name: more for name, more in COMMANDS.items() if name != "sssp"}
+    write_jobs(commands, f'graph = "{graph}"')
+    ok("batch", "run", "jobs.toml", "--jobs", 2, "--memory-limit", "1200MB")
+    for name, more in commands.items():
+        words = [f"--{more.replace(' = ', '=')}"] if more else []
+        ok(name, graph, *words, "-o", here / "alone" / name)
+        assert digest(here / "alone" / name) == digest(here / "out" / name)
+
+
+def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
+    """It may have failed by what the others have left. It is the same try."""
+    write_jobs({"components": "", "bfs": "source = 99999", "pagerank": ""})
+    ran = delegraph("batch", "run", "jobs.toml")
+    assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
+    assert "bfs: source 99999 is not a vertex of the graph; tried again in 0 s" in ran.err
+    assert "bfs: failed: source 99999 is not a vertex of the graph" in ran.err
+    told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
+    assert {entry["name"]: entry["attempts"] for entry in told}["bfs"] == 1
+    assert len(set(processes()["bfs"])) == 2
+
+
+@pytest.mark.slow
+def test_other_graphs_and_other_threads_share_nothing(ok, here):
+    write_jobs(
+        {"components": 'graph = "parts.dg"', "pagerank": "", "bfs": "source = 1\nthreads = 1"}
+    )
+    ok("batch", "run", "jobs.toml")
+    assert len({pid for pids in processes().values() for pid in pids}) == 3
+
+
+def test_a_process_that_waits(here):
+    """It ends when it is told, and is not used when it was killed."""
+    words = ["components", "graph.dg", "--log-format=json", "-o"]
+    process = JobProcess(stays=True)
+    for name in ("one", "two"):
+        process.begin([*words, name], here / f"{name}.log")
+        wait_until(lambda: process.code() == 0)
+        assert process.is_alive()
+        assert process.last_event()["exit_code"] == 0
+        assert "components, the largest" in (here / f"{name}.out").read_text()
+    process.send(signal.SIGKILL)
+    wait_until(lambda: not process.is_alive())
+    process.end()
+    other = JobProcess(stays=True)
+    other.begin([*words, "three"], here / "one.log")
+    wait_until(lambda: other.code() == 0)
+    other.end()
+    assert not other.is_alive()
+    assert other.code() == 0
+
+
+# Sockets that the cluster itself leaves to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
+def test_one_process_on_a_cluster(ok, here):
+    """It holds the workers, whatever the graph."""
+    with cluster(2) as (_, client):
+        address = client.scheduler.address
+        write_jobs({"pagerank": "", "bfs": "source = 1"}, f'scheduler = "{address}"')
+        text = Path("jobs.toml").read_text()
+        Path("jobs.toml").write_text(
+            text.replace('"pagerank"\n', '"pagerank"\ngraph = "graph.dg"\n', 1).replace(
+                '"bfs"\n', '"bfs"\ngraph = "parts.dg"\n', 1
+            )
+        )
+        ok("batch", "run", "jobs.toml")
+        pids = processes()
+        assert pids["pagerank"] == pids["bfs"]
+
+
+def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngine:
+    subject = subject_of(store, StoreNames(store, Team(1)))
+    if name == "memory":
+        return MemoryEngine(store, subject, 1)
+    if name == "disk":
+        return DiskEngine(store, subject, 1)
+    question = sssp("1", None) if name == "weighted" else pagerank(unweighted=True)
+    return AloneEngine(store, subject, question.program(subject.names, store.info), 1, False)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "other", "loads"),
+    [
+        ("memory", "memory", "graph.dg", False),
+        ("memory", "memory", "parts.dg", True),
+        ("memory", "program", "graph.dg", False),
+        ("program", "program", "graph.dg", False),
+        ("program", "program", "parts.dg", True),
+        ("program", "weighted", "graph.dg", True),
+        ("program", "memory", "graph.dg", True),
+        ("disk", "disk", "graph.dg", True),
+    ],
+)
+def test_what_is_kept(here, monkeypatch, first, then, other, loads):
+    """An engine takes what another one has loaded of the same store, if it reads no more of it."""
+    monkeypatch.setenv(KEEP, "1")
+    limit = 4 << 30
+    engine = engine_of(open_store(here / "graph.dg"), first)
+    engine.load()
+    kept.put_away(engine, limit)
+    following = engine_of(open_store(here / other), then)
+    before = following.need().host
+    kept.take_over([following], limit)
+    assert (following.need().host == before) == loads
+    with monkeypatch.context() as patched:
+        if not loads:
+            patched.setattr(Store, "shards", None)  # no targets are read
+        following.load()
+    following.close()
+    assert following.need().host == before
+
+
+def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
+    engine = engine_of(open_store(here / "graph.dg"), "memory")
+    for limit, keeps in ((4 << 30, False), (1 << 20, True)):
+        if keeps:
+            monkeypatch.setenv(KEEP, "1")
+        engine.load()
+        kept.put_away(engine, limit)
+        assert isinstance(engine, MemoryEngine)
+        assert engine.graph is None

@@ -1,0 +1,383 @@
+"""NetworkX's functions by delegraph against NetworkX's own."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import gc
+import logging
+import math
+import os
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import networkx as nx
+import pytest
+from hypothesis import given
+
+from delegraph.partition.errors import InputError
+from delegraph.pipeline import api
+from delegraph.pipeline.networkx import backend
+from delegraph.pipeline.networkx.info import FUNCTIONS, get_info
+
+KINDS = {
+    "graph": nx.Graph,
+    "digraph": nx.DiGraph,
+    "multigraph": nx.MultiGraph,
+    "multidigraph": nx.MultiDiGraph,
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet_cache():
+    with nx.config(warnings_to_ignore={"cache"}):
+        yield
+
+
+INTEGERS = st.integers(0, 9)
+
+
+@st.composite
+def graphs(draw, kinds=tuple(KINDS), weights: Any = INTEGERS, loops=True) -> Any:
+    """Small ones, with nodes without edges, parallel edges, edges without a weight."""
+    graph = KINDS[draw(st.sampled_from(kinds))]()
+    nodes = draw(st.lists(st.sampled_from(NODES), min_size=1, max_size=len(NODES), unique=True))
+    graph.add_nodes_from(nodes)
+    ends = st.sampled_from(nodes)
+    for u, v, weight in draw(st.lists(st.tuples(ends, ends, weights | st.none()), max_size=30)):
+        if u != v or loops:
+            graph.add_edge(u, v, **({} if weight is None else {"weight": weight}))
+    return graph
+
+
+NODES = [*range(7), "a", "b", ("c", 1), 2.5, b"e", frozenset({3})]
+
+
+def same(function: str, graph: Any, *args: Any, ordered: bool = True, **options: Any) -> None:
+    """The same answer, or the same error; of dicts and lists in the same order."""
+    wanted, found = (
+        _outcome(getattr(nx, function), graph, *args, backend=name, **options)
+        for name in ("networkx", "delegraph")
+    )
+    assert type(found) is type(wanted)
+    if isinstance(wanted, dict):
+        assert not ordered or list(found) == list(wanted)
+        assert found.keys() == wanted.keys()
+        for node, value in wanted.items():
+            assert found[node] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True)
+            assert type(found[node]) in (int, float)
+    else:
+        assert found == (pytest.approx(wanted) if isinstance(wanted, float) else wanted)
+
+
+def _outcome(function: Any, *args: Any, **options: Any) -> Any:
+    try:
+        found = function(*args, **options)
+        return list(found) if isinstance(found, Iterator) else found
+    except (nx.NetworkXException, ValueError, ZeroDivisionError, KeyError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@given(graphs())
+def test_components(graph):
+    weakly = "weakly_" if graph.is_directed() else ""
+    same(f"{weakly}connected_components", graph)
+    same(f"number_{weakly}connected_components", graph)
+    same(f"is_{weakly}connected", graph)
+    if not weakly:
+        same("node_connected_component", graph, next(iter(graph)))
+
+
+@given(graphs(), st.none() | st.integers(-1, 5) | st.sampled_from([1.5, math.inf]), st.data())
+def test_searches(graph, cutoff, data):
+    node = data.draw(st.sampled_from(list(graph)))
+    same("single_source_shortest_path_length", graph, node, cutoff=cutoff, ordered=False)
+    same("descendants", graph, node)
+    same("descendants_at_distance", graph, node, data.draw(st.integers(-1, 4)))
+    if not graph.is_directed():
+        same("single_target_shortest_path_length", graph, node, cutoff=cutoff, ordered=False)
+    hops = nx.single_source_shortest_path_length(graph, node, backend="delegraph")
+    assert list(hops.values()) == sorted(hops.values())
+
+
+@given(
+    graphs() | graphs(weights=st.floats(0, 100, width=32)),
+    st.none() | st.integers(-1, 20) | st.sampled_from([1.5, math.inf]),
+    st.sampled_from(["weight", "other", None]),
+    st.data(),
+)
+def test_shortest_paths(graph, cutoff, weight, data):
+    node = data.draw(st.sampled_from(list(graph)))
+    how = {"cutoff": cutoff, "weight": weight}
+    same("single_source_dijkstra_path_length", graph, node, **how, ordered=False)
+    wanted = nx.single_source_dijkstra_path_length(graph, node, **how)
+    assert nx.single_source_dijkstra_path_length(graph, node, **how, backend="delegraph") == wanted
+
+
+@pytest.mark.parametrize("cutoff", [0, 1, 1.5, 2, -1, math.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cutoffs(kind, cutoff):
+    """NetworkX stops after a level, or before a distance, that is beyond; of parallel edges the
+    lightest counts.
+    """
+    graph = KINDS[kind]()
+    graph.add_weighted_edges_from(
+        [(0, 1, 0), (1, 2, 1), (2, 3, 1), (1, 2, 9), (3, 4, 2), (3, 3, 1)]
+    )
+    for function in ("single_source_shortest_path_length", "single_source_dijkstra_path_length"):
+        same(function, graph, 0, cutoff)
+    same("single_source_dijkstra_path_length", graph, 0, cutoff, weight=None)
+
+
+@given(
+    graphs(("graph", "digraph"), INTEGERS | st.floats(0, 9, width=16), loops=False),
+    st.none() | st.dictionaries(st.sampled_from(NODES), st.integers(0, 3)),
+    st.sampled_from([0.0, 0.5, 0.85]),
+    st.sampled_from([1, 20, 1000]),
+    st.sampled_from(["weight", None]),
+)
+def test_pagerank(graph, personalization, alpha, max_iter, weight):
+    how = {"alpha": alpha, "max_iter": max_iter, "tol": 3e-5, "weight": weight}
+    same("pagerank", graph, personalization=personalization, **how)
+
+
+@given(graphs(), st.booleans(), st.none() | st.integers(1, 14), INTEGERS)
+def test_betweenness(graph, normalized, k, seed):
+    same("betweenness_centrality", graph, k=k, normalized=normalized, seed=seed)
+
+
+@given(graphs(), st.booleans(), st.data())
+def test_closeness(graph, improved, data):
+    same("closeness_centrality", graph, wf_improved=improved)
+    node = data.draw(st.sampled_from(list(graph)))
+    same("closeness_centrality", graph, u=node, wf_improved=improved)
+
+
+@given(graphs(), st.data())
+def test_eccentricity(graph, data):
+    for function in ("eccentricity", "diameter", "radius", "periphery"):
+        same(function, graph)
+    same("eccentricity", graph, data.draw(st.sampled_from(list(graph))))
+    some = data.draw(st.lists(st.sampled_from([*NODES, "nowhere"]), max_size=4))
+    same("eccentricity", graph, some)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_nodes(kind):
+    graph = KINDS[kind]()
+    for function in FUNCTIONS:
+        if "source" in function or "target" in function or function.startswith("descendants"):
+            more = (1, 1) if function == "descendants_at_distance" else (1,)
+            if function != "single_target_shortest_path_length" or not graph.is_directed():
+                same(function, graph, *more)
+        elif function == "node_connected_component":
+            same(function, graph, 1)
+        elif function != "pagerank" or not graph.is_multigraph():
+            same(function, graph)
+
+
+LOOP = nx.Graph([(0, 1), (1, 1)])
+TWICE = nx.MultiGraph([(0, 1), (0, 1)])
+PATH = nx.path_graph(4)
+
+
+@pytest.mark.parametrize(
+    ("function", "graph", "args", "options", "why"),
+    [
+        ("pagerank", PATH, (), {"nstart": {0: 1}}, "it starts evenly: there is no nstart"),
+        ("pagerank", PATH, (), {"dangling": {0: 1}}, "there is no dangling"),
+        ("pagerank", TWICE, (), {}, "parallel edges count as one"),
+        ("pagerank", LOOP, (), {}, "self-loops are left out"),
+        ("pagerank", PATH, (), {"alpha": 1}, "alpha is at least 0 and less than 1"),
+        ("pagerank", PATH, (), {"tol": 0}, "tol is positive"),
+        ("pagerank", PATH, (), {"max_iter": 0}, "there is one iteration at least"),
+        ("pagerank", PATH, (), {"personalization": {0: -1}}, "not negative"),
+        ("betweenness_centrality", PATH, (), {"weight": "weight"}, "paths have no weights"),
+        ("betweenness_centrality", PATH, (), {"endpoints": True}, "the ends of paths"),
+        ("betweenness_centrality", PATH, (), {"k": 0}, "k is one at least"),
+        ("closeness_centrality", PATH, (), {"distance": "weight"}, "counted in edges"),
+        ("eccentricity", PATH, (), {"weight": "weight"}, "counted in edges"),
+        ("eccentricity", PATH, (), {"sp": {}}, "all distances are given"),
+        ("eccentricity", PATH, (iter([1, 2]),), {}, "v is a node, or a list"),
+        ("diameter", PATH, (), {"e": {}}, "all eccentricities are given"),
+        ("radius", PATH, (), {"usebounds": True}, "bounds take few searches"),
+        ("periphery", PATH, (), {"weight": "weight"}, "counted in edges"),
+        ("single_source_shortest_path_length", PATH, (0, math.nan), {}, "the cutoff is a number"),
+        ("single_target_shortest_path_length", nx.DiGraph(PATH), (0,), {}, "along their edges"),
+        ("descendants_at_distance", PATH, (0, 1.5), {}, "the distance is an integer"),
+        ("single_source_dijkstra_path_length", PATH, (0,), {"weight": max}, "are no functions"),
+    ],
+)
+def test_left_to_networkx(function, graph, args, options, why, caplog):
+    """Where the answer would be another; NetworkX tells why in its log."""
+    caplog.set_level(logging.DEBUG, "networkx")
+    seed = {"seed": random.Random(1)} if function == "betweenness_centrality" else {}
+    told = backend.can_run(function, (graph, *args), {**options, **seed})
+    assert why in str(told)
+    with pytest.raises(NotImplementedError):
+        getattr(nx, function)(graph, *args, **options, backend="delegraph")
+    assert why in caplog.text
+
+
+@pytest.mark.parametrize("weight", [-1, 1 << 32, 0.1, -0.5, math.inf, math.nan, 1e300, None, "1"])
+def test_weights_that_a_store_cannot_hold(weight):
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=weight)
+    with pytest.raises(NotImplementedError):
+        nx.single_source_dijkstra_path_length(graph, 0, backend="delegraph")
+    assert nx.is_connected(graph, backend="delegraph")  # which needs none
+
+
+def test_wrong_arguments_are_told_as_by_networkx():
+    with pytest.raises(TypeError, match="max_depth"):
+        nx.pagerank(PATH, max_depth=1, backend="delegraph")
+
+
+def test_an_older_networkx(monkeypatch):
+    monkeypatch.setattr(nx, "__version__", "3.5.1")
+    assert backend.can_run("is_connected", (PATH,), {}) == "NetworkX 3.6 or later is needed"
+
+
+@pytest.fixture(scope="module")
+def large() -> nx.Graph:
+    return nx.gnm_random_graph(5000, 100_000, seed=1)
+
+
+def calls(monkeypatch, function: str) -> list[tuple[Any, ...]]:
+    """Of a backend's function, from now on."""
+    made, inner = [], getattr(backend, function)
+
+    @functools.wraps(inner)
+    def call(*args: Any, **options: Any) -> Any:
+        made.append(args)
+        return inner(*args, **options)
+
+    monkeypatch.setattr(backend, function, call)
+    return made
+
+
+def test_by_priority(monkeypatch, large):
+    """Large graphs are converted once for all that is asked; small ones are NetworkX's."""
+    converted, ranked = calls(monkeypatch, "convert_from_nx"), calls(monkeypatch, "pagerank")
+    opened, inner = [], api.open
+    monkeypatch.setattr(api, "open", lambda *a, **k: opened.append(a) or inner(*a, **k))
+    wanted = nx.pagerank(large)
+    with nx.config(backend_priority=["delegraph"], warnings_to_ignore={"cache"}):
+        found = nx.pagerank(large)
+        assert found == pytest.approx(wanted, rel=1e-9)
+        assert nx.is_connected(large) == nx.is_connected(large, backend="networkx")
+        assert len(nx.single_source_shortest_path_length(large, 0)) == 5000
+        assert nx.pagerank(PATH) == pytest.approx(nx.pagerank(PATH, backend="networkx"))
+        assert nx.pagerank(large, nstart={0: 1.0}) == pytest.approx(wanted, abs=5e-3)
+        assert (len(converted), len(opened), len(ranked)) == (1, 1, 1)
+        large.add_edge(0, "new")
+        assert nx.pagerank(large).keys() == {*range(5000), "new"}
+        assert (len(converted), len(opened), len(ranked)) == (2, 2, 2)
+    large.remove_node("new")
+
+
+def test_what_it_may_use(monkeypatch):
+    """As NetworkX is configured; what does not fit is told as ever, and nothing stays."""
+    asked, inner = [], api.build
+    monkeypatch.setattr(api, "build", lambda *a, **k: asked.append(k) or inner(*a, **k))
+    before = set(Path(tempfile.gettempdir()).glob("delegraph-*"))
+    with nx.config.backends["delegraph"](memory_limit=1, threads=1):
+        with pytest.raises(InputError, match="is too small"):
+            nx.pagerank(nx.path_graph(9), backend="delegraph")
+        assert (asked[0]["memory_limit"], asked[0]["threads"]) == (1, 1)
+    assert set(Path(tempfile.gettempdir()).glob("delegraph-*")) <= before
+
+
+def test_a_graph_that_is_kept():
+    """It is one for NetworkX, too, which converts it back for what delegraph has not."""
+    for kind in KINDS.values():
+        graph = kind([(0, "a", {"km": 2}), ("a", ("b",), {"km": 3})], name="roads")
+        graph.add_node("alone")
+        kept: Any = backend.convert_from_nx(graph, edge_attrs={"km": 1}, preserve_graph_attrs=True)
+        for one in (kept, pickle.loads(pickle.dumps(kept)), copy.deepcopy(kept)):
+            back = backend.convert_to_nx(one)
+            assert type(back) is kind
+            assert nx.utils.graphs_equal(back, graph)
+            assert list(back) == list(graph)
+            found = nx.single_source_dijkstra_path_length(one, 0, weight="km")
+            assert found == {0: 0, "a": 2, ("b",): 5}
+            hops = nx.single_source_dijkstra_path_length(one, 0, weight="other")
+            assert hops == {0: 0, "a": 1, ("b",): 2}
+        with nx.config(fallback_to_nx=True):
+            assert list(nx.bfs_edges(kept, 0)) == list(nx.bfs_edges(graph, 0))
+    with pytest.raises(NotImplementedError, match="one edge attribute is kept"):
+        backend.convert_from_nx(PATH, edge_attrs={"km": 1, "miles": 1})
+    looped: Any = backend.convert_from_nx(LOOP)
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(looped)
+
+
+def test_nothing_stays():
+    """The store goes with the graph, or when that is changed."""
+    graph = nx.path_graph(5)
+    nx.is_connected(graph, backend="delegraph")
+    ((kept,),) = (cache.values() for cache in graph.__networkx_cache__["backends"].values())
+    folder = Path(kept.graph.path)
+    assert folder.is_dir()
+    del kept
+    graph.add_edge(0, 2)
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_what_networkx_is_told():
+    told = get_info()
+    assert told["functions"].keys() == FUNCTIONS.keys()
+    for name in FUNCTIONS:
+        assert callable(getattr(backend, name))
+        assert "delegraph" in getattr(nx, name).backends
+    assert "delegraph : On all cores, within a memory limit." in nx.pagerank.__doc__
+
+
+def test_networkx_loads_nothing_of_it():
+    code = (
+        "import sys, networkx; assert 'delegraph' in networkx.config.backends\n"
+        "print({'numba', 'numpy', 'pyarrow', 'dask', 'delegraph.pipeline.networkx.backend'}"
+        " & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+OF_NETWORKX = [
+    *("components.tests.test_connected", "components.tests.test_weakly_connected"),
+    *("centrality.tests.test_betweenness_centrality", "centrality.tests.test_closeness_centrality"),
+    *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
+    *("tests.test_dag", "tests.test_distance_measures"),
+]
+"""Their tests; of one that draws 540 graphs, which takes minutes, ten."""
+
+RUN_THEM = """
+import sys, pytest
+from delegraph.pipeline.networkx import backend
+made, inner = [], backend.convert_from_nx
+backend.convert_from_nx = lambda *a, **k: made.append(k["name"]) or inner(*a, **k)
+code = pytest.main(["-q", "-p", "no:cacheprovider", "--pyargs", *sys.argv[1:]])
+print(sorted(set(made)))
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+def test_by_tests_of_networkx(tmp_path):
+    """All pass, by the backend's functions where it can run."""
+    modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]
+    few = ["-k", "not test_use_bounds_on_off_consistency or 10-0"]
+    env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}
+    command = [sys.executable, "-c", RUN_THEM, *few, *modules]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert set(ast.literal_eval(done.stdout.splitlines()[-1])) == set(FUNCTIONS)

@@ -1,0 +1,238 @@
+"""Pages about batches: the numbers of the ledger, each state, and jobs of long ago."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+import pytest
+
+import delegraph as package
+from delegraph.partition.disk.lock import locked
+from delegraph.pipeline.batches.ledger import Entry, folder_of, ledger_of
+from delegraph.pipeline.reports.page.numbers import duration, figure, size
+from delegraph.pipeline.reports.page.page import render
+from delegraph.pipeline.reports.page.scales import moments
+from delegraph.pipeline.reports.page.write import page_of
+from support.batches import every_state, tried, write_batch
+from support.pages import PageText
+
+CAPTION = "Jobs, and the last try of each; times are UTC"
+HOSTILE = "</title><script>alert('1')</script>\"&amp;\x07\u202e"
+
+
+@pytest.fixture
+def batch(tmp_path):
+    return lambda *entries: write_batch(tmp_path / "jobs.toml", *entries)
+
+
+def page(path) -> PageText:
+    return PageText(render(page_of(path)))
+
+
+def figures(made: PageText) -> dict[str, list[str]]:
+    """What stands under each name, and its note."""
+    pairs = made.root.findall(".//dl[@class='figures']/div")
+    words = (["".join(some.itertext()).strip() for some in pair.findall("dd/*")] for pair in pairs)
+    return {pair.findtext("dt", ""): some for pair, some in zip(pairs, words, strict=True)}
+
+
+def bars(made: PageText) -> dict[str, tuple[str, float, float]]:
+    """Of each job its kind, begin and length, in per cent; of a torn one no length."""
+    found = {}
+    for drawing in made.root.findall(".//figure/svg[@class='chart']/g/*"):
+        mark = drawing if drawing.tag == "rect" else drawing.find("path")
+        if mark is not None:
+            name = mark.findtext("title", "").partition(",")[0]
+            x, width = (float((drawing.get(key) or "0").rstrip("%")) for key in ("x", "width"))
+            found.setdefault(name, (mark.get("class"), x, width))
+    return found
+
+
+def test_numbers_are_those_of_the_ledger(batch):
+    entries = every_state()
+    made = page(batch(*entries))
+    rows = {row[0]: row[1:] for row in made.tables[CAPTION]}
+    assert rows.keys() == {entry.name for entry in entries}
+    for entry in entries:
+        state, began, ended, seconds, tries, held = rows[entry.name]
+        assert state == ("cut off" if entry.state == "running" else entry.state)
+        for told, time in ((began, entry.began), (ended, entry.ended)):
+            if time is not None:
+                assert told == f"{time[:10]} {time[11:19]}"
+        if entry.seconds is not None:
+            assert seconds == duration(entry.seconds)
+        if entry.peak_bytes is not None:
+            assert held == size(entry.peak_bytes)
+        assert tries == figure(entry.attempts)
+    assert rows["between"][2:] == ["not known", "not known", "1", "not known"]
+    assert rows["page"][1:] == ["-", "-", "-", "0", "-"]
+    spent = sum(entry.seconds or 0 for entry in entries[1:])
+    assert figures(made) == {
+        "jobs": ["9", "the batch does not run"],
+        "done": ["3", "33.3%"],
+        "failed": ["1", ""],
+        "left out": ["1", ""],
+        "waiting": ["3", ""],
+        "cut off": ["1", ""],
+        "first begin to last end": [
+            duration(89.8 * 60),
+            f"of 6 jobs, one after the other {duration(spent)}",
+        ],
+        "most memory": [size(6_200_000_000), "store"],
+    }
+
+
+def test_each_state(batch):
+    """By its word, and by a bar's form; one that runs is cut off if nobody runs it."""
+    jobs = batch(*every_state())
+    made = page(jobs)
+    drawn = bars(made)
+    assert {name: kind for name, (kind, _, _) in drawn.items()} == {
+        "parts": "done",
+        "ranks-of-europe-and-all-the-rest-2026": "done",
+        "close": "failed",
+        "far": "waiting",
+        "saved": "waiting",
+        "between": "cut-off",
+    }
+    whole = 89.8
+    for name, began, minutes in (("parts", 0, 8.2), ("close", 41, 21.5), ("far", 20, 10)):
+        assert drawn[name][1:] == pytest.approx((100 * began / whole, 100 * minutes / whole), 1e-3)
+    assert drawn["between"][1:] == pytest.approx((100 * 75 / whole, 0), 1e-3)
+    for words in (
+        "ranks-of-eu\u2026he-rest-2026: done",
+        "between: cut off",
+        "Where a bar is torn, nobody knows when the try ended.",
+        "When these ended, as their batch was killed: between.",
+        "check: left out a job that it needs has failed",
+        "page: waiting it has not begun",
+    ):
+        assert words in made.text
+    assert made.facts["close"] == "too little memory (exit code 75, 3 tries)"
+    assert made.facts["far"] == "its last try: worker tcp://10.0.0.3:2222 is lost"
+    assert made.facts["waiting"] == "for their turn, until the batch is run: far, saved, page"
+    with locked(folder_of(jobs), jobs):
+        made = page(jobs)
+    assert figures(made)["running"] == ["1", ""]
+    assert bars(made)["between"][:2] == ("running", drawn["between"][1])
+    assert "Those that run have bars with a point." in made.text
+    assert "cut off" not in made.text
+    assert "Not known" not in made.text
+
+
+def test_jobs_of_long_ago_do_not_squeeze_those_of_today(batch):
+    made = page(batch(*every_state()))
+    assert "store: done ended 2026-06-12 05:30:00, before this axis" in made.text
+    assert "longer than 5 minutes and than all that follows it" in made.text
+    assert "without a bar: 1 job." in made.text
+
+
+@pytest.mark.parametrize(
+    ("times", "drawn"),
+    [
+        (((0, 60), (120, 30), (151, 31)), 3),  # a pause as long as all that follows it
+        (((0, 60), (125, 30), (157, 31)), 2),
+        (((0, 60), (64, 1), (70.5, 1)), 1),
+        (((0, 60), (64, 1), (69.5, 1)), 3),  # as between two tries
+        (((0, 200), (10, 1), (190, 1)), 3),  # one that goes on all the time
+        (((0, 1), (10, None), (500, 1)), 1),
+        (((5, 0),), 1),
+    ],
+)
+def test_where_the_axis_begins(batch, times, drawn):
+    entries = [tried(f"job-{i}", "done", *some) for i, some in enumerate(times)]
+    made = page(batch(*entries))
+    assert list(bars(made)) == [entry.name for entry in entries[-drawn:]]
+    assert min(x for _, x, _ in bars(made).values()) == 0
+
+
+def test_before_anything_has_begun(batch):
+    made = page(batch(Entry("one", "waiting"), Entry("two", "failed", error="cannot begin: no")))
+    assert "None has begun." in made.text
+    assert not made.root.findall(".//figure")
+    assert made.facts["two"] == "cannot begin: no (0 tries)"
+
+
+def test_very_many_jobs(batch):
+    made = page(batch(*(tried(f"job-{i}", "done", i, 1 + i % 7) for i in range(300))))
+    assert len(made.tables[CAPTION]) == 300
+    drawn = bars(made)
+    assert len(drawn) == 100
+    assert "Of 300 jobs the 100 are drawn whose bars are longest." in made.text
+    assert all(int(name[4:]) % 7 > 3 for name in drawn)
+
+
+def test_round_times():
+    for first in (0, 1_782_000_000 + 3599):
+        for span in (*range(1, 300), *(7**power for power in range(3, 11))):
+            found = moments(first, first + span)
+            assert 1 <= len(found) <= 5
+            assert all(first <= at <= first + span for at, _ in found)
+            assert len({name for _, name in found}) == len(found)
+
+
+def test_nothing_of_a_ledger_is_markup(tmp_path):
+    entries = [
+        tried(HOSTILE, "failed", 0, 1, error=HOSTILE),
+        tried(f"{HOSTILE}2", "waiting", 0, error=HOSTILE),
+        Entry(f"{HOSTILE}3", "left out"),
+        tried(f"{HOSTILE}4", "running", 0),
+    ]
+    made = page(write_batch(tmp_path / "<b onload='x'>&\".toml", *entries))
+    assert made.text.count("<script>") >= 8
+    assert "\\x07\\u202e" in made.text
+    assert made.root.findtext("body/header/h1") == "<b onload='x'>&\".toml"
+
+
+def test_by_its_file_or_its_folder(batch, tmp_path):
+    """The same page each time; the ledger is read, and no more."""
+    jobs = batch(*every_state())
+    before = ledger_of(jobs).read_bytes(), sorted(os.listdir(folder_of(jobs)))
+    first = render(page_of(jobs))
+    assert render(page_of(folder_of(jobs))) == first
+    jobs.unlink()
+    assert render(page_of(jobs)) == first
+    assert (ledger_of(jobs).read_bytes(), sorted(os.listdir(folder_of(jobs)))) == before
+    with pytest.raises(package.InputError, match="stands in the folder that is read"):
+        package.report(folder_of(jobs), folder_of(jobs) / "page.html")
+
+
+def changed(statement):
+    def change(path):
+        ledger = sqlite3.connect(path)
+        with ledger:
+            ledger.execute(statement)
+        ledger.close()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.unlink(), "no batch has run here"),
+        (changed("delete from jobs"), "no batch has run here"),
+        (lambda path: path.write_bytes(b""), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or no ledger"),
+        (changed("drop table jobs"), "damaged, or no ledger"),
+        (changed("update batch set version = 2"), "a ledger of version 2"),
+        (changed("update jobs set state = 'flying'"), "a job's 'state' is 'flying'"),
+        (changed("update jobs set began = 'yesterday'"), "'yesterday'"),
+        (changed("update jobs set ended = '9999-12-31T23:59:59+00:00'"), "a job's 'ended' is"),
+        (changed("update jobs set began = '2026-07-01T00:00:00'"), "a job's 'began' is"),
+        (changed("update jobs set seconds = 'long'"), "a job's 'seconds' is 'long'"),
+        (changed("update jobs set seconds = 9e999"), "a job's 'seconds' is inf"),
+        (changed("update jobs set peak_bytes = x'00'"), "a job's 'peak_bytes' is"),
+        (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or no ledger"),
+    ],
+)
+def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, told):
+    jobs = batch(*every_state())
+    damage(ledger_of(jobs))
+    ran = delegraph("report", jobs, "-o", tmp_path / "page.html")
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert told in line
+    assert not (tmp_path / "page.html").exists()

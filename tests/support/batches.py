@@ -1,0 +1,54 @@
+"""Batches as their ledgers have them, without a run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from delegraph.pipeline.batches.ledger import Entry, State, folder_of, ledger_of, open_ledger
+
+BEGIN = datetime(2026, 7, 2, 23, 50, tzinfo=UTC)
+
+
+def tried(
+    name: str, state: State, began: float, minutes: float | None = None, **facts: Any
+) -> Entry:
+    """A job, and its last try. began: minutes after BEGIN. minutes: that it took; None: no end is
+    known.
+    """
+    times = {"began": _told(began)}
+    if minutes is not None:
+        facts = {"seconds": minutes * 60, "peak_bytes": 10**9, "exit_code": 0, **facts}
+        times["ended"] = _told(began + minutes)
+    return Entry(name, state, "key", "", facts.pop("attempts", 1))._replace(**times, **facts)
+
+
+def _told(minutes: float) -> str:
+    return (BEGIN + timedelta(minutes=minutes)).isoformat(timespec="milliseconds")
+
+
+def every_state() -> list[Entry]:
+    """A job in each; as nobody runs the batch, the one that ran was cut off."""
+    fault = "worker tcp://10.0.0.3:2222 is lost"
+    return [
+        tried("store", "done", -30_000, 100, peak_bytes=6_200_000_000),
+        tried("parts", "done", 0, 8.2),
+        tried("ranks-of-europe-and-all-the-rest-2026", "done", 8.3, 81.5, attempts=2),
+        tried("close", "failed", 41, 21.5, attempts=3, exit_code=75, error="too little memory"),
+        tried("far", "waiting", 20, 10, exit_code=1, error=fault, peak_bytes=None),
+        tried("saved", "waiting", 72, attempts=0),
+        tried("between", "running", 75),
+        Entry("check", "left out"),
+        Entry("page", "waiting"),
+    ]
+
+
+def write_batch(jobs: Path, *entries: Entry) -> Path:
+    """The file of jobs, and what a batch leaves beside it."""
+    jobs.touch()
+    folder_of(jobs).mkdir()
+    (folder_of(jobs) / "lock").touch()
+    with open_ledger(ledger_of(jobs), write=True) as ledger:
+        ledger.put(*entries)
+    return jobs
