@@ -113,8 +113,11 @@ class Result:
     def summary(self) -> str:
         """What the record tells of it, in a line."""
         facts = self._answer.record[next(iter(self._answer.record))]
-        told = (f"{name} {_short(value)}" for name, value in facts.items() if _is_told(value))
-        return ", ".join(told)
+        told = ((name, value) for name, value in facts.items() if _is_told(value))
+        return ", ".join(
+            f"{name} {value:,}" if _is_number(name, value) else f"{name} {_short(value)}"
+            for name, value in told
+        )
 
     def __repr__(self) -> str:
         return f"<Result of {self.name}: {self.summary}>"
@@ -137,10 +140,13 @@ def _is_told(value: Any) -> bool:
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)
 
 
+def _is_number(name: str, value: Any) -> bool:
+    """Of how many; an id is none."""
+    return isinstance(value, int) and name != "source"
+
+
 def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 class BfsResult(Result):

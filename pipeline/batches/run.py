@@ -112,15 +112,18 @@ class _Run:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Jobs that run save what they have done."""
-        for running in list(self.running.values()):
-            self._look(running)  # some may have ended by themselves
+        """Jobs that run save what they have done, even where the ledger cannot be written."""
+        try:
+            for running in list(self.running.values()):
+                self._look(running)  # some may have ended by themselves
+        finally:
+            for running in self.running.values():
+                running.process.send(signal.SIGTERM)
+            until = time.monotonic() + _END_SECONDS
+            self._let_go()
+            for running in self.running.values():
+                running.process.end(until - time.monotonic())
         for running in self.running.values():
-            running.process.send(signal.SIGTERM)
-        until = time.monotonic() + _END_SECONDS
-        self._let_go()
-        for running in self.running.values():
-            running.process.end(until - time.monotonic())
             entry = self.entries[running.job.name]
             self._put(entry._replace(state="waiting", attempts=entry.attempts - 1))
 
@@ -226,9 +229,9 @@ class _Run:
             error=told.get("error"),
         )
         if code == 0:
+            self._keep(running)
             self._end(job, entry._replace(state="done"))
             self.tell(job.name, f"done in {seconds:.1f} s")
-            self._keep(running)
             return
         running.process.end(0)
         why = entry.error or told_by(code)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.pipeline.batches.run import _END_SECONDS
 from support import command_page
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,3 +45,53 @@ def test_python(tmp_path, monkeypatch, capsys):
     assert len(told) == 3
     assert capsys.readouterr().out.splitlines() == told
     gc.collect()  # what is left is told here, not in another test
+
+
+@pytest.fixture
+def batches() -> list[tuple[str, str]]:
+    """The examples of the page on batches: of what, and the text."""
+    return re.findall(r"```(\w+)\n(.*?)```", (DOCS / "batches.md").read_text(), re.DOTALL)
+
+
+def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
+    """They would run, each after those that it needs."""
+    monkeypatch.chdir(tmp_path)
+    edge_list([0, 1], [1, 2]).rename("edges")
+    (text,) = (text for kind, text in batches if kind == "toml")
+    (tmp_path / "jobs.toml").write_text(text)
+    planned = ok("batch", "plan", "jobs.toml", "--memory-limit", "4GB", "--json").json["jobs"]
+    assert [job["why"] for job in planned] == ["it has not run yet", "after store", "after ranks"]
+
+
+@pytest.mark.parametrize(("code", "again"), [(143, True), (1, False), (0, False)])
+def test_slurm(batches, tmp_path, code, again):
+    """What was ended by a signal is put in the queue again, and nothing else."""
+    script, array = (text for kind, text in batches if kind == "bash")
+    commands = {"srun": f"exit {code}", "scontrol": f"echo $* > {tmp_path}/asked"}
+    for name, does in commands.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    given = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2", "SLURM_ARRAY_TASK_ID": "3"}
+    env = {**os.environ, "PATH": path, **given}
+    for example in (array, script):
+        assert subprocess.run(["bash", "-u", "-c", example], env=env).returncode == code
+    asked = tmp_path / "asked"
+    assert asked.exists() == again
+    assert not again or asked.read_text() == "requeue 7\n"
+
+
+def test_airflow_and_kubernetes(batches):
+    """They can be read, and say the exit codes of docs/events.md."""
+    yaml = pytest.importorskip("yaml")
+    (code,) = (text for kind, text in batches if kind == "python")
+    compile(code, "batches.md", "exec")
+    (text,) = (text for kind, text in batches if kind == "yaml")
+    job = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]
+    told = dict(re.findall(r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "events.md").read_text(), re.M))
+    assert told["2"] == "no"
+    assert told["143"] == "yes"
+    rules = job["podFailurePolicy"]["rules"]
+    codes = {rule["action"]: rule["onExitCodes"]["values"] for rule in rules[:2]}
+    assert codes == {"FailJob": [1, 2], "Ignore": [143]}
+    assert job["template"]["spec"]["terminationGracePeriodSeconds"] > _END_SECONDS

@@ -193,6 +193,14 @@ def test_what_a_result_shows(store, monkeypatch):
     assert f"{len(result):,} rows" in html
 
 
+def test_ids_are_shown_as_they_are(edge_list):
+    """Without separators, which no command takes."""
+    with delegraph.open(edge_list([25461, 25461], [1000, 2000])) as graph:
+        found = graph.bfs(25461)
+    assert repr(found).startswith("<Result of bfs: source 25461, ")
+    assert "<td>1000</td><td>1</td><td>25461</td>" in found._repr_html_()
+
+
 def test_names_are_escaped(edge_list):
     with delegraph.open(edge_list(["<b>", "b"], ["b", "&"], id_type=pa.string())) as graph:
         html = graph.components()._repr_html_()

@@ -1,0 +1,104 @@
+"""A disk of its own, which is full: what that is told by, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delegraph.partition.errors import DelegraphError
+from delegraph.pipeline.batches.ledger import Entry, open_ledger
+from support.graphs import random_edges
+from support.outputs import digest
+
+JOBS = """
+[defaults]
+memory_limit = "600MB"
+
+[[job]]
+name = "store"
+command = "build"
+edges = "edges.parquet"
+output = "graph.dg"
+
+[[job]]
+name = "parts"
+command = "components"
+graph = "graph.dg"
+output = "parts"
+needs = ["store"]
+
+[[job]]
+name = "check"
+command = "validate"
+graph = "graph.dg"
+result = "parts"
+needs = ["parts"]
+"""
+
+
+@pytest.fixture
+def disk(tmp_path) -> Iterator[Path]:
+    """Of 256 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    line = [mount or "", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder]
+    if mount is None or subprocess.run(line, capture_output=True).returncode:
+        pytest.skip("only root may mount a disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(disk: Path, spare: int) -> None:
+    """All but so many bytes of it."""
+    facts = os.statvfs(disk)
+    with (disk / "filler").open("wb") as file:
+        file.write(bytes(facts.f_bavail * facts.f_frsize - spare))
+
+
+def test_a_ledger_keeps_what_it_had(disk):
+    path = disk / "ledger.sqlite"
+    before = {"a": Entry("a", "done", "key", attempts=1)}
+    with open_ledger(path, write=True) as ledger:
+        ledger.put(before["a"])
+        fill(disk, 4096)
+        with pytest.raises(DelegraphError) as raised:
+            ledger.put(*(Entry(f"{number}", "done", error="x" * 99) for number in range(999)))
+        assert str(raised.value) == f"{path}: cannot be read or written: database or disk is full"
+        assert raised.value.exit_code == 1
+        assert ledger.entries() == before
+    (disk / "filler").unlink()
+    with open_ledger(path, write=True) as ledger:
+        assert ledger.entries() == before
+        ledger.put(Entry("b", "waiting"))
+        assert set(ledger.entries()) == {"a", "b"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spare", range(0, 1 << 16, 1 << 13))
+def test_a_batch_goes_on_once_there_is_room(
+    delegraph, edge_list, tmp_path, monkeypatch, disk, spare
+):
+    """Its ledger and its logs are there; what its jobs write is elsewhere. By how much room there
+    is, the disk is full before the first job, as one begins, or as one is done.
+    """
+    monkeypatch.chdir(tmp_path)
+    edge_list(*random_edges(1, 300, 900))
+    (disk / "jobs.toml").write_text(JOBS)
+    fill(disk, spare)
+    ran = delegraph("batch", "run", disk / "jobs.toml")
+    if ran.code:
+        assert ran.code == 1
+        assert ran.err.count("delegraph: ") == 1
+        assert ran.err.splitlines()[-1].endswith("database or disk is full")
+    (disk / "filler").unlink()
+    stores = [digest(path) for path in tmp_path.glob("graph.dg")]
+    ran = delegraph("batch", "run", disk / "jobs.toml")
+    assert (ran.code, ran.out) == (0, "3 of 3 jobs done\n"), ran.err
+    assert stores in ([], [digest(tmp_path / "graph.dg")])
+    assert not list(tmp_path.glob(".*"))
