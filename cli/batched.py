@@ -29,6 +29,7 @@ class Batch:
     def _listen(self) -> None:
         with contextlib.suppress(OSError), self._socket.makefile("rb") as lines:
             for line in lines:
+                self._runs = True
                 self._jobs.put(json.loads(line))
         if self._runs:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -47,7 +48,6 @@ class Batch:
         job = self._jobs.get()
         if job is None:
             return False
-        self._runs = True
         sys.argv[1:] = job["words"]
         _write_to(sys.stderr.fileno(), job["log"], os.O_APPEND)
         _write_to(sys.stdout.fileno(), job["out"], os.O_TRUNC)

@@ -107,7 +107,12 @@ def run() -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):  # told by then, or there is nobody to tell
                 stream.flush()
-        if code or batch is None or not batch.next_job():
+        if code or batch is None or _heard is not None:
+            break
+        try:
+            if not batch.next_job():
+                break
+        except KeyboardInterrupt:  # while it waited
             break
     _ignore_signals()
     if processes := sys.modules.get("multiprocessing.util"):

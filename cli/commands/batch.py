@@ -146,7 +146,9 @@ def _shared(typed: Mapping[str, _Typed]) -> str:
 
     cluster = [typed[name].told for name in _CLUSTER if name in typed]
     graph = absolute(typed["graph"].path)
-    how = [typed[name].told for name in ("device", "threads") if name in typed]
+    how = [
+        typed[name].told for name in ("device", "device_memory_limit", "threads") if name in typed
+    ]
     return " ".join([*(cluster or [graph]), *how])
 
 

@@ -103,6 +103,7 @@ _WAIT = 12288  # entries that each multiprocessor could look at while a pull wai
 _NARROW_THREADS = 256
 _BLOCK_FRONTIER = 2048  # cuda/bfs/narrow_search.cu, and the next two
 _LIGHT = 32
+_SPILL = (_BLOCK_FRONTIER + 256) * _LIGHT
 _COHORT = 33 << 10  # bytes of shared memory of a block of it, beside the bitmap
 _SLICE = 1 << 20  # vertices whose degrees are added up at once
 _SLACK = 64 << 20  # small arrays, what the pool rounds up, passes over offsets
@@ -166,7 +167,7 @@ def state(
 
     used, long_rows: see DeviceGraph. offsets: type of the graph's. blocks: of the narrow search.
     """
-    spill = blocks * _BLOCK_FRONTIER * _LIGHT
+    spill = blocks * _SPILL
     queued = min(used, _enqueue_edges(used) + spill) + 1
     words = -(-used // _STRIP) * (_STRIP // 32)
     return [

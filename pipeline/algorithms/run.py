@@ -256,6 +256,7 @@ def _run(
     device = run.resources.chosen_device()
     if isinstance(graph, Store):
         return _run_on_store(algorithm, graph, device, run)
+    kept.give_back()
     refused: LimitError | None = None
     if not choices.shapes_store and run.resources.scratch is None:
         engines = algorithm.engines_of_edges(graph, choices.directed, device, run.executor)

@@ -32,6 +32,7 @@ class JobProcess:
         self.jobs = 0
         self.log = Path()
         self._log_from = 0
+        self._is_done = False
         self._process: subprocess.Popen[bytes] | None = None
         self._socket, self._theirs = socket.socketpair()
 
@@ -39,8 +40,8 @@ class JobProcess:
         """Run a command. log: takes its events; what it prints stands beside it. OSError: it
         cannot be begun.
         """
-        self.log = log
-        self._log_from = log.stat().st_size if log.exists() else 0
+        log.touch()
+        self.log, self._log_from, self._is_done = log, log.stat().st_size, False
         out = log.with_suffix(".out")
         if self._process is None:
             self._start(words, log, out)
@@ -66,14 +67,13 @@ class JobProcess:
             )
 
     def code(self) -> int | None:
-        """The exit code of its job; None while it runs."""
+        """The exit code of its job; None while it runs. What becomes of the process once the job
+        is done is nothing of the job's.
+        """
         assert self._process is not None
-        code = self._process.poll()
-        if code is None and self.stays:
-            with contextlib.suppress(BlockingIOError, ConnectionError):
-                if self._socket.recv(64, socket.MSG_DONTWAIT):
-                    return 0
-        return code
+        with contextlib.suppress(OSError):  # nothing is told, or will be
+            self._is_done = self._is_done or bool(self._socket.recv(64, socket.MSG_DONTWAIT))
+        return 0 if self._is_done else self._process.poll()
 
     def is_alive(self) -> bool:
         return self._process is None or self._process.poll() is None
@@ -99,16 +99,26 @@ class JobProcess:
             elif process.poll() is None:
                 process.send_signal(number)
 
-    def end(self, seconds: float = _END_SECONDS) -> None:
-        """It has no more to do. It is killed if it takes longer than so many seconds."""
+    def let_go(self) -> None:
+        """It waits, and there is nothing more to do."""
+        self._close()
+        self.end(_END_SECONDS)
+
+    def end(self, seconds: float) -> None:
+        """It was told to, or ends by itself: it is killed if it takes longer than that. (While it
+        saves, its socket stays open: to close that would be a second signal.)
+        """
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(max(0.0, seconds))
+            self.send(signal.SIGKILL)
+            self._process.wait()
+            self.code()
+        self._close()
+
+    def _close(self) -> None:
         self._socket.close()
         self._theirs.close()
-        if self._process is None:
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.0, seconds))
-        self.send(signal.SIGKILL)
-        self._process.wait()
 
 
 def told_by(code: int) -> str:

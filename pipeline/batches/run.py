@@ -82,10 +82,11 @@ class _Running:
 
 @dataclass
 class _Run:
-    """waiting: processes that have run jobs, by what they keep; until the next job begins. apart:
-    jobs that are to have a process of their own. later: when jobs that are tried again may begin.
-    orphaned: until when those of a batch that was killed may still be there. undecided: jobs of
-    which it is open what becomes of them.
+    """waiting: jobs that are done and have left a process, by what it keeps; until the next one
+    begins, and while no other runs, which may need what is kept. apart: jobs that are to have a
+    process of their own. later: when jobs that are tried again may begin. orphaned: until when
+    those of a batch that was killed may still be there. undecided: jobs of which it is open what
+    becomes of them.
     """
 
     path: Path
@@ -94,7 +95,7 @@ class _Run:
     tell: Tell
     ledger: Ledger
     running: dict[str, _Running] = field(default_factory=dict)
-    waiting: dict[str, JobProcess] = field(default_factory=dict)
+    waiting: dict[str, _Running] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)
     later: dict[str, float] = field(default_factory=dict)
     orphaned: dict[str, float] = field(default_factory=dict)
@@ -123,7 +124,10 @@ class _Run:
             self._let_go()
             for running in self.running.values():
                 running.process.end(until - time.monotonic())
-        for running in self.running.values():
+        for running in list(self.running.values()):
+            if running.process.code() == 0:
+                self._look(running)
+                continue
             entry = self.entries[running.job.name]
             self._put(entry._replace(state="waiting", attempts=entry.attempts - 1))
 
@@ -134,7 +138,8 @@ class _Run:
         for job in self.jobs:
             if job.name in self.undecided and job.name not in self.running:
                 self._decide(job)
-        self._let_go({job.line.shares for job in self.jobs if job.name in self.undecided})
+        left = (job for job in self.jobs if job.name in self.undecided)
+        self._let_go(() if self.running else {job.line.shares for job in left})
         return bool(self.undecided)
 
     def _decide(self, job: Job) -> None:
@@ -168,8 +173,7 @@ class _Run:
     def _begin(self, job: Job, memory: int) -> None:
         try:
             words = self._noted(job, memory)
-            process = self._process_for(job)
-            process.begin(words, log_of(self.path, job.name))
+            process = self._process_with(words, job, memory)
         except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
             return
@@ -179,13 +183,23 @@ class _Run:
         tries = self.entries[job.name].attempts
         self.tell(job.name, "begun" if tries == 1 else f"begun, try {tries}")
 
-    def _process_for(self, job: Job) -> JobProcess:
+    def _process_with(self, words: Sequence[str], job: Job, memory: int) -> JobProcess:
+        """A process that has begun a job: one that keeps what the job needs, and no more than the
+        job may hold, or a new one.
+        """
+        log = log_of(self.path, job.name)
         kept = None if job.name in self.apart else job.line.shares
-        process = None if kept is None else self.waiting.pop(kept, None)
+        before = None if kept is None else self.waiting.pop(kept, None)
         self._let_go()  # what they hold, this one may need
-        if process is not None and process.is_alive():
-            return process
-        return JobProcess(stays=kept is not None)
+        if before is not None:
+            if before.memory <= memory:
+                with contextlib.suppress(OSError):  # it is gone
+                    before.process.begin(words, log)
+                    return before.process
+            before.process.let_go()
+        process = JobProcess(stays=kept is not None)
+        process.begin(words, log)
+        return process
 
     def _noted(self, job: Job, memory: int) -> list[str]:
         """The words of its command. The ledger knows of the try before it begins."""
@@ -208,7 +222,7 @@ class _Run:
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:
         """End processes that wait, but those that keep what is wanted."""
         for kept in self.waiting.keys() - set(wanted):
-            self.waiting.pop(kept).end()
+            self.waiting.pop(kept).process.let_go()
 
     def _look(self, running: _Running) -> None:
         job, code, now = running.job, running.process.code(), time.monotonic()
@@ -250,12 +264,13 @@ class _Run:
             self._fail(job, entry, why)
 
     def _keep(self, running: _Running) -> None:
-        """The process of a job that is done, if it stays."""
-        kept = running.job.line.shares
-        if kept is not None and running.process.stays and kept not in self.waiting:
-            self.waiting[kept] = running.process
+        """The process of a job that is done, if it stays and was not told to end."""
+        kept, process = running.job.line.shares, running.process
+        stays = process.stays and process.is_alive() and not running.ended
+        if kept is not None and stays and kept not in self.waiting:
+            self.waiting[kept] = running
         else:
-            running.process.end()
+            process.let_go()
 
     def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause

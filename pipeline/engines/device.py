@@ -92,6 +92,7 @@ class DeviceEngine:
         return self.gpu is not None
 
     def _is_like(self, other: DeviceEngine) -> bool:
+        """The limit of the device's memory is the same of jobs that share a process."""
         ours = self.device.number, self._strategy
         theirs = other.device.number, other._strategy
         return ours == theirs and self._store.holds_the_same(other._store)

@@ -10,10 +10,11 @@ import os
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from ...kernels.gpu.device import DeviceMemoryError
 from ...partition.disk.memory import return_freed_memory
 from ..run.ending import KEEP
 from ..run.plan import fits
-from .engine import Engine
+from .engine import CODE_BYTES, Engine
 
 
 @runtime_checkable
@@ -43,14 +44,29 @@ def put_away(engine: Engine, limit: int) -> None:
 
 def take_over(engines: Sequence[Engine], limit: int) -> None:
     """Give what is kept to the first of some engines that can use it, or back."""
-    global _kept
-    kept, _kept = _kept, None
-    if kept is None:
-        return
     for engine in engines:
-        if isinstance(engine, TakesOver) and engine.take_over(kept):
-            if not fits(engine.need().host, limit):  # with another program
+        if _kept and isinstance(engine, TakesOver) and engine.take_over(_kept):
+            if not _fits(engine, limit):
                 engine.close()
             break
-    kept.close()
-    return_freed_memory()
+    give_back()
+
+
+def _fits(engine: Engine, limit: int) -> bool:
+    """As ``choose`` asks of an engine that is not the last one."""
+    assert engine.subject is not None
+    try:
+        need = engine.need()
+    except DeviceMemoryError:
+        return False
+    return fits(max(need.host, engine.subject.writing_bytes(1)) + CODE_BYTES, limit)
+
+
+def give_back() -> None:
+    """What is kept, and what jobs of before have freed."""
+    global _kept
+    if _kept is not None:
+        _kept.close()
+    _kept = None
+    if KEEP in os.environ:
+        return_freed_memory()

@@ -207,7 +207,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)WIDEN": gpu_search.WIDEN,
         "(u32)MORE": gpu_search.MORE,
     }
-    narrow = {"BLOCK_FRONTIER": gpu_search._BLOCK_FRONTIER, "LIGHT": gpu_search._LIGHT}
+    narrow = {"SPILL": gpu_search._SPILL}
     ranks = {
         "(u32)EXCHANGE": rank_search.EXCHANGE,
         "(u32)STOPPED": rank_search.STOPPED,

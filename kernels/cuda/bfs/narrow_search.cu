@@ -4,16 +4,16 @@
 // What a level costs is latency, so a level is one barrier of the cluster; the queues, and where they
 // fit the bits of visited vertices, lie in its shared memory; a thread knows where to look for its
 // vertex before it knows how many there are; a vertex's distance and parent are written while its
-// row is on its way, and found vertices' rows are fetched ahead while the barrier is under way. A
-// level that grows too large, or has a vertex of many edges, goes back to wide_search: with `partial`,
-// the queue holds the vertices that are left to push at this level.
+// row is on its way, and a found vertex's row is fetched ahead. A level that grows too large, or has
+// a vertex of many edges, goes back to wide_search: with `partial`, the queue holds the vertices that
+// are left to push at this level.
 #include "bfs/cluster.cuh"
 #include "bfs/passes.cuh"
 
 #define NEAR 2048            // places of a block's queue in shared memory; more lie in `spill`
 #define BLOCK_FRONTIER 2048  // vertices that a block expands in a level, at most
-#define LIGHT 32             // edges that a thread follows alone
-#define SPILL (BLOCK_FRONTIER * LIGHT)
+#define LIGHT 32             // edges of a vertex that is not left aside
+#define SPILL ((BLOCK_FRONTIER + 256) * LIGHT)  // what a block may find; shares are not quite even
 #define HEAVY 0x1000000u  // in a block's count: it has left vertices of more edges aside
 
 // What a queue holds: a vertex and its parent.

@@ -130,33 +130,46 @@ def test_a_process_that_waits(here):
         assert "components, the largest" in (here / f"{name}.out").read_text()
     process.send(signal.SIGKILL)
     wait_until(lambda: not process.is_alive())
-    process.end()
+    assert process.code() == 0  # that of the job, which was done
+    process.let_go()
     other = JobProcess(stays=True)
     other.begin([*words, "three"], here / "one.log")
     wait_until(lambda: other.code() == 0)
-    other.end()
+    other.let_go()
     assert not other.is_alive()
     assert other.code() == 0
+
+
+def test_a_process_that_dies_between_jobs(here):
+    """What it was told last is no success."""
+    words = ["components", "graph.dg", "--log-format=json", "-o"]
+    process = JobProcess(stays=True)
+    process.begin([*words, "one"], here / "one.log")
+    wait_until(lambda: process.code() == 0)
+    process.send(signal.SIGSTOP)
+    process.begin([*words, "two"], here / "two.log")
+    process.send(signal.SIGKILL)
+    wait_until(lambda: process.code() is not None)
+    assert process.code() == -signal.SIGKILL
+    assert process.last_event() == {}
+    process.end(0)
 
 
 # Sockets that the cluster itself leaves to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
-def test_one_process_on_a_cluster(ok, here):
-    """It holds the workers, whatever the graph."""
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_on_a_cluster(ok, here, at_once):
+    """A process holds the workers, whatever the graph, until another one needs them."""
     with cluster(2) as (_, client):
+        jobs = {"pagerank": "graph.dg", "components": "parts.dg", "eccentricity": "parts.dg"}
+        text = "".join(JOB.format(name, f'graph = "{graph}"') for name, graph in jobs.items())
         address = client.scheduler.address
-        write_jobs({"pagerank": "", "bfs": "source = 1"}, f'scheduler = "{address}"')
-        text = Path("jobs.toml").read_text()
-        Path("jobs.toml").write_text(
-            text.replace('"pagerank"\n', '"pagerank"\ngraph = "graph.dg"\n', 1).replace(
-                '"bfs"\n', '"bfs"\ngraph = "parts.dg"\n', 1
-            )
-        )
-        ok("batch", "run", "jobs.toml")
-        pids = processes()
-        assert pids["pagerank"] == pids["bfs"]
+        Path("jobs.toml").write_text(f'[defaults]\nscheduler = "{address}"\n{text}')
+        ok("batch", "run", "jobs.toml", "--jobs", at_once)
+        pids = {pid for pids in processes().values() for pid in pids}
+        assert at_once == 2 or len(pids) == 1
 
 
 def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngine:
