@@ -227,9 +227,11 @@ needs = ["store"]
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, number):
     """Each job is done in the end, once for what it was made from, and nothing is left over. What
-    ends before it is killed begins anew: every kill meets jobs that run.
+    ends before it is killed begins anew: every kill meets jobs that run. A batch that is told to
+    end does so within 30 s.
     """
     kills = request.config.getoption("kills") or 6
     kinds = [
@@ -255,8 +257,10 @@ def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request):
             try:
                 assert process.wait(rng.uniform(0.3, 4)) == 0
             except subprocess.TimeoutExpired:
-                process.kill()
-                hits += 1
+                process.send_signal(number)
+                code = process.wait(30)
+                assert code in (0, -number, 143)  # at an end; before it hears, or as it is killed
+                hits += code != 0
                 continue
         ok("batch", "retry", "jobs.toml", "store", *RUN[3:])  # all of it, once more
     ran = delegraph(*RUN, "--jobs", 3, "--memory-limit", "2GB")

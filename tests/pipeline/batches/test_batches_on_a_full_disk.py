@@ -1,4 +1,6 @@
-"""A disk of its own, which is full: what that is told by, and that nothing is lost by it."""
+"""A disk of its own, which is full, or may only be read: what that is told by, and that nothing is
+lost by it.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +79,21 @@ def test_a_ledger_keeps_what_it_had(disk):
         assert ledger.entries() == before
         ledger.put(Entry("b", "waiting"))
         assert set(ledger.entries()) == {"a", "b"}
+
+
+def test_a_ledger_that_may_only_be_read(delegraph, disk, edge_list, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    edge_list([0, 1], [1, 2])
+    path = disk / "jobs.toml"
+    path.write_text(JOBS.split('[[job]]\nname = "parts"')[0])
+    assert delegraph("batch", "run", path).code == 0
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    ran = delegraph("batch", "run", path)
+    told = f"delegraph: {path} cannot be written: Read-only file system\n"
+    assert (ran.code, ran.err) == (2, told)
+    assert delegraph("batch", "status", path).out.startswith("store  done")
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    assert delegraph("batch", "run", path).err == "store: done already\n"
 
 
 @pytest.mark.slow
