@@ -224,6 +224,9 @@ class _Reading:
             other = makers.setdefault(absolute(job.line.output), job)
             if other is not job:
                 self._note(job.at, f"'{job.name}' and '{other.name}' have one output")
+        for output, job in makers.items():
+            for other in (makers[folder] for folder in _folders_of(output) if folder in makers):
+                self._note(job.at, f"'{job.name}' writes into the output of '{other.name}'")
         for job in jobs:
             for option, file in job.line.inputs.items():
                 maker = makers.get(absolute(file))
@@ -279,6 +282,17 @@ class _Reading:
         """Of a key; of its table where it has none; of the defaults where these have it."""
         ways = (table, key), ("defaults", key), (table, "")
         return next((self._places[way] for way in ways if way in self._places), 1)
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    """Those in which it stands.
+
+    >>> list(_folders_of("s3://bucket/a/b"))[:2]
+    ['s3://bucket/a', 's3://bucket']
+    """
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _is_there(name: str) -> bool:

@@ -112,6 +112,10 @@ def test_what_jobs_run(read):
             ["line 7: 'again' and 'store' have one output"],
         ),
         (
+            STORE + STORE.replace('"store"', '"again"').replace('"graph.dg"', '"graph.dg/more"'),
+            ["line 7: 'again' writes into the output of 'store'"],
+        ),
+        (
             STORE
             + '[[job]]\nname = "c"\ncommand = "components"\ngraph = "graph.dg"\noutput = "c"\n',
             ["line 9: 'c' reads graph.dg, which 'store' makes: add it to needs"],
