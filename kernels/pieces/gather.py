@@ -7,11 +7,13 @@ Turns have the same edges whatever the number of threads.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import compiled, f64s, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add, fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_or, trailing_zeros
 from ..base.numbering import NUMBERING, is_identity, renumber
+from ..base.turns import come, take
 from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
 from .piece import PIECE, row_of
 
@@ -22,6 +24,8 @@ CUTS = 2
 SHORT = 8
 """Edges of a row that is short."""
 
+_ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uintp(count) for count in range(5))
+
 _DIGITS = 12
 _ADDED = (1 << _DIGITS) - 1
 """As many words as so many digits can count."""
@@ -29,28 +33,31 @@ _ADDED = (1 << _DIGITS) - 1
 
 @compiled
 def _term(operator, x, targets, weights, e):
-    return along(operator, x[targets[np.uintp(e)]], weights, e)
+    return along(operator, x[targets[e]], weights, e)
 
 
 @compiled
 def _combined(operator, value, targets, weights, first, stop, x):
     """A value with those of ``targets[first:stop]``; in four chains, as one would wait for each
     addition.
+
+    Edges are counted without signs here: an index that may be negative is looked at each time.
     """
-    e = first
-    if e + 4 <= stop:
+    e = np.uintp(first)
+    end = np.uintp(stop)
+    if e + _FOUR <= end:
         one = value
         two = three = four = operator.unit
-        while e + 4 <= stop and not finished(operator, one):
+        while e + _FOUR <= end and not finished(operator, one):
             one = combine(operator, one, _term(operator, x, targets, weights, e))
-            two = combine(operator, two, _term(operator, x, targets, weights, e + 1))
-            three = combine(operator, three, _term(operator, x, targets, weights, e + 2))
-            four = combine(operator, four, _term(operator, x, targets, weights, e + 3))
-            e += 4
+            two = combine(operator, two, _term(operator, x, targets, weights, e + _ONE))
+            three = combine(operator, three, _term(operator, x, targets, weights, e + _TWO))
+            four = combine(operator, four, _term(operator, x, targets, weights, e + _THREE))
+            e += _FOUR
         value = combine(operator, combine(operator, one, two), combine(operator, three, four))
-    while e < stop and not finished(operator, value):
+    while e < end and not finished(operator, value):
         value = combine(operator, value, _term(operator, x, targets, weights, e))
-        e += 1
+        e += _ONE
     return value
 
 
@@ -69,18 +76,32 @@ def _renumbered(operator, value, targets, weights, first, stop, places, x):
 def _whole_rows(operator, piece, first, last, x, y):
     """Of rows ``first <= row < last``, whose edges are all at hand; rows and targets are places."""
     offsets, targets, base, _, weights = piece
-    stop = np.int64(offsets[first]) - base
-    for row in range(first, last):
+    before = np.uintp(base)
+    row = np.uintp(first)
+    stop = np.uintp(offsets[row]) - before
+    while row < np.uintp(last):
         edge = stop
-        stop = np.int64(offsets[row + 1]) - base
+        stop = np.uintp(offsets[row + _ONE]) - before
+        count = stop - edge
         value = y[row]
-        if stop - edge < SHORT:  # a call would take longer
-            for e in range(edge, stop):
-                if not finished(operator, value):
-                    value = combine(operator, value, _term(operator, x, targets, weights, e))
-        else:
+        if count >= SHORT:
             value = _combined(operator, value, targets, weights, edge, stop, x)
+        elif count > _FOUR:  # a call would take longer
+            while edge < stop and not finished(operator, value):
+                value = combine(operator, value, _term(operator, x, targets, weights, edge))
+                edge += _ONE
+        elif count > _ZERO:  # and so would a loop
+            value = combine(operator, value, _term(operator, x, targets, weights, edge))
+            if count > _ONE:
+                value = combine(operator, value, _term(operator, x, targets, weights, edge + _ONE))
+                if count > _TWO:
+                    third = _term(operator, x, targets, weights, edge + _TWO)
+                    value = combine(operator, value, third)
+                    if count > _THREE:
+                        fourth = _term(operator, x, targets, weights, edge + _THREE)
+                        value = combine(operator, value, fourth)
         y[row] = value
+        row += _ONE
 
 
 @compiled
@@ -136,27 +157,42 @@ def gather_piece(operator, piece, x_places, x, y_places, y, rows, values):
     _gather(operator, piece, piece.begin, piece.end, x_places, x, y_places, y, cuts, 0)
 
 
+def starts_of_turns(offsets: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
+    """The first row that starts in each turn of ``gather_turns``, and the end: int64 (turns + 1,).
+
+    >>> starts_of_turns(np.array([0, 3, 70_000, 70_000, 70_001], np.uint32))
+    array([0, 2, 4])
+    """
+    edges = int(offsets[-1])
+    begins = np.arange(0, edges, EDGES_A_TURN, dtype=offsets.dtype)
+    starts = np.searchsorted(offsets, begins)
+    return np.append(starts, len(offsets) - 1).astype(np.int64)
+
+
+@compiled
+def gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values):
+    """One of ``gather_turns``."""
+    begin = turn * EDGES_A_TURN
+    end = min(begin + EDGES_A_TURN, piece.end)
+    cuts = (rows, values)
+    _gather(operator, piece, begin, end, x_places, x, y_places, y, cuts, turn * CUTS)
+
+
 @kernel(SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(WEIGHTED_SUM, PIECE, NUMBERING, f64s, NUMBERING, f64s, i64s, f64s, i64s)
 @kernel(OR, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
 @kernel(MIN, PIECE, NUMBERING, u64s, NUMBERING, u64s, i64s, u64s, i64s)
-def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, cursor):
-    """The same of all edges, which are at hand, by several threads at once: each takes the next
-    turn.
+def gather_turns(operator, piece, x_places, x, y_places, y, rows, values, taken):
+    """The same of all edges, which are at hand, by several threads at once: see turns.py.
 
-    rows, values: (CUTS * turns,). cursor: int64 (1,), 0 at first.
+    rows, values: (CUTS * turns,). taken: none at first.
     """
-    edges = piece.end
-    turns = (edges + EDGES_A_TURN - 1) // EDGES_A_TURN
-    cuts = (rows, values)
-    while True:
-        turn = fetch_add(cursor, 0, 1)
-        if turn >= turns:
-            return
-        begin = turn * EDGES_A_TURN
-        end = min(begin + EDGES_A_TURN, edges)
-        slot = turn * CUTS
-        _gather(operator, piece, begin, end, x_places, x, y_places, y, cuts, slot)
+    thread = come(taken)
+    turns = (piece.end + EDGES_A_TURN - 1) // EDGES_A_TURN
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        gather_turn(operator, piece, turn, x_places, x, y_places, y, rows, values)
+        turn = take(taken, thread, turns)
 
 
 @kernel(SUM, PIECE, u32s, i64, i64, NUMBERING, f64s, NUMBERING, f64s)

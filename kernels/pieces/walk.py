@@ -1,42 +1,135 @@
 """A step of a random walk at each vertex: what PageRank does between two gathers, in one pass."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
-from ..base.compiled import boolean, booleans, f64, f64s, kernel, u32s
+from ..base.compiled import Struct, boolean, booleans, compiled, f64, f64s, i64s, kernel, u32s
+from ..base.numbering import NUMBERING
+from ..base.turns import come, take
+from .gather import EDGES_A_TURN, gather_turn
+from .operators import SUM, WEIGHTED_SUM
+from .piece import PIECE
 
 
-@kernel(booleans, f64s, u32s, f64s, f64s, f64, f64, boolean)
-@kernel(booleans, f64s, f64s, f64s, f64s, f64, f64, boolean)
-def advance(counted, share, degree, came, teleport, damping, anywhere, keeps):
-    """Take what came, all of the same length; (change of all ranks, what is lost at ends).
+class Teleport(NamedTuple):
+    """How a walk goes on otherwise than along an edge.
 
-    A vertex has its share times its degree; without edges out of it, its share. counted: of which
-    vertices the numbers are added up; (0,) for all. came: sums of shares, 0 afterwards. teleport:
-    how likely the walk goes on at each when it teleports, or (0,) and ``anywhere`` is by vertex.
-    anywhere: how much teleports. keeps: whether it goes on from vertices without edges.
+    likely: float64, how likely at each vertex when it teleports; or (0,), and ``anywhere`` is by
+    vertex. damping: how likely it takes an edge. anywhere: how much teleports. keeps: whether it
+    does from vertices without edges.
     """
+
+    likely: NDArray[np.float64]
+    damping: float
+    anywhere: float
+    keeps: bool
+
+
+TELEPORT = Struct(Teleport, (f64s, f64, f64, boolean))
+
+_TOGETHER = 256
+"""Vertices whose changes are kept before they are added up: what comes before is done several at a
+time then, and sums still do not depend on how many a processor takes."""
+
+
+@compiled
+def _sum(values):
+    """In four chains, as one would wait for each addition."""
+    one = two = three = four = 0.0
+    count = values.shape[0]
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        one += values[i]
+        two += values[i + 1]
+        three += values[i + 2]
+        four += values[i + 3]
+    for i in range(whole, count):
+        one += values[i]
+    return (one + two) + (three + four)
+
+
+@compiled
+def _advance(counted, came, share, degree, teleport, first, last):
+    likely, damping, anywhere, keeps = teleport
     change = 0.0
     lost = 0.0
-    for i in range(share.shape[0]):
-        ends = degree[i] == 0
-        shares = 1.0 if ends else np.float64(degree[i])
-        rank = damping * came[i] + (anywhere * teleport[i] if teleport.shape[0] else anywhere)
-        before = share[i] * shares
-        share[i] = rank / shares
-        came[i] = 0.0
-        if counted.shape[0] == 0 or counted[i]:
-            change += abs(rank - before)
-            if keeps and ends:
-                lost += rank
+    changes = np.empty(_TOGETHER)
+    for begin in range(first, last, _TOGETHER):
+        end = min(begin + _TOGETHER, last)
+        # Slices, as an index that may be negative is looked at each time.
+        moved, new, old = changes[: end - begin], came[begin:end], share[begin:end]
+        edges, there = degree[begin:end], likely[begin:end]
+        for i in range(end - begin):
+            shares = np.float64(edges[i])
+            shares = shares if shares != 0.0 else 1.0
+            rank = damping * new[i]
+            rank += anywhere * there[i] if likely.shape[0] else anywhere
+            moved[i] = abs(rank - old[i] * shares)
+            new[i] = np.divide(rank, shares)  # not zero: a look whether it is would take longer
+        if counted.shape[0]:
+            for i in range(end - begin):
+                if not counted[begin + i]:
+                    moved[i] = 0.0
+        change += _sum(moved)
+        if keeps:
+            lost += _at_ends(counted[begin:end], new, edges)
     return change, lost
+
+
+@kernel(booleans, f64s, f64s, u32s, TELEPORT)
+@kernel(booleans, f64s, f64s, f64s, TELEPORT)
+def advance(counted, came, share, degree, teleport):
+    """Make shares of what came, all of the same length; (change of all ranks, what is lost at
+    ends).
+
+    A vertex has its share times its degree; without edges out of it, its share. counted: of which
+    vertices the numbers are added up; (0,) for all. came: sums of shares; receives new shares.
+    share: the old ones.
+    """
+    return _advance(counted, came, share, degree, teleport, 0, share.shape[0])
+
+
+@kernel(SUM, PIECE, NUMBERING, i64s, f64s, f64s, u32s, TELEPORT, i64s, f64s, f64s, i64s)
+@kernel(WEIGHTED_SUM, PIECE, NUMBERING, i64s, f64s, f64s, f64s, TELEPORT, i64s, f64s, f64s, i64s)
+def gather_and_advance(
+    operator, piece, places, starts, came, share, degree, teleport, rows, values, sums, taken
+):
+    """``gather_turns`` of shares, and ``advance`` turn by turn, while what came is in the cache;
+    not of rows that are cut.
+
+    Of a subgraph whose rows and targets are ``places`` as they are. starts: as ``starts_of_turns``
+    has them. came: whatever it has before. sums: (2 * turns,), of each what ``advance`` returns.
+    """
+    everything = np.empty(0, np.bool_)
+    turns = starts.shape[0] - 1
+    thread = come(taken)
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        first = starts[turn]
+        last = starts[turn + 1]
+        came[first:last] = operator.unit
+        gather_turn(operator, piece, turn, places, share, places, came, rows, values)
+        if last > first and np.int64(piece.offsets[last]) > (turn + 1) * EDGES_A_TURN:
+            last -= 1
+        change, lost = _advance(everything, came, share, degree, teleport, first, last)
+        sums[2 * turn] = change
+        sums[2 * turn + 1] = lost
+        turn = take(taken, thread, turns)
+
+
+@compiled
+def _at_ends(counted, share, degree):
+    held = 0.0
+    for i in range(share.shape[0]):
+        if degree[i] == 0 and (counted.shape[0] == 0 or counted[i]):
+            held += share[i]
+    return held
 
 
 @kernel(booleans, f64s, u32s)
 @kernel(booleans, f64s, f64s)
 def at_ends(counted, share, degree):
     """What vertices without edges out of them have, added up as ``advance`` does it."""
-    held = 0.0
-    for i in range(share.shape[0]):
-        if degree[i] == 0 and (counted.shape[0] == 0 or counted[i]):
-            held += share[i]
-    return held
+    return _at_ends(counted, share, degree)

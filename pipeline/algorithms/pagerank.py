@@ -21,9 +21,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.numbering import by_rule
+from ...kernels.base.turns import no_turns
 from ...kernels.pieces import walk
+from ...kernels.pieces.gather import CUTS, join_cuts, starts_of_turns
 from ...kernels.pieces.operators import Sum, WeightedSum
-from ...kernels.pieces.walk import advance, at_ends
+from ...kernels.pieces.walk import Teleport, advance, at_ends, gather_and_advance
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.weights import WeightType
@@ -31,6 +34,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
+from ..engines.ranks.edges import Rows
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -126,6 +130,7 @@ class _Walk:
         (ends,) = operations.sum_each(_without, self.degree)
         self.keeps = of.dangling == "even" and float(ends) > 0
         self.lost = 0.0
+        self._starts: NDArray[np.int64] | None = None
 
     def _degrees(self) -> Vector:
         if self.of.weights is None:
@@ -152,32 +157,58 @@ class _Walk:
 
     def step(self) -> float:
         """One iteration; its change."""
-        self.operations.gather(self.sum, self.share, self.came)
-        vectors = [self.share, self.degree, self.came]
-        if self.teleport is not None:
-            vectors.append(self.teleport)
-        change, self.lost = self.operations.sum_each(self._advance, *vectors).tolist()
+        rows = self.operations.rows_along(False)
+        if rows is not None and len(rows.targets):
+            sums = self._step_whole(rows)
+        else:
+            self.came.fill(0.0)
+            self.operations.gather(self.sum, self.share, self.came)
+            sums = self.operations.sum_each(self._advance, self.came, reads=self._reads())
+        self.share, self.came = self.came, self.share
+        change, self.lost = sums.tolist()
         return change
+
+    def _step_whole(self, rows: Rows) -> NDArray[np.float64]:
+        """The same in one call, where all edges are in memory as one subgraph; what it adds up."""
+        if self._starts is None:
+            self._starts = starts_of_turns(rows.offsets)
+        turns = len(self._starts) - 1
+        came, *read = (vector.own for vector in (self.came, *self._reads()))
+        cut, parts = np.full(CUTS * turns, -1, np.int64), np.empty(CUTS * turns)
+        sums = np.empty(2 * turns)
+        team = self.operations.team
+        vectors = came, *read[:2], self._teleport(*read[2:])
+        taken = no_turns(team.threads)
+        walking = self.sum, rows.piece, by_rule(), self._starts, *vectors
+        team.run(gather_and_advance, *walking, cut, parts, sums, taken)
+        join_cuts(self.sum, came, cut, parts)
+        at = np.unique(cut[cut >= 0])
+        some = came[at]
+        rest = self._advance(True, some, *(values[at] for values in read))
+        came[at] = some
+        self.operations.note(len(rows.targets))
+        return sums.reshape(-1, 2).sum(axis=0) + rest
 
     def ranks(self) -> Vector:
         """The end: ``came`` is used for it."""
         self.operations.each(_multiply, self.share, self.degree, self.came)
         return self.came
 
+    def _reads(self) -> list[Vector]:
+        """What ``_advance`` is given beside what came."""
+        return [self.share, self.degree, *([self.teleport] if self.teleport else [])]
+
     def _advance(
-        self,
-        counted: Any,
-        share: NDArray,
-        degree: NDArray,
-        came: NDArray,
-        teleport: NDArray = NOWHERE,
+        self, counted: Any, came: NDArray, share: NDArray, degree: NDArray, *likely: NDArray
     ) -> tuple[float, float]:
+        return advance(_some(counted), came, share, degree, self._teleport(*likely))
+
+    def _teleport(self, likely: NDArray = NOWHERE) -> Teleport:
         of = self.of
         anywhere = 1 - of.damping + of.damping * self.lost
-        if teleport is NOWHERE:
+        if likely is NOWHERE:
             anywhere /= of.vertices
-        walk = teleport, of.damping, anywhere, self.keeps
-        return advance(_some(counted), share, degree, came, *walk)
+        return Teleport(likely, of.damping, anywhere, self.keeps)
 
     def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> float:
         return at_ends(_some(counted), share, degree) if self.keeps else 0.0

@@ -20,6 +20,7 @@ from ....kernels.base import bitmap, numbering
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.numbering import is_identity, renumber_all
 from ....kernels.base.team import Team
+from ....kernels.base.turns import no_turns
 from ....kernels.pieces import forest, gather, piece, vertices
 from ....kernels.pieces.gather import (
     CUTS,
@@ -441,9 +442,9 @@ class Operations:
             turns = -(-len(rows.targets) // gather.EDGES_A_TURN)
             cut = np.full(CUTS * turns, -1, np.int64)
             parts = np.empty(CUTS * turns, y[1].dtype)
-            cursor = np.zeros(1, np.int64)
             team = self.team if turns > 1 else Team(1)
-            team.run(gather_turns, operator, rows.piece, *x, *y, cut, parts, cursor)
+            taken = no_turns(team.threads)
+            team.run(gather_turns, operator, rows.piece, *x, *y, cut, parts, taken)
             join_cuts(operator, y[1], cut, parts)
             self._edges += len(rows.targets)
             return
