@@ -6,6 +6,7 @@ import numpy as np
 
 from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.team import Team
+from ....kernels.base.turns import no_turns
 from ....kernels.pieces import forest
 from ....partition.input import ids
 from ....partition.input.edges import EdgeList
@@ -66,8 +67,8 @@ class EdgeScanEngine:
             at = 0
             while at < len(batch[0]):
                 some = (end[at : at + size] for end in batch)
-                team.run(forest.join_pairs, *some, trees, np.zeros(1, np.int64))
-                team.run(forest.flatten, trees, np.zeros(1, np.int64))  # less to walk for the rest
+                team.run(forest.join_pairs, *some, trees, no_turns(team.threads))
+                team.run(forest.flatten, trees, no_turns(team.threads))  # less to walk for the rest
                 at += size
                 size = max(size, at)
         return Given({"component": trees}, Looked(edges=dense.rows)._asdict())

@@ -16,6 +16,7 @@ from ....kernels.base.numbering import (
     renumber_all,
 )
 from ....kernels.base.team import Team
+from ....kernels.base.turns import no_turns
 from ....kernels.pieces import forest
 from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator, Message
@@ -24,6 +25,10 @@ from ..ranks.graph import Adjacency, RankGraph, Side
 
 LABELS_AT_ONCE = 1 << 22
 """Of a forest, that a rank tells another."""
+
+
+_RowsById = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], Numbering, Numbering]
+"""Offsets and targets of a subgraph, and the global ids of its rows and targets."""
 
 
 class Looked(NamedTuple):
@@ -44,18 +49,21 @@ def join_vertices(
     rest, and so on: a long path through all ranks takes no more rounds than any graph.
     """
     trees = np.arange(graph.vertices, dtype=np.uint32)
-    sampled: list[Adjacency] = []
+    known: list[_RowsById] = []
     # Another rank passes over its own largest tree: an edge between both would be missed.
     alone = communicator.size == 1
     edges = read = sent = 0
     for adjacency, twice in _joined(graph, directed):
         edges += int(adjacency.rows.offsets[-1])
         if twice and alone and isinstance(adjacency.rows, Rows):
-            sampled.append(adjacency)
+            known.append((adjacency.rows.offsets, adjacency.rows.targets, *_global_ids(adjacency)))
         else:
             read += _join_all(adjacency, communicator, team, trees, twice)
-    if sampled:
-        _join_sampled(sampled, team, trees)
+    if sum(len(rows[1]) for rows in known) <= 2 * forest.FEW * graph.vertices:
+        for rows in known:
+            team.run(forest.join_once, *rows, trees, no_turns(team.threads))
+    else:
+        _join_sampled(known, team, trees)
     _flatten(team, trees)
     step = 1
     while step < communicator.size:
@@ -88,14 +96,13 @@ def _join_all(
     return adjacency.rows.every(team, visit).read
 
 
-def _join_sampled(adjacencies: list[Adjacency], team: Team, trees: NDArray[np.uint32]) -> None:
+def _join_sampled(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
     """As Afforest does: first some of each row, then rows that are not in the largest tree."""
 
-    def join(skipped: int, most: int, known: np.uint32) -> None:
-        for adjacency in adjacencies:
-            assert isinstance(adjacency.rows, Rows)
-            rows = adjacency.rows.offsets, adjacency.rows.targets, *_global_ids(adjacency)
-            team.run(forest.join_rows, *rows, trees, skipped, most, known, np.zeros(1, np.int64))
+    def join(skipped: int, most: int, largest: np.uint32) -> None:
+        for rows in known:
+            ways = skipped, most, largest, no_turns(team.threads)
+            team.run(forest.join_rows, *rows, trees, *ways)
 
     join(0, forest.NEIGHBOURS, UNREACHED)
     _flatten(team, trees)
@@ -121,10 +128,10 @@ def _merge(communicator: Communicator, team: Team, trees: NDArray[np.uint32], st
 
 
 def _flatten(team: Team, trees: NDArray[np.uint32]) -> None:
-    team.run(forest.flatten, trees, np.zeros(1, np.int64))
+    team.run(forest.flatten, trees, no_turns(team.threads))
 
 
-def _global_ids(adjacency: Adjacency) -> tuple[Any, Any]:
+def _global_ids(adjacency: Adjacency) -> tuple[Numbering, Numbering]:
     """From a subgraph's rows and its targets to global ids."""
     return global_ids(adjacency.source), global_ids(adjacency.target)
 

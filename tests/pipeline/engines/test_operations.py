@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
+from delegraph.kernels.pieces import forest
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import betweenness
 from delegraph.pipeline.algorithms.betweenness import Brandes
@@ -233,6 +234,40 @@ def test_real_sizes_by_ranks(tmp_path, layout, directed):
         assert looked == 15 * len(u)
         columns, _ = run_program(store, JoinAll(), tmp_path / f"c{ranks}", ranks)
         assert (columns["component"] == reference.components(u, v, n)).all()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_rows_that_turns_cut(tmp_path, directed):
+    """In memory as one subgraph: a row of several turns, some without edges, the same bits by any
+    number of threads.
+    """
+    n, rng = 150_000, np.random.default_rng(3)
+    src = np.r_[np.zeros(n, np.int64), rng.integers(0, n, 100_000), n + 5]
+    dst = np.r_[np.arange(n), rng.integers(0, n, 100_000), n + 5]
+    src, dst = (dst, src) if directed else (src, dst)  # the hub's row is of those that enter it
+    store = stored(tmp_path, src, dst, BuildOptions(directed=directed))
+    u, v = edges_of(store)
+    wanted = reference.pagerank(u, v, store.info.vertices, iterations=15)
+    found = []
+    for threads in (1, 3):
+        columns, _ = run_program(store, walk(store), tmp_path / f"{threads}", threads=threads)
+        # The definition adds up the hub's row number by number, which costs digits.
+        np.testing.assert_allclose(columns["pagerank"], wanted, rtol=1e-10)
+        assert abs(columns["pagerank"].sum() - 1) < 1e-12
+        found.append(columns["pagerank"].tobytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_edges_once_or_some_first(tmp_path, monkeypatch, shape, few):
+    """Either way of joining in memory, of any graph."""
+    monkeypatch.setattr(forest, "FEW", few)
+    src, dst = SHAPES[shape]
+    store = stored(tmp_path, src, dst, BuildOptions())
+    u, v = edges_of(store)
+    columns, _ = run_program(store, JoinAll(), tmp_path / "c", threads=3)
+    assert (columns["component"] == reference.components(u, v, store.info.vertices)).all()
 
 
 def test_goes_on_from_a_checkpoint(tmp_path):
