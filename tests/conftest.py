@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Iterator
@@ -45,6 +46,8 @@ def pytest_configure(config):
     settings.load_profile("many" if config.option.markexpr == "slow" else "few")
     if config.getoption("--emulate"):
         sys.modules["cupy"] = emulator.cupy
+    # Tests that are started in the background ignore SIGINT, and so would what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

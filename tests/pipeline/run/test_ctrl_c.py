@@ -19,14 +19,6 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [child for child in with_parents if "spawn_main" in " ".join(child.cmdline())]
 
 
-@pytest.fixture(autouse=True)
-def heard():
-    """Tests that are started in the background ignore SIGINT, and so would what they start."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("later", [0.0, 0.3, 0.8, 2.0])
 @pytest.mark.parametrize("name", ["bfs", "build"])

@@ -29,10 +29,6 @@ def fresh(monkeypatch):
     """Commands of these tests are asked to end, the process is not."""
     monkeypatch.setattr(ending, "_asked", ending._asked.__class__())
     monkeypatch.setattr(ending, "_saved", False)
-    # Tests that are started in the background ignore SIGINT, and so would what they start.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
