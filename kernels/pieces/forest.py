@@ -62,13 +62,13 @@ def flatten(forest, taken):
         turn = take(taken, thread, turns)
 
 
-@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, i64s)
-def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, taken):
+@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, boolean, i64s)
+def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, once, taken):
     """Join each row to targets of it, unless it is in the tree ``known``. Run as ``flatten``.
 
     row_ids, target_ids: from a subgraph's rows and targets to global ids. skipped, most: so many
     targets of a row are passed over, and then joined at most. Every edge stands in the rows of both
-    its ends, here or in other subgraphs.
+    its ends, here or in other subgraphs; once: whether that of the greater one is enough.
     """
     rows = offsets.shape[0] - 1
     turns = (rows + VERTICES_A_TURN - 1) // VERTICES_A_TURN
@@ -85,24 +85,8 @@ def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, know
             if forest[u] == known:
                 continue
             for e in range(start, stop):
-                join(forest, u, renumber(target_ids, targets[np.uintp(e)]))
-        turn = take(taken, thread, turns)
-
-
-@kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64s)
-def join_once(offsets, targets, row_ids, target_ids, forest, taken):
-    """Join along all edges, each in the row of its greater end. As ``join_rows``."""
-    rows = offsets.shape[0] - 1
-    turns = (rows + VERTICES_A_TURN - 1) // VERTICES_A_TURN
-    thread = come(taken)
-    turn = take(taken, thread, turns)
-    while turn >= 0:
-        first = turn * VERTICES_A_TURN
-        for row in range(first, min(first + VERTICES_A_TURN, rows)):
-            u = renumber(row_ids, row)
-            for e in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
                 v = renumber(target_ids, targets[np.uintp(e)])
-                if v < u:
+                if v < u or not once:
                     join(forest, u, v)
         turn = take(taken, thread, turns)
 

@@ -23,6 +23,9 @@ from ...ranks.communicator import Communicator, Message
 from ..ranks.edges import Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 
+_ALL = 1 << 62
+"""Targets of a row."""
+
 LABELS_AT_ONCE = 1 << 22
 """Of a forest, that a rank tells another."""
 
@@ -59,11 +62,8 @@ def join_vertices(
             known.append((adjacency.rows.offsets, adjacency.rows.targets, *_global_ids(adjacency)))
         else:
             read += _join_all(adjacency, communicator, team, trees, twice)
-    if sum(len(rows[1]) for rows in known) <= 2 * forest.FEW * graph.vertices:
-        for rows in known:
-            team.run(forest.join_once, *rows, trees, no_turns(team.threads))
-    else:
-        _join_sampled(known, team, trees)
+    if known:
+        _join_known(known, team, trees)
     _flatten(team, trees)
     step = 1
     while step < communicator.size:
@@ -96,18 +96,23 @@ def _join_all(
     return adjacency.rows.every(team, visit).read
 
 
-def _join_sampled(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
-    """As Afforest does: first some of each row, then rows that are not in the largest tree."""
+def _join_known(known: list[_RowsById], team: Team, trees: NDArray[np.uint32]) -> None:
+    """Of edges that stand in the rows of both ends: all of them once, where they are few; else as
+    Afforest does, first some of each row, then rows that are not in the largest tree.
+    """
 
-    def join(skipped: int, most: int, largest: np.uint32) -> None:
+    def join(skipped: int, most: int, largest: np.uint32, once: bool) -> None:
         for rows in known:
-            ways = skipped, most, largest, no_turns(team.threads)
+            ways = skipped, most, largest, once, no_turns(team.threads)
             team.run(forest.join_rows, *rows, trees, *ways)
 
-    join(0, forest.NEIGHBOURS, UNREACHED)
+    if sum(len(targets) for _, targets, *_ in known) <= 2 * forest.FEW * len(trees):
+        join(0, _ALL, UNREACHED, once=True)
+        return
+    join(0, forest.NEIGHBOURS, UNREACHED, once=False)
     _flatten(team, trees)
     roots, counts = np.unique(trees[:: max(1, len(trees) // 1024)], return_counts=True)
-    join(forest.NEIGHBOURS, 1 << 62, roots[np.argmax(counts)])
+    join(forest.NEIGHBOURS, _ALL, roots[np.argmax(counts)], once=False)
 
 
 def _merge(communicator: Communicator, team: Team, trees: NDArray[np.uint32], step: int) -> int:
