@@ -230,6 +230,14 @@ device = click.option(
     callback=_device,
     help="cpu, a GPU as cuda or cuda:1, or auto: a GPU where one is usable.",
 )
+device_if_named = click.option(
+    "--device",
+    metavar="DEVICE",
+    default="auto",
+    show_default=True,
+    callback=_device,
+    help="cpu, a GPU as cuda or cuda:1, or auto, which is cpu here unless GPU memory is limited.",
+)
 scratch = click.option(
     "--scratch",
     type=click.Path(),

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -38,6 +39,8 @@ from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .run.execute import Executor, Progress, available_threads
 from .run.resources import ResourceOptions, Resources, resources_of
+
+_ON_DEVICES = ("components", "pagerank")  # beside bfs from one source
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
@@ -188,7 +191,8 @@ def plan(
             raise InputError(f"{edges} is a store: how to read and build it was decided with it")
         program = None
         if algorithm != "bfs":
-            _on_cpus({**options})  # pyright: ignore[reportArgumentType] - of these the device
+            asked: Any = {**options}
+            resources = replace(resources, device=_where(algorithm, asked).get("device", "auto"))
             program = _program(algorithm)
         writes = algorithm == "bfs-each"
         return plan_search(edges, _threads(threads), resources, program, writes)
@@ -261,7 +265,7 @@ def bfs(
     assert sources is not None
     if together:
         return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
-    return _run(questions.bfs_each(sources, max_depth), graph, output, _on_cpus(options))
+    return _run(questions.bfs_each(sources, max_depth), graph, output, _where("bfs-each", options))
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -352,20 +356,25 @@ def eccentricity(
     return _ask(questions.eccentricity(sources, seed), graph, output, options)
 
 
-def _on_cpus(options: RunningOptions) -> RunningOptions:
-    """InputError where a device is asked for by name: only searches run on GPUs so far."""
-    if (
-        options.get("device", "auto") not in ("auto", "cpu")
-        or options.get("device_memory_limit") is not None
-    ):
-        raise InputError("only bfs from one source runs on GPUs so far: leave out the device")
-    return {**options, "device": "cpu"}
+def _where(algorithm: str, options: RunningOptions) -> RunningOptions:
+    """On CPUs, unless a device is asked for. InputError where there is no kernel for one."""
+    named = options.get("device", "auto") not in ("auto", "cpu")
+    if not named and options.get("device_memory_limit") is None:
+        return {**options, "device": "cpu"}
+    if algorithm not in _ON_DEVICES:
+        able = ", ".join(_ON_DEVICES)
+        raise InputError(
+            f"bfs from one source, {able} alone run on GPUs so far: leave out the device"
+        )
+    if any(options.get(name) for name in ("workers", "scheduler", "scheduler_file")):
+        raise InputError("only bfs runs on several GPUs so far: leave out the device")
+    return options
 
 
 def _ask(question: Question, graph: AnyPath, output: AnyPath, options: RunningOptions) -> Outcome:
     from .algorithms.programs import ByProgram
 
-    return _run(ByProgram(question), graph, output, _on_cpus(options))
+    return _run(ByProgram(question), graph, output, _where(question.name, options))
 
 
 def _run(

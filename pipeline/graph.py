@@ -40,9 +40,10 @@ from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
 from .engines.engine import Need, Ran, SearchEngine, Subject, choose, run_first
 from .engines.memory import MemoryEngine
-from .engines.operations.engine import AloneEngine, engines_of_program
+from .engines.operations.engine import AloneEngine
 from .engines.operations.operations import warm_up
 from .engines.operations.program import Program
+from .engines.programs import engines_on_cpus
 from .engines.store import engines_of_store, plan_of, subject_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
@@ -286,7 +287,7 @@ class Graph:
                 self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
             )
             of = store, subject, program, self._executor.threads, beside, loaded
-            engine, _ = choose(engines_of_program(*of), limit, self._notes)
+            engine, _ = choose(engines_on_cpus(*of), limit, self._notes)
             engine.load()
             self._programs = engine
         warm_up(store.offsets_types(), program.kernels)

@@ -14,7 +14,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HOUSE = {
-    "kernels": ["base", "prepare", "bfs", "reference", "pieces", "gpu", "gpu_ranks"],
+    "kernels": [
+        "base",
+        "prepare",
+        "bfs",
+        "reference",
+        "pieces",
+        "gpu",
+        "gpu_programs",
+        "gpu_ranks",
+    ],
     "partition": ["errors", "disk", "input", "store"],
     "pipeline": [
         "run",

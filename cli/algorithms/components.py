@@ -10,6 +10,8 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
+@options.device_if_named
+@options.device_memory_limit
 def components(graph: str, output: str, **values: Any) -> None:
     """Find the connected components of GRAPH, a store or a Parquet edge list, here or at
     s3://...
@@ -22,7 +24,8 @@ def components(graph: str, output: str, **values: Any) -> None:
     delegraph components graph.dg -o components/
     delegraph components edges/ -o components/ --memory-limit 2GB
 
-    An edge list is scanned as it comes, where it fits the memory limit.
+    An edge list is scanned as it comes, where it fits the memory limit; for a GPU a (temporary)
+    store is made of it.
     """
     from ...pipeline.api import components
 

@@ -13,6 +13,8 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
+@options.device_if_named
+@options.device_memory_limit
 @click.option(
     "--damping",
     default=0.85,

@@ -24,10 +24,10 @@ from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
 from ..build.plan import id_width
 from ..engines.engine import Subject
-from ..engines.operations.engine import engines_of_program
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
+from ..engines.programs import engines_on_cpus
 from ..engines.ranks.edges import Rows
 from ..engines.store import most_writing_bytes
 from ..results.by_source import InBits, Plain, RowsBySource, remove_files, write_rows
@@ -178,7 +178,7 @@ class BfsEach:
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> Sequence[ProgramEngine]:
         writing = subject.writing_bytes(1)  # while the graph is held
-        return engines_of_program(store, subject, self._first(subject.names), threads, writing)
+        return engines_on_cpus(store, subject, self._first(subject.names), threads, writing)
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor

@@ -13,10 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.gpu_programs import components as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.forest import tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.edges import EdgeScanEngine
+from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..results.checkpoint import Checkpoint
@@ -35,7 +38,7 @@ class JoinAll:
     """The program: one scan of the edges."""
 
     columns = ("component",)
-    weighted = False
+    weighted = into = wants_degrees = False
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
@@ -44,6 +47,16 @@ class JoinAll:
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         trees = operations.join()
         return Given({"component": trees}, operations.looked()._asdict())
+
+    def device_bytes(self, vertices: int) -> int:
+        return on_device.device_bytes(vertices)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.kernel(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        looked = Looked(edges=graph.cut.rows.edges)
+        return Given({"component": on_device.components(graph)}, looked._asdict())
 
 
 @dataclass(frozen=True)

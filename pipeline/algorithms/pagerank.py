@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from ...kernels.base.numbering import by_rule
 from ...kernels.base.turns import no_turns
+from ...kernels.gpu_programs import pagerank as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import walk
 from ...kernels.pieces.gather import CUTS, join_cuts, starts_of_turns
 from ...kernels.pieces.operators import Sum, WeightedSum
@@ -46,6 +48,11 @@ from .run import Answer
 
 Dangling = Literal["even", "none"]
 
+_FEW_AT_ONCE = 8
+"""Iterations of the first launch on a device. The next one does twice as many, where that took less
+than _SECONDS_AT_ONCE: between launches a run tells how far it is, saves, and can be ended."""
+_SECONDS_AT_ONCE = 0.25
+
 NOWHERE = np.empty(0)
 EVERY = np.empty(0, np.bool_)
 
@@ -66,6 +73,7 @@ class Walk:
     weights: WeightType | None = None
     columns = ("pagerank",)
     kernels = (walk,)
+    into = wants_degrees = True
 
     @property
     def weighted(self) -> bool:
@@ -98,6 +106,44 @@ class Walk:
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(len(iterations), {"share": state.share.own}, iterations)
+        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+
+    def device_bytes(self, vertices: int) -> int:
+        return on_device.device_bytes(vertices, self.teleport is not None)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.kernel(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        likely = None
+        if self.teleport is not None:
+            likely = np.zeros(self.vertices)
+            likely[self.teleport[0]] = self.teleport[1]
+        share, iterations = _saved(checkpoint, self.vertices)
+        of = self.damping, self.tolerance, self.dangling == "even", likely, share
+        state = on_device.GpuWalk(graph, *of)
+        launch = _FEW_AT_ONCE
+        while len(iterations) < self.most:
+            began, before = time.perf_counter(), len(iterations)
+            for change, seconds in state.run(min(launch, self.most - before)):
+                iterations.append(
+                    IterationRecord(
+                        iteration=len(iterations) + 1,
+                        change=change,
+                        edges_examined=graph.cut.rows.edges,
+                        bytes_read=0,
+                        bytes_sent=0,
+                        seconds=seconds,
+                    )
+                )
+            change = iterations[-1]["change"]
+            if self.tolerance is not None and change < self.tolerance:
+                break
+            tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
+            if time.perf_counter() - began < _SECONDS_AT_ONCE:
+                launch = min(2 * launch, on_device.MOST_AT_ONCE)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
@@ -143,12 +189,10 @@ class _Walk:
 
     def begin(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
         """From what was saved, or from everywhere alike; what has been done."""
-        done: list[IterationRecord] = []
-        saved = checkpoint and checkpoint.load_state({"share": np.float64}, len(self.share.own))
-        if checkpoint and saved and isinstance(saved.facts, list):
-            checkpoint.go_on_from(saved.done)
-            self.share.own[:] = saved.arrays.pop("share")
-            done = saved.facts
+        share, done = _saved(checkpoint, len(self.share.own))
+        if share is not None:
+            self.share.own[:] = share
+            del share  # the limit is met without it
         else:
             self.operations.each(_divide, self.share, self.degree)
         (self.lost,) = self.operations.sum_each(self._lost, self.share, self.degree).tolist()
@@ -212,6 +256,17 @@ class _Walk:
 
     def _lost(self, counted: Any, share: NDArray, degree: NDArray) -> float:
         return at_ends(_some(counted), share, degree) if self.keeps else 0.0
+
+
+def _saved(
+    checkpoint: Checkpoint | None, vertices: int
+) -> tuple[NDArray[np.float64] | None, list[IterationRecord]]:
+    """The shares that an earlier run has saved, if any, and what it had done."""
+    saved = checkpoint and checkpoint.load_state({"share": np.float64}, vertices)
+    if not checkpoint or not saved or not isinstance(saved.facts, list):
+        return None, []
+    checkpoint.go_on_from(saved.done)
+    return saved.arrays["share"], saved.facts
 
 
 def _some(counted: Any) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
 from ..engines.engine import Subject
-from ..engines.operations.engine import engines_of_program
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.programs import engines_of_program
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -87,11 +87,13 @@ class ByProgram:
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> Sequence[ProgramEngine]:
         program = self.question.program(subject.names, store.info)
-        return engines_of_program(store, subject, program, threads)
+        return engines_of_program(store, subject, program, threads, device=device)
 
     def engines_of_edges(
         self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
+        if device is not None:
+            return []  # its kernels want rows
         return self.question.engines_of_edges(edges, directed, executor)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:

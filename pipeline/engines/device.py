@@ -244,13 +244,13 @@ def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
     """The whole graph in global ids. Of one partition, a shard at a time is in host memory."""
     if store.info.partitions > 1:
         return to_device(store.graph(team), device, room.near)
-    forward = _load_rows(store, "nn", device, room.near, team)
+    forward = load_rows(store, "nn", device, room.near, team)
     if not store.info.directed:
         return derive(device, forward)
-    return derive(device, forward, _load_rows(store, "reverse-nn", device, room.near, team))
+    return derive(device, forward, load_rows(store, "reverse-nn", device, room.near, team))
 
 
-def _load_rows(store: Store, name: str, device: Device, near: int, team: Team) -> Rows:
+def load_rows(store: Store, name: str, device: Device, near: int, team: Team) -> Rows:
     offsets = store.offsets(0, name, team)
     rows = _empty_rows(device, offsets, near)
     buffer = np.empty(store.largest_shard // 4, np.uint32)
@@ -264,15 +264,15 @@ def _load_rows(store: Store, name: str, device: Device, near: int, team: Team) -
 
 def to_device(graph: Graph, device: Device, near: int) -> DeviceGraph:
     """A graph in host memory, its targets from entry ``near`` on pinned there."""
-    forward = _copy_rows(device, graph.offsets, graph.targets, near)
+    forward = copy_rows(device, graph.offsets, graph.targets, near)
     if graph.reverse_targets is graph.targets:
         return derive(device, forward)
     return derive(
-        device, forward, _copy_rows(device, graph.reverse_offsets, graph.reverse_targets, near)
+        device, forward, copy_rows(device, graph.reverse_offsets, graph.reverse_targets, near)
     )
 
 
-def _copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], near: int) -> Rows:
+def copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], near: int) -> Rows:
     rows = _empty_rows(device, offsets, near)
     _put(device, rows, 0, targets)
     return rows

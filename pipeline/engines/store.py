@@ -26,8 +26,8 @@ from ..run.resources import Resources
 from .device import DeviceEngine, Strategy
 from .engine import CODE_BYTES, Engine, Need, SearchEngine, Subject, choose
 from .memory import MemoryEngine
-from .operations.engine import engines_of_program
 from .operations.program import Program
+from .programs import engines_of_program
 from .ranks.edges import stream_team
 from .ranks.graph import RankGraph, vertex_bytes
 from .ranks.search import load_rank, rank_stream_bytes, search_rank, warm_up
@@ -139,7 +139,9 @@ def plan_search(
         engines = engines_of_store(store, subject, resources.chosen_device(), threads)
     else:
         beside = subject.writing_bytes(1) if writes_meanwhile else 0
-        engines = engines_of_program(store, subject, what, threads, beside)
+        engines = engines_of_program(
+            store, subject, what, threads, beside, resources.chosen_device()
+        )
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)
 

@@ -17,6 +17,8 @@ from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
+from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
+from delegraph.kernels.gpu_programs import rows as program_rows
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -41,6 +43,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
+    together = f"{program_rows.THREADS}, {program_rows.BLOCKS}"
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
@@ -85,6 +88,20 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "prepare/generate.cu": ["kronecker", "uniform", "grid"],
         "prepare/prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
+        "programs/rows.cu": [
+            f"{name}<{offset}>" for name in ("cut_turns", "list_long_rows") for offset in OFFSETS
+        ]
+        + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
+        "programs/components.cu": [
+            f"components<{offset}, {tiered}, {together}>"
+            for offset, tiered in itertools.product(OFFSETS, BOOLS)
+        ],
+        "programs/pagerank.cu": [
+            f"pagerank<{offset}, {operator}, {tiered}, {together}>"
+            for offset, operator, tiered in itertools.product(
+                OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
+            )
+        ],
         "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
         "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
     }
@@ -181,6 +198,10 @@ STRUCTURES = [
     ("bfs/check.cu", "Report", gpu_check.REPORT),
     ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
+    ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
+    ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
+    ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
+    ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
 ]
 
 

@@ -1,18 +1,11 @@
 // What a search reads and writes. gpu/search.py packs the same structures.
+#include "base/targets.cuh"
 #include "base/warp.cuh"
 
 #define NONE 0xffffffffu    // in `parent` and `first`: no vertex
 #define LOOKS 32
 #define NEXT 4              // entries in a place of `next`
 #define LONGER 0xfffffffeu  // at the end of a padded row: it has more entries than that
-
-// Compressed sparse rows. Entries from `near_end` on are read from `far`, pinned host memory;
-// `near`, on the device, holds those before. (One tier: near_end counts all of them.)
-struct Targets {
-  const u32 *near;
-  const u32 *far;
-  u64 near_end;
-};
 
 // first: of each reverse row the first entry, a hub as a rule; next: those after it. NONE where
 // there is none. looks[k]: entries that a vertex looks at in a pull, on average, if each is visited
@@ -29,12 +22,6 @@ struct Graph {
   u32 vertices;
   float looks[LOOKS];
 };
-
-template <bool TIERED>
-__device__ inline u32 entry(const Targets &targets, u64 i) {
-  if (TIERED && i >= targets.near_end) return __ldg(targets.far + (i - targets.near_end));
-  return __ldg(targets.near + i);
-}
 
 // Vertices whose edges are to be followed: row[i] is where those of vertex[i] begin, before[i] how many
 // those of vertices 0 .. i - 1 are.

@@ -104,16 +104,3 @@ class AloneEngine:
     def close(self) -> None:
         self._graph = self._loaded = None
         self._taken = False
-
-
-def engines_of_program(
-    store: Store,
-    subject: Subject | None,
-    program: Program,
-    threads: int,
-    beside: int = 0,
-    loaded: Graph | None = None,
-) -> list[AloneEngine]:
-    """In one process, the best first. beside, loaded: as of an engine."""
-    of = store, subject, program, threads
-    return [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine
@@ -60,6 +61,30 @@ class Program(Protocol):
 
     def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         """On all ranks at once. checkpoint: of a rank that is alone."""
+        ...
+
+
+@runtime_checkable
+class DeviceProgram(Program, Protocol):
+    """One that has a kernel of its own for a device.
+
+    into: whether that goes through the rows of vertices that edges lead to, rather than from.
+    wants_degrees: whether it wants to know how many edges leave each, or of what weight.
+    """
+
+    @property
+    def into(self) -> bool: ...
+    @property
+    def wants_degrees(self) -> bool: ...
+
+    def device_bytes(self, vertices: int) -> int:
+        """What it holds on the device beside the graph, at most."""
+        ...
+
+    def compile_on(self, graph: ProgramGraph) -> None: ...
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        """As ``run``, of arrays of the whole graph."""
         ...
 
 

@@ -1,0 +1,131 @@
+// PageRank: pipeline/algorithms/pagerank.py says what is computed, kernels/pieces/walk.py how on a CPU.
+// An iteration gathers shares along all rows and makes new ones of them; a launch does many of them, and
+// the grid meets once in each, or twice where rows are cut.
+#include "programs/rows.cuh"
+#include "programs/sums.cuh"
+
+#define TOGETHER 4  // entries of a lane whose loads are under way at once
+
+// What an edge makes of the value at its end (kernels/pieces/operators.py).
+struct Sum {
+  const void *weights;
+
+  __device__ double along(double value, u64 entry) const { return value; }
+};
+
+template <class Weight>
+struct WeightedSum {
+  const Weight *weights;
+
+  __device__ double along(double value, u64 entry) const { return value * __ldg(weights + entry); }
+};
+
+struct Control {
+  u64 arrived;
+  double lost;    // what vertices without edges hold
+  double change;  // of the last iteration, in L1
+  u32 done;       // iterations, of this launch
+  u32 turn;       // which of the shares are the current ones
+};
+
+// degree: of a vertex the edges that leave it, or their weights added up. shares: what each carries, by
+// its weight; of vertices without any, all that they have. likely: how likely a walk is at each vertex
+// when it teleports; null: `even` at all. part_sums, block_sums: of parts of rows, and twice of each
+// block. changes, clocks: of each iteration of this launch.
+struct Walk {
+  const double *degree;
+  double *shares[2];
+  const double *likely;
+  double *part_sums;
+  Pair *block_sums;
+  Control *control;
+  double *changes;
+  u64 *clocks;
+  double damping;
+  double even;
+  double tolerance;  // less than 0 where there is none
+  u32 iterations;
+  u32 keeps;  // whether walks teleport from vertices without edges, rather than end there
+};
+
+template <bool TIERED, class Offset, class Operator>
+__device__ inline double gather(const Rows<Offset> &rows, const Operator &along, const double *share,
+                                Entries entries, u32 lane, u32 width) {
+  double sum = 0;
+  for (u64 e = entries.begin + lane; e < entries.end; e += (u64)TOGETHER * width) {
+    u32 target[TOGETHER];
+    double value[TOGETHER];
+#pragma unroll
+    for (u32 k = 0; k < TOGETHER; k++)
+      target[k] = e + k * width < entries.end ? entry<TIERED>(rows.targets, e + k * width) : NONE;
+#pragma unroll
+    for (u32 k = 0; k < TOGETHER; k++)
+      value[k] = target[k] == NONE ? 0 : along.along(share[target[k]], e + k * width);
+#pragma unroll
+    for (u32 k = 0; k < TOGETHER; k++) sum += value[k];
+  }
+  return lanes_sum(sum, width);
+}
+
+// What came to a vertex becomes its share; adds to the change, and to what is lost.
+__device__ inline void advance(const Walk &walk, const double *share, double *next, double anywhere,
+                               u32 vertex, double came, Pair &moved) {
+  const double degree = walk.degree[vertex], shares = degree == 0 ? 1 : degree;
+  const double rank = walk.damping * came + anywhere * (walk.likely ? walk.likely[vertex] : walk.even);
+  const double now = rank / shares;
+  moved += {fabs(rank - share[vertex] * shares), walk.keeps && degree == 0 ? now : 0};
+  next[vertex] = now;
+}
+
+template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    pagerank(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk) {
+  Control &control = *walk.control;
+  const Crew crew = whole_grid();
+  Pair all = {control.change, control.lost};
+  u32 turn = control.turn, done = 0;
+  while (done < walk.iterations) {
+    const u64 began = clock64();
+    // (Not by the read-only cache: what it has of them is of the iteration before the last.)
+    const double *share = walk.shares[turn];
+    double *next = walk.shares[turn ^= 1];
+    const double anywhere = 1 - walk.damping + walk.damping * all.other;
+    Pair moved = {0, 0};
+    for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
+      if (unit < rows.parts) {
+        const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
+        const double sum = gather<TIERED>(rows, along, share, entries, lane_id(), 32);
+        if (lane_id() == 0) walk.part_sums[unit] = sum;
+        continue;
+      }
+      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+        const double came = gather<TIERED>(rows, along, share, entries, lane, width);
+        if (row != NONE && lane == 0) advance(walk, share, next, anywhere, row, came, moved);
+      });
+    }
+    if (rows.longs) {
+      grid_barrier(&control.arrived);
+      for (u32 place = crew.warp; place < rows.longs; place += crew.warps) {
+        const u32 last = rows.first_parts[place + 1];
+        double came = 0;
+        for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
+          came += __ldcg(walk.part_sums + part);
+        came = lanes_sum(came);
+        if (lane_id() == 0)
+          advance(walk, share, next, anywhere, rows.long_rows[place], came, moved);
+      }
+    }
+    moved = block_sum(moved);
+    Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
+    if (threadIdx.x == 0) sums[blockIdx.x] = moved;
+    grid_barrier(&control.arrived);
+    all = sum_of_blocks(sums);
+    if (first_item() == 0) walk.changes[done] = all.one, walk.clocks[done] = clock64() - began;
+    done++;
+    if (all.one < walk.tolerance) break;
+  }
+  if (first_item() == 0) {
+    control.lost = all.other, control.change = all.one;
+    control.done = done, control.turn = turn;
+  }
+}

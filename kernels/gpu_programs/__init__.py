@@ -1,0 +1,1 @@
+"""Algorithms beside breadth-first search on one GPU: calls of the kernels in cuda/programs/."""

@@ -1,0 +1,32 @@
+"""Components on a device: the definition is reference.components, the kernel stands in
+cuda/programs/components.cu.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rows import THREADS, ProgramGraph, blocks_of, kernel_of
+
+
+def components(graph: ProgramGraph) -> np.ndarray:
+    """The least vertex that edges join each vertex to: uint32 (n,), in host memory."""
+    device, cut = graph.device, graph.cut
+    with device.use() as cupy:
+        forest, arrived = cupy.empty(cut.vertices, np.uint32), cupy.zeros(1, np.uint64)
+        arguments = (cut.packed(), forest, np.uint32(graph.twice), arrived)
+        kernel(graph)((blocks_of(device),), (THREADS,), arguments)
+        return forest.get()
+
+
+def kernel(graph: ProgramGraph) -> Any:
+    """Compiles it, once."""
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+    return kernel_of(graph.device, "programs/components.cu", "components", kinds)
+
+
+def device_bytes(vertices: int) -> int:
+    """That it holds beside the graph."""
+    return 4 * vertices

@@ -1,0 +1,150 @@
+"""A graph's rows on a device, cut so that all of its warps share them (cuda/programs/rows.cuh)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..gpu.device import Device, pack
+from ..gpu.graph import MOST_SHORT, TARGETS, Array, Rows
+
+THREADS, BLOCKS = 256, 4  # of a block, and of those on a multiprocessor
+_SOURCE = "programs/rows.cu"
+_LEAST_TURN, _MOST_TURN = 64, 1024
+_TURNS_A_WARP = 4  # at least, where a turn is longer than the least one
+
+ROWS = np.dtype(
+    [
+        ("offsets", "u8"),
+        ("targets", TARGETS),
+        *((name, "u8") for name in ("turn_rows", "long_rows", "first_parts")),
+        *((name, "u4") for name in ("rows", "turns", "longs", "parts", "turn")),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class CutRows:
+    """What the structure ``Rows`` of cuda/programs/rows.cuh names: uint32 arrays on the device."""
+
+    rows: Rows
+    turn: int
+    turn_rows: Array
+    long_rows: Array
+    first_parts: Array
+
+    @property
+    def vertices(self) -> int:
+        return len(self.rows.offsets) - 1
+
+    @property
+    def parts(self) -> int:
+        return int(self.first_parts[-1])
+
+    @property
+    def tiered(self) -> str:
+        """Whether some targets stand in host memory, in C++."""
+        return str(self.rows.far is not None).lower()
+
+    def packed(self) -> np.ndarray:
+        return pack(
+            ROWS,
+            offsets=self.rows.offsets,
+            targets=self.rows.targets()[0],
+            turn_rows=self.turn_rows,
+            long_rows=self.long_rows,
+            first_parts=self.first_parts,
+            rows=self.vertices,
+            turns=len(self.turn_rows) - 1,
+            longs=len(self.long_rows),
+            parts=self.parts,
+            turn=self.turn,
+        )
+
+
+@dataclass(frozen=True)
+class ProgramGraph:
+    """What a program goes through on a device: the rows of all vertices, by global id.
+
+    weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
+    are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
+    up; None where it is not asked for. twice: whether every edge stands in the rows of both ends.
+    """
+
+    device: Device
+    cut: CutRows
+    twice: bool
+    weights: Array | None = None
+    weight_type: str | None = None
+    degree: Array | None = None
+
+
+def cut(device: Device, rows: Rows) -> CutRows:
+    n, entries, kind = len(rows.offsets) - 1, rows.edges, rows.offset_type
+    turn = _turn(device, n + entries)
+    turns = -(-(n + entries) // turn)
+    with device.use() as cupy:
+        turn_rows = cupy.empty(turns + 1, np.uint32)
+        arguments = (rows.offsets, np.uint32(n), np.uint32(turn), np.uint32(turns), turn_rows)
+        device.launch(_SOURCE, f"cut_turns<{kind}>", turns + 1, arguments)
+        listed, count = cupy.empty(entries // turn + 1, np.uint32), cupy.zeros(1, np.uint32)
+        arguments = (rows.offsets, np.uint32(n), np.uint32(turn), listed, count)
+        device.launch(_SOURCE, f"list_long_rows<{kind}>", n, arguments)
+        long_rows = cupy.sort(listed[: int(count[0])])
+        lengths = rows.offsets[long_rows + np.uint32(1)] - rows.offsets[long_rows]
+        first_parts = cupy.zeros(len(long_rows) + 1, np.uint32)
+        parts = (lengths.astype(np.uint64) + np.uint64(turn - 1)) // np.uint64(turn)
+        first_parts[1:] = cupy.cumsum(parts)
+    return CutRows(rows, turn, turn_rows, long_rows, first_parts)
+
+
+def cut_bytes(device: Device, vertices: int, entries: int) -> int:
+    """What ``cut`` holds at most, beside the rows."""
+    units = (vertices + entries) // _turn(device, vertices + entries) + 2
+    return 4 * 4 * units + 8 * 4 * units  # those listed, sorted, and the parts of each
+
+
+def rows_bytes(vertices: int, entries: int) -> int:
+    """Of offsets."""
+    return (vertices + 1) * (4 if entries < MOST_SHORT else 8)
+
+
+def add_weights(device: Device, offsets: Array, weights: Array, weight_type: str) -> Array:
+    """float64, by row: its weights added up. weights: uint32, their bits."""
+    with device.use() as cupy:
+        n = len(offsets) - 1
+        sums = cupy.empty(n, np.float64)
+        function = f"add_weights<{_unsigned(offsets)}, {c_name(weight_type)}>"
+        device.launch(_SOURCE, function, 32 * n, (offsets, weights, np.uint32(n), sums))
+        return sums
+
+
+def c_name(weight_type: str) -> str:
+    """What C++ calls a type of weights."""
+    return {"float32": "float", "uint32": "u32"}[weight_type]
+
+
+def blocks_of(device: Device) -> int:
+    """Of a launch that fills the device."""
+    return device.multiprocessors * BLOCKS
+
+
+def kernel_of(device: Device, source: str, function: str, kinds: Sequence[str]) -> Any:
+    """A kernel whose blocks run all at once and meet: ``function<kinds..., THREADS, BLOCKS>``."""
+    with device.use():
+        name = f"{function}<{', '.join(kinds)}, {THREADS}, {BLOCKS}>"
+        return device.kernel(source, name, cooperative=True)
+
+
+def _turn(device: Device, cost: int) -> int:
+    """Long enough to pay, and short enough for each warp to have some."""
+    each = cost // (_TURNS_A_WARP * blocks_of(device) * THREADS // 32)
+    return min(max(_LEAST_TURN, 1 << each.bit_length()), _MOST_TURN)
+
+
+def _unsigned(offsets: Array) -> str:
+    return Rows(offsets, offsets[:0]).offset_type

@@ -1,0 +1,41 @@
+"""The engines of a program in one process."""
+
+from __future__ import annotations
+
+from ...kernels.base.graph import Graph
+from ...kernels.gpu.device import Device
+from ...partition.store.store import Store
+from .device_program import DeviceProgramEngine
+from .engine import Subject
+from .operations.engine import AloneEngine
+from .operations.program import DeviceProgram, Program, ProgramEngine
+
+
+def engines_of_program(
+    store: Store,
+    subject: Subject | None,
+    program: Program,
+    threads: int,
+    beside: int = 0,
+    device: Device | None = None,
+) -> list[ProgramEngine]:
+    """The best first. beside: as of an engine. device: None for the CPU; programs that have no
+    kernel of their own for it do without.
+    """
+    on_cpus = engines_on_cpus(store, subject, program, threads, beside)
+    if device is None or not isinstance(program, DeviceProgram):
+        return [*on_cpus]
+    return [DeviceProgramEngine(store, subject, program, device, threads, beside), *on_cpus]
+
+
+def engines_on_cpus(
+    store: Store,
+    subject: Subject | None,
+    program: Program,
+    threads: int,
+    beside: int = 0,
+    loaded: Graph | None = None,
+) -> list[AloneEngine]:
+    """beside, loaded: as of an engine."""
+    of = store, subject, program, threads
+    return [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]

@@ -1,0 +1,356 @@
+"""Programs on a GPU against their definitions: every shape, type of weights and tier."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device, DeviceMemoryError
+from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.device_program import DeviceProgramEngine
+from delegraph.pipeline.engines.operations.program import DeviceProgram, Given
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import SHAPES, SMALL, edges_of, graphs
+from support.marks import slow
+from support.programs import stored
+
+Stores = Callable[..., Store]
+
+WEIGHTS = {
+    "floats": lambda rng, m: rng.random(m).astype(np.float32),
+    "integers": lambda rng, m: rng.integers(0, 5, m),
+    "none": lambda rng, m: None,
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory) -> Stores:
+    """Of a shape, each built once."""
+
+    @cache
+    def of(shape: str, directed: bool, weights: str = "none", partitions: int = 1) -> Store:
+        src, dst = SHAPES[shape]
+        weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
+        options = BuildOptions(directed=directed, partitions=partitions)
+        return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
+
+    return of
+
+
+class Ran(NamedTuple):
+    """values: of its only column."""
+
+    values: np.ndarray
+    record: dict[str, Any]
+    method: str
+
+
+def run(
+    store: Store, program: DeviceProgram, device: Device, checkpoint: Checkpoint | None = None
+) -> Ran:
+    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine.load()
+    engine.compile()
+    given, method = engine.run(checkpoint, lambda *_: None), engine.method
+    engine.close()
+    (values,) = given.values.values()
+    assert isinstance(values, np.ndarray)
+    return Ran(values, given.record, method)
+
+
+def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Walk:
+    of = {"tolerance": None, "dangling": "even", "teleport": None} | more
+    return Walk(store.info.vertices, 0.85, most=most, weights=weights, **of)
+
+
+def check_components(store: Store, device: Device) -> None:
+    u, v = edges_of(store)
+    found = run(store, JoinAll(), device)
+    wanted = reference.components(u, v, store.info.vertices)
+    assert (found.values == wanted).all()
+    assert found.record["edges"] == sum(store.info.subgraph_edges.values())
+
+
+def check_walk(store: Store, device: Device, **options: Any) -> str:
+    n, to = store.info.vertices, None
+    if options.pop("personal", False):
+        places = np.arange(0, n, 3, dtype=np.uint32)
+        options["teleport"] = places, np.full(len(places), 1 / len(places))
+        to = np.zeros(n)
+        to[places] = 1 / len(places)
+    kind, weight = None, None
+    if store.info.weights is not None:
+        kind = store.info.weights.kind
+        u, v, weight = _weighted_edges(store)
+    else:
+        u, v = edges_of(store)
+    program = walk(store, kind, **options)
+    found = run(store, program, device)
+    of = 0.85, program.most, to, program.dangling == "even", weight
+    wanted = reference.pagerank(u, v, n, *of)
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-12, atol=1e-300)
+    assert len(found.record["iterations"]) == program.most
+    again = run(store, program, device)
+    assert np.array_equal(again.values, found.values)  # to the last bit
+    return found.method
+
+
+def _weighted_edges(store: Store) -> tuple[np.ndarray, ...]:
+    batches = zip(*store.weighted_batches(Team(1)), strict=True)
+    return tuple(np.concatenate(column) for column in batches)
+
+
+@pytest.mark.parametrize("turn", [None, 4, 1024])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_components(device, stores, monkeypatch, shape, directed, turn):
+    _cut_by(monkeypatch, turn)
+    for _ in range(3):
+        check_components(stores(shape, directed), device)
+
+
+@pytest.mark.parametrize("turn", [None, 4, 1024])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pagerank(device, stores, monkeypatch, shape, directed, turn):
+    _cut_by(monkeypatch, turn)
+    check_walk(stores(shape, directed), device)
+    check_walk(stores(shape, directed), device, dangling="none", personal=True)
+
+
+@pytest.mark.parametrize("weights", ["floats", "integers"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_weighted_pagerank(device, stores, shape, directed, weights):
+    check_walk(stores(shape, directed, weights), device)
+    check_walk(stores(shape, directed, weights), device, dangling="none")
+
+
+def _cut_by(monkeypatch, turn: int | None) -> None:
+    """Have turns of so many entries; None: as they are."""
+    if turn is not None:
+        monkeypatch.setattr(cut_rows, "_LEAST_TURN", turn)
+        monkeypatch.setattr(cut_rows, "_MOST_TURN", turn)
+
+
+def _within(device: Device, store: Store, program: DeviceProgram, share: float) -> Device:
+    """A device with room for this share of the targets."""
+    whole = DeviceProgramEngine(store, None, program, device, 2).need().device
+    entries = sum(store.info.subgraph_edges.values())
+    return replace(device, memory_bytes=whole - int(4 * (1 - share) * entries))
+
+
+@pytest.mark.parametrize("share", [0, 0.4, 1])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_tiers(device, stores, partitions, directed, share):
+    store = stores("hubs", directed, partitions=partitions)
+    check_components(store, _within(device, store, JoinAll(), share))
+    method = check_walk(store, _within(device, store, walk(store), share))
+    assert method == ("on a device" if share == 1 else "on a device, tiered")
+
+
+def test_too_little_memory(device, stores):
+    store = stores("hubs", False)
+    little = replace(_within(device, store, JoinAll(), 0), name="little")
+    engine = DeviceProgramEngine(store, None, walk(store), little, 2)
+    with pytest.raises(DeviceMemoryError, match=r"may be held on .*little.*, and this needs"):
+        engine.need()
+    weighted = stores("hubs", True, "floats", 3)
+    engine = DeviceProgramEngine(weighted, None, walk(weighted, "float32"), device, 2)
+    with pytest.raises(DeviceMemoryError, match="weights of a store of 3 partitions"):
+        engine.need()
+
+
+def test_going_on_from_a_checkpoint(device, stores, tmp_path):
+    """By the device or by the CPU, what was saved is the same."""
+    store, loaded = stores("hubs", True), []
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
+
+    first = run(store, walk(store, most=5), device)
+    with pytest.raises(KeyboardInterrupt):
+        run(store, Stopping(**vars(walk(store, most=30)), after=2), device, checkpoint())
+    whole = run(store, walk(store, most=30), device, checkpoint())
+    (done,) = loaded
+    assert 5 < done < 30
+    plain = run(store, walk(store, most=30), device)
+    assert np.array_equal(whole.values, plain.values)
+    changes = [[some["change"] for some in of.record["iterations"]] for of in (first, whole, plain)]
+    assert changes[1] == changes[2]
+    assert changes[2][:5] == changes[0]
+
+
+class Stopping(Walk):
+    """Is cut off after so many launches."""
+
+    def __init__(self, after: int, **of: Any) -> None:
+        super().__init__(**of)
+        object.__setattr__(self, "after", after)
+
+    def run_on(self, graph, checkpoint, tell) -> Given:
+        told = []
+
+        def count(*_: Any) -> None:
+            told.append(1)
+            if len(told) > self.after:  # pyright: ignore[reportAttributeAccessIssue]
+                raise KeyboardInterrupt
+
+        return super().run_on(graph, checkpoint, count)
+
+
+def test_it_stops_within_a_launch(device, stores):
+    store = stores("hubs", False)
+    found = run(store, walk(store, most=1000, tolerance=1e-7), device)
+    changes = [some["change"] for some in found.record["iterations"]]
+    assert changes[-1] < 1e-7 <= min(changes[:-1])
+    u, v = edges_of(store)
+    wanted = reference.pagerank(u, v, store.info.vertices, 0.85, len(changes))
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    graph=graphs(),
+    order=st.sampled_from(["degree", "none", "random"]),
+    partitions=st.sampled_from([1, 1, 3]),
+    weights=st.sampled_from(sorted(WEIGHTS)),
+    turn=st.sampled_from([None, 1, 8]),
+    dangling=st.sampled_from(["even", "none"]),
+    personal=st.booleans(),
+)
+def test_random_graphs(
+    device, tmp_path_factory, graph, order, partitions, weights, turn, dangling, personal
+):
+    with pytest.MonkeyPatch.context() as patched:
+        _cut_by(patched, turn)
+        way = order, partitions, weights, dangling, personal
+        check_graph(device, tmp_path_factory.mktemp("store"), graph, *way)
+
+
+def check_graph(
+    device: Device,
+    folder: Path,
+    graph: Any,
+    order: Any,
+    partitions: int,
+    weights: str,
+    dangling: str,
+    personal: bool,
+) -> None:
+    src, dst, _, directed = graph
+    if len(src):
+        options = BuildOptions(directed=directed, order=order, partitions=partitions)
+        weight = WEIGHTS[weights](np.random.default_rng(2), len(src)) if partitions == 1 else None
+        store = stored(folder, src, dst, options, weight)
+        check_components(store, device)
+        check_walk(store, device, dangling=dangling, personal=personal)
+
+
+# As a user asks for it
+
+
+def test_commands_on_a_device(device, ok, edge_list, tmp_path):
+    """With the answers of a CPU, which ``validate`` judges, too."""
+    del device
+    src, dst = SHAPES["hubs"]
+    edges = edge_list(src, dst)
+    ok("build", edges, "-o", tmp_path / "g.dg")
+    for command in ("components", "pagerank"):
+        for graph in (tmp_path / "g.dg", edges):
+            out = tmp_path / f"{command}-{graph.name}"
+            record = ok(command, graph, "-o", out, "--device", "cuda", "--json").json
+            assert record["device"].startswith("cuda:0")
+            assert record[command]["method"] == "on a device"
+            ok("validate", graph, out)
+        limited = tmp_path / f"{command}-limited"
+        run = ok(command, tmp_path / "g.dg", "-o", limited, "--device-memory-limit", "1MB")
+        assert "searched on the CPU" in run.err
+        assert json.loads((tmp_path / f"{limited.name}.run.json").read_text())["device"] == "cpu"
+        plan = ok("plan", tmp_path / "g.dg", "--algorithm", command, "--device", "cuda", "--json")
+        (search, *_) = plan.json["steps"]
+        assert search["device_bytes"] > 4 * len(src)
+    of = delegraph.components(tmp_path / "g.dg", tmp_path / "plain", threads=1)
+    assert of.record["device"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("plan", "--algorithm", "closeness"), "components, pagerank alone run on GPUs so far"),
+        (("bfs", "--sources", "0,1", "-o", "out"), "components, pagerank alone run on GPUs so far"),
+        (("pagerank", "--workers", "2", "-o", "out"), "only bfs runs on several GPUs so far"),
+    ],
+)
+def test_what_does_not_run_on_devices(delegraph, ok, edge_list, tmp_path, command, message):
+    ok("build", edge_list([0], [1]), "-o", tmp_path / "g.dg", "--device", "cpu")
+    name, *more = command
+    ran = delegraph(name, tmp_path / "g.dg", *more, "--device", "cuda")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+# On emulated devices
+
+
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("shape", SMALL)
+def test_emulated_programs(emulated, stores, monkeypatch, shape, directed):
+    _cut_by(monkeypatch, 16)
+    check_components(stores(shape, directed), emulated[0])
+    check_walk(stores(shape, directed), emulated[0], most=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["floats", "integers"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_emulated_weights(emulated, stores, directed, weights):
+    test_weighted_pagerank(emulated[0], stores, "two components", directed, weights)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0, 0.4, 1])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_emulated_tiers(emulated, stores, partitions, share):
+    test_tiers(emulated[0], stores, partitions, True, share)
+
+
+@pytest.mark.slow
+def test_an_emulated_walk(emulated, stores, tmp_path):
+    test_too_little_memory(emulated[0], stores)
+    test_going_on_from_a_checkpoint(emulated[0], stores, tmp_path)
+    test_it_stops_within_a_launch(emulated[0], stores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
+    _cut_by(monkeypatch, [None, 1, 8][seed % 3])
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 200))
+    src, dst = (rng.random((2, int(rng.integers(1, 600)))) ** 2 * n).astype(np.uint32)
+    way = ["degree", "none", "random"][seed % 3], 1 + 2 * (seed % 4 == 3)
+    of = *way, sorted(WEIGHTS)[seed % 3], ["even", "none"][seed % 2], seed % 3 == 0
+    check_graph(emulated[0], tmp_path, (src, dst, n, bool(seed % 2)), *of)
+
+
+@pytest.mark.slow
+def test_emulated_commands(emulated, ok, edge_list, tmp_path):
+    test_commands_on_a_device(emulated[0], ok, edge_list, tmp_path)
