@@ -12,6 +12,8 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
+@options.device_if_named
+@options.device_memory_limit
 @options.weight_options
 @click.option("--source", required=True, help="The vertex that paths begin at.")
 @click.option("--max-distance", type=float, help="Leave out what is farther than that.")

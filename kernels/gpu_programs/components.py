@@ -4,11 +4,11 @@ cuda/programs/components.cu.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from .rows import THREADS, ProgramGraph, blocks_of, kernel_of
+from .rows import ProgramGraph, kernel_of
 
 
 def components(graph: ProgramGraph) -> np.ndarray:
@@ -16,13 +16,11 @@ def components(graph: ProgramGraph) -> np.ndarray:
     device, cut = graph.device, graph.cut
     with device.use() as cupy:
         forest, arrived = cupy.empty(cut.vertices, np.uint32), cupy.zeros(1, np.uint64)
-        arguments = (cut.packed(), forest, np.uint32(graph.twice), arrived)
-        kernel(graph)((blocks_of(device),), (THREADS,), arguments)
+        kernel(graph)(cut.packed(), forest, np.uint32(graph.twice), arrived)
         return forest.get()
 
 
-def kernel(graph: ProgramGraph) -> Any:
-    """Compiles it, once."""
+def kernel(graph: ProgramGraph) -> Callable[..., None]:
     kinds = graph.cut.rows.offset_type, graph.cut.tiered
     return kernel_of(graph.device, "programs/components.cu", "components", kinds)
 

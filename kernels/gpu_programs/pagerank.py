@@ -4,20 +4,21 @@ cuda/programs/pagerank.cu.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..gpu.device import pack
 from ..gpu.graph import Array
-from .rows import THREADS, ProgramGraph, blocks_of, c_name, kernel_of
+from . import rows
+from .rows import ProgramGraph, blocks_of, c_name, kernel_of
 
 CONTROL = np.dtype(
     [
         ("arrived", "u8"),
         *((name, "f8") for name in ("lost", "change")),
-        *((name, "u4") for name in ("done", "turn")),
+        *((name, "u4") for name in ("done", "turn", "stop")),
     ],
     align=True,
 )
@@ -28,13 +29,14 @@ WALK = np.dtype(
         *((name, "u8") for name in ("likely", "part_sums", "block_sums", "control")),
         *((name, "u8") for name in ("changes", "clocks")),
         *((name, "f8") for name in ("damping", "even", "tolerance")),
+        ("time", "u8"),
         *((name, "u4") for name in ("iterations", "keeps")),
     ],
     align=True,
 )
 SUM = np.dtype([("weights", "u8")], align=True)
 
-MOST_AT_ONCE = 1024  # iterations of a launch
+_MOST_AT_ONCE = 1024  # iterations of a launch
 
 
 class Iteration(NamedTuple):
@@ -71,8 +73,8 @@ class GpuWalk:
             self._made = {
                 "part_sums": cupy.empty(graph.cut.parts, np.float64),
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),
-                "changes": cupy.empty(MOST_AT_ONCE, np.float64),
-                "clocks": cupy.empty(MOST_AT_ONCE, np.uint64),
+                "changes": cupy.empty(_MOST_AT_ONCE, np.float64),
+                "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
             }
             self._begin(share)
             ends = cupy.where(graph.degree == 0, self._shares[0], 0.0)
@@ -91,6 +93,7 @@ class GpuWalk:
             damping=damping,
             even=1 / n,
             tolerance=-1.0 if tolerance is None else tolerance,
+            time=rows.TIME,
             keeps=keeps,
             **self._made,
         )
@@ -104,16 +107,15 @@ class GpuWalk:
         self._times_degree(own, self._graph.device.cupy.divide)
 
     def run(self, iterations: int) -> list[Iteration]:
-        """At most so many, MOST_AT_ONCE of them at the most; fewer where one changes less than the
-        tolerance.
+        """One, or some: at most so many, until one changes less than the tolerance, or for about
+        rows.TIME.
         """
         device = self._graph.device
-        self._walk["iterations"] = iterations
+        self._walk["iterations"] = min(iterations, _MOST_AT_ONCE)
         with device.use() as cupy:
             launched = kernel(self._graph)
             self._begun.record()
-            arguments = (self._rows, self._sum, self._walk)
-            launched((blocks_of(device),), (THREADS,), arguments)
+            launched(self._rows, self._sum, self._walk)
             self._ended.record()
             control = self._control.get().view(CONTROL)[0]
             done, self._turn = int(control["done"]), int(control["turn"])
@@ -140,8 +142,7 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-def kernel(graph: ProgramGraph) -> Any:
-    """Compiles it, once."""
+def kernel(graph: ProgramGraph) -> Callable[..., None]:
     rows = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
     kinds: Sequence[str] = (rows.offset_type, operator, graph.cut.tiered)

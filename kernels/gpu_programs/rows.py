@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from ..gpu.device import Device, pack
 from ..gpu.graph import MOST_SHORT, TARGETS, Array, Rows
 
-THREADS, BLOCKS = 256, 4  # of a block, and of those on a multiprocessor
+
+class Launch(NamedTuple):
+    """threads: of a block; blocks: of a multiprocessor."""
+
+    threads: int
+    blocks: int
+
+
+LAUNCH = Launch(256, 4)
+"""Of kernels whose warps have little to do with each other."""
+
+TIME = 1 << 29
+"""Clocks of a launch, about, a third of a second: then the host tells how far a run is, saves what it
+has, and can be ended."""
+
 _SOURCE = "programs/rows.cu"
 _LEAST_TURN, _MOST_TURN = 64, 1024
 _TURNS_A_WARP = 4  # at least, where a turn is longer than the least one
@@ -128,21 +142,27 @@ def c_name(weight_type: str) -> str:
     return {"float32": "float", "uint32": "u32"}[weight_type]
 
 
-def blocks_of(device: Device) -> int:
+def blocks_of(device: Device, launch: Launch = LAUNCH) -> int:
     """Of a launch that fills the device."""
-    return device.multiprocessors * BLOCKS
+    return device.multiprocessors * launch.blocks
 
 
-def kernel_of(device: Device, source: str, function: str, kinds: Sequence[str]) -> Any:
-    """A kernel whose blocks run all at once and meet: ``function<kinds..., THREADS, BLOCKS>``."""
+def kernel_of(
+    device: Device, source: str, function: str, kinds: Sequence[str], launch: Launch = LAUNCH
+) -> Callable[..., None]:
+    """``function<kinds..., threads, blocks>``, to be called with its arguments: its blocks run all at
+    once, and may meet. Compiles it, once.
+    """
     with device.use():
-        name = f"{function}<{', '.join(kinds)}, {THREADS}, {BLOCKS}>"
-        return device.kernel(source, name, cooperative=True)
+        name = f"{function}<{', '.join(kinds)}, {launch.threads}, {launch.blocks}>"
+        kernel = device.kernel(source, name, cooperative=True)
+    grid = (blocks_of(device, launch),), (launch.threads,)
+    return lambda *arguments: kernel(*grid, arguments)
 
 
 def _turn(device: Device, cost: int) -> int:
     """Long enough to pay, and short enough for each warp to have some."""
-    each = cost // (_TURNS_A_WARP * blocks_of(device) * THREADS // 32)
+    each = cost // (_TURNS_A_WARP * blocks_of(device) * LAUNCH.threads // 32)
     return min(max(_LEAST_TURN, 1 << each.bit_length()), _MOST_TURN)
 
 

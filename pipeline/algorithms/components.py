@@ -48,7 +48,7 @@ class JoinAll:
         trees = operations.join()
         return Given({"component": trees}, operations.looked()._asdict())
 
-    def device_bytes(self, vertices: int) -> int:
+    def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices)
 
     def compile_on(self, graph: ProgramGraph) -> None:

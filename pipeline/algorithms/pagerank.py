@@ -48,11 +48,6 @@ from .run import Answer
 
 Dangling = Literal["even", "none"]
 
-_FEW_AT_ONCE = 8
-"""Iterations of the first launch on a device. The next one does twice as many, where that took less
-than _SECONDS_AT_ONCE: between launches a run tells how far it is, saves, and can be ended."""
-_SECONDS_AT_ONCE = 0.25
-
 NOWHERE = np.empty(0)
 EVERY = np.empty(0, np.bool_)
 
@@ -108,7 +103,7 @@ class Walk:
                 checkpoint.save_state(len(iterations), {"share": state.share.own}, iterations)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
-    def device_bytes(self, vertices: int) -> int:
+    def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, self.teleport is not None)
 
     def compile_on(self, graph: ProgramGraph) -> None:
@@ -122,10 +117,8 @@ class Walk:
         share, iterations = _saved(checkpoint, self.vertices)
         of = self.damping, self.tolerance, self.dangling == "even", likely, share
         state = on_device.GpuWalk(graph, *of)
-        launch = _FEW_AT_ONCE
         while len(iterations) < self.most:
-            began, before = time.perf_counter(), len(iterations)
-            for change, seconds in state.run(min(launch, self.most - before)):
+            for change, seconds in state.run(self.most - len(iterations)):
                 iterations.append(
                     IterationRecord(
                         iteration=len(iterations) + 1,
@@ -142,8 +135,6 @@ class Walk:
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
-            if time.perf_counter() - began < _SECONDS_AT_ONCE:
-                launch = min(2 * launch, on_device.MOST_AT_ONCE)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:

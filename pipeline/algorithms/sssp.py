@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
+from ...kernels.gpu_programs import shortest_paths as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.relax import (
@@ -39,14 +41,14 @@ from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
-from ..engines.operations.forests import global_ids
+from ..engines.operations.forests import Looked, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, ROWS_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
-from ..results.checkpoint import Checkpoint
+from ..results.checkpoint import Checkpoint, State
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -85,6 +87,7 @@ class DeltaStepping:
     most: float
     columns = ("distance", "parent")
     weighted = True
+    into = wants_degrees = False
     kernels = (relax,)
 
     def held_bytes(self, counts: Counts) -> int:
@@ -103,6 +106,40 @@ class DeltaStepping:
         record = {"rounds": rounds, "buckets": paths.buckets, "integers": not paths.floats}
         return Given(values, {**operations.looked()._asdict(), **record})
 
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        return on_device.device_bytes(vertices, entries)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        saved = _saved(checkpoint, graph.cut.vertices)
+        done, width = 0, self.first_width
+        from_saved = None
+        if saved is not None:
+            done, (begin, width) = saved.done, saved.facts
+            from_saved = saved.arrays["distance"], begin
+        paths = on_device.GpuPaths(graph, self.source, width, self.most, from_saved)
+        while not paths.done:
+            paths.run()
+            tell(done + paths.rounds, 0, f"distance {paths.bucket[0]:.6g}")
+            if checkpoint and checkpoint.due():
+                distance = {"distance": paths.distances()}
+                checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
+        record = {
+            "rounds": done + paths.rounds,
+            "buckets": paths.buckets,
+            "integers": self.weights.kind == "uint32",
+        }
+        looked = Looked(edges=paths.edges)._asdict()
+        values = {"distance": paths.distances(), "parent": paths.parents()}
+        return Given(values, {**looked, **record})
+
+    @property
+    def first_width(self) -> float:
+        """Of the first bucket."""
+        return max(self.weights.mean / max(1.0, self.mean_degree), _NARROWEST)
+
 
 class _Paths:
     """What a rank holds. pending: vertices whose edges have to be followed, still or again.
@@ -120,7 +157,7 @@ class _Paths:
         self._pending, self._frontier, self._better, self._left = (
             Marks.none(graph) for _ in range(4)
         )
-        self._width = max(of.weights.mean / max(1.0, of.mean_degree), _NARROWEST)
+        self._width = of.first_width
         self._begin, self.limit = 0.0, self._width
         self.buckets = 1
         self._count = self._taken = self._again = self._edges = 0.0
@@ -130,9 +167,8 @@ class _Paths:
     def begin(self, checkpoint: Checkpoint | None) -> int:
         """From what was saved, or from the source; rounds done."""
         own = self.distance.own
-        saved = checkpoint and checkpoint.load_state({"distance": np.float64}, len(own))
-        if checkpoint and saved and isinstance(saved.facts, list):
-            checkpoint.go_on_from(saved.done)
+        saved = _saved(checkpoint, len(own))
+        if saved is not None:
             own[:] = saved.arrays["distance"]
             self._begin, self._width = saved.facts
             self.limit = self._begin + self._width
@@ -337,6 +373,17 @@ class _Paths:
             count += len(new) * counted
         (found,) = self._operations.total([count])
         return float(found)
+
+
+def _saved(checkpoint: Checkpoint | None, vertices: int) -> State | None:
+    """Distances that an earlier run has saved, if any; facts: where its bucket began, and how wide
+    it was.
+    """
+    saved = checkpoint and checkpoint.load_state({"distance": np.float64}, vertices)
+    if not checkpoint or not saved or not isinstance(saved.facts, list):
+        return None
+    checkpoint.go_on_from(saved.done)
+    return saved
 
 
 def _take_offers(parent: NDArray[np.uint32], offered: NDArray[np.uint32]) -> None:

@@ -85,7 +85,7 @@ class DeviceProgramEngine:
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
         offsets = rows_bytes(n, entries) * (2 if self._takes_degrees_apart else 1)
-        least = offsets + cut_bytes(device, n, entries) + program.device_bytes(n) + _SLACK
+        least = offsets + cut_bytes(device, n, entries) + program.device_bytes(n, entries) + _SLACK
         if program.weighted:  # targets, their weights, and those that degrees are made of
             least += 4 * entries * (3 if self._takes_degrees_apart else 2)
         if least > device.memory_bytes:

@@ -19,6 +19,7 @@ from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
+from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -43,7 +44,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
-    together = f"{program_rows.THREADS}, {program_rows.BLOCKS}"
+    together, paths = (", ".join(map(str, of.LAUNCH)) for of in (program_rows, gpu_shortest_paths))
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
@@ -101,6 +102,14 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, operator, tiered in itertools.product(
                 OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
             )
+        ],
+        "programs/shortest_paths.cu": [
+            *(f"queue_settled<{offset}>" for offset in OFFSETS),
+            *(
+                f"{name}<{offset}, {weight}, {tiered}, {paths}>"
+                for name in ("shortest_paths", "adopt_nearer", "adopt_alike")
+                for offset, weight, tiered in itertools.product(OFFSETS, ("u32", "float"), BOOLS)
+            ),
         ],
         "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
         "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
@@ -199,6 +208,9 @@ STRUCTURES = [
     ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
     ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
+    ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
+    ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),
+    ("programs/shortest_paths.cu", "Paths", gpu_shortest_paths.PATHS),
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
@@ -252,6 +264,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/wide_search.cu": wide,
         "bfs/narrow_search.cu": narrow,
         "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
+        "programs/shortest_paths.cu": {"PART": gpu_shortest_paths.PART},
         "bfs/slices.cu": {"SET": gpu_slices.SET, "SLICES": gpu_slices.VIRTUAL},
         "ranks/delegate_search.cu": ranks,
         "ranks/grid_search.cu": grids,

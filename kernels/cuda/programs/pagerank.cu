@@ -26,12 +26,14 @@ struct Control {
   double change;  // of the last iteration, in L1
   u32 done;       // iterations, of this launch
   u32 turn;       // which of the shares are the current ones
+  u32 stop;       // after which of them: the time of the launch is over then
 };
 
 // degree: of a vertex the edges that leave it, or their weights added up. shares: what each carries, by
 // its weight; of vertices without any, all that they have. likely: how likely a walk is at each vertex
 // when it teleports; null: `even` at all. part_sums, block_sums: of parts of rows, and twice of each
-// block. changes, clocks: of each iteration of this launch.
+// block. changes, clocks: of each iteration of this launch. iterations: at most. time: of the launch, in
+// clocks, about.
 struct Walk {
   const double *degree;
   double *shares[2];
@@ -44,6 +46,7 @@ struct Walk {
   double damping;
   double even;
   double tolerance;  // less than 0 where there is none
+  u64 time;
   u32 iterations;
   u32 keeps;  // whether walks teleport from vertices without edges, rather than end there
 };
@@ -84,6 +87,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   const Crew crew = whole_grid();
   Pair all = {control.change, control.lost};
   u32 turn = control.turn, done = 0;
+  const u64 launched = clock64();
   while (done < walk.iterations) {
     const u64 began = clock64();
     // (Not by the read-only cache: what it has of them is of the iteration before the last.)
@@ -118,11 +122,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     moved = block_sum(moved);
     Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
     if (threadIdx.x == 0) sums[blockIdx.x] = moved;
+    if (first_item() == 0) control.stop = began - launched >= walk.time ? done + 1 : 0;
     grid_barrier(&control.arrived);
     all = sum_of_blocks(sums);
     if (first_item() == 0) walk.changes[done] = all.one, walk.clocks[done] = clock64() - began;
     done++;
-    if (all.one < walk.tolerance) break;
+    if (all.one < walk.tolerance || __ldcg(&control.stop) == done) break;
   }
   if (first_item() == 0) {
     control.lost = all.other, control.change = all.one;

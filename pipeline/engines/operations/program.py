@@ -77,7 +77,7 @@ class DeviceProgram(Program, Protocol):
     @property
     def wants_degrees(self) -> bool: ...
 
-    def device_bytes(self, vertices: int) -> int:
+    def device_bytes(self, vertices: int, entries: int) -> int:
         """What it holds on the device beside the graph, at most."""
         ...
 

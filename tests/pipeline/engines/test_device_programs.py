@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import delegraph
 from delegraph.kernels import reference
-from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs import shortest_paths
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.pagerank import Walk
@@ -27,7 +27,9 @@ from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram, Given
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
-from support.marks import slow
+from support.marks import mostly_slow, slow
+from support.paths import WEIGHTS as PATH_WEIGHTS
+from support.paths import check_paths, entries_of, program_of
 from support.programs import stored
 
 Stores = Callable[..., Store]
@@ -54,9 +56,10 @@ def stores(tmp_path_factory) -> Stores:
 
 
 class Ran(NamedTuple):
-    """values: of its only column."""
+    """values: of its first column."""
 
     values: np.ndarray
+    others: list[np.ndarray]
     record: dict[str, Any]
     method: str
 
@@ -69,9 +72,8 @@ def run(
     engine.compile()
     given, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
-    (values,) = given.values.values()
-    assert isinstance(values, np.ndarray)
-    return Ran(values, given.record, method)
+    values, *others = (some for some in given.values.values() if isinstance(some, np.ndarray))
+    return Ran(values, others, given.record, method)
 
 
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Walk:
@@ -97,7 +99,7 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
     kind, weight = None, None
     if store.info.weights is not None:
         kind = store.info.weights.kind
-        u, v, weight = _weighted_edges(store)
+        u, v, weight = entries_of(store)
     else:
         u, v = edges_of(store)
     program = walk(store, kind, **options)
@@ -109,11 +111,6 @@ def check_walk(store: Store, device: Device, **options: Any) -> str:
     again = run(store, program, device)
     assert np.array_equal(again.values, found.values)  # to the last bit
     return found.method
-
-
-def _weighted_edges(store: Store) -> tuple[np.ndarray, ...]:
-    batches = zip(*store.weighted_batches(Team(1)), strict=True)
-    return tuple(np.concatenate(column) for column in batches)
 
 
 @pytest.mark.parametrize("turn", [None, 4, 1024])
@@ -178,8 +175,9 @@ def test_too_little_memory(device, stores):
         engine.need()
 
 
-def test_going_on_from_a_checkpoint(device, stores, tmp_path):
-    """By the device or by the CPU, what was saved is the same."""
+def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
+    """Of a walk that was cut off after some launches."""
+    monkeypatch.setattr(cut_rows, "TIME", 0)  # of a launch, which does one iteration then
     store, loaded = stores("hubs", True), []
 
     def checkpoint() -> Checkpoint:
@@ -189,8 +187,7 @@ def test_going_on_from_a_checkpoint(device, stores, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(store, Stopping(**vars(walk(store, most=30)), after=2), device, checkpoint())
     whole = run(store, walk(store, most=30), device, checkpoint())
-    (done,) = loaded
-    assert 5 < done < 30
+    assert loaded == [2]
     plain = run(store, walk(store, most=30), device)
     assert np.array_equal(whole.values, plain.values)
     changes = [[some["change"] for some in of.record["iterations"]] for of in (first, whole, plain)]
@@ -210,7 +207,7 @@ class Stopping(Walk):
 
         def count(*_: Any) -> None:
             told.append(1)
-            if len(told) > self.after:  # pyright: ignore[reportAttributeAccessIssue]
+            if len(told) > self.after:  # what came before it was saved  # pyright: ignore[reportAttributeAccessIssue]
                 raise KeyboardInterrupt
 
         return super().run_on(graph, checkpoint, count)
@@ -224,6 +221,80 @@ def test_it_stops_within_a_launch(device, stores):
     u, v = edges_of(store)
     wanted = reference.pagerank(u, v, store.info.vertices, 0.85, len(changes))
     np.testing.assert_allclose(found.values, wanted, rtol=1e-12)
+
+
+KINDS = sorted(PATH_WEIGHTS)
+
+
+def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> Ran:
+    found = run(store, program_of(store, source, most), device)
+    check_paths(store, {"distance": found.values, "parent": found.others[0]}, source, most)
+    return found
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory) -> Stores:
+    """Of a shape, with weights of a kind."""
+
+    @cache
+    def of(shape: str, directed: bool, kind: str) -> Store:
+        src, dst = SHAPES[shape]
+        weight = PATH_WEIGHTS[kind](np.random.default_rng(1), len(src))
+        options = BuildOptions(directed=directed)
+        return stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
+
+    return of
+
+
+@pytest.mark.parametrize("few", [None, (0, 0), (2, 3)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shortest_paths(device, weighted, monkeypatch, shape, directed, kind, few):
+    """few: what one block does by itself: much, nothing, little."""
+    _alone(monkeypatch, few)
+    store = weighted(shape, directed, kind)
+    for source in (0, store.info.vertices // 2):
+        check_run(store, device, source)
+
+
+def _alone(monkeypatch, few: tuple[int, int] | None) -> None:
+    if few is not None:
+        monkeypatch.setattr(shortest_paths, "_FEW", few[0])
+        monkeypatch.setattr(shortest_paths, "_FEW_PILED", few[1])
+
+
+def test_paths_up_to_a_distance(device, weighted):
+    store = weighted("hubs", False, "integers")
+    far = check_run(store, device).values
+    check_run(store, device, 0, float(np.median(far[np.isfinite(far)])))
+    check_run(store, device, 0, 0.0)
+
+
+def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch):
+    """By rounds in launches of their own, of a run that was cut off after some."""
+    monkeypatch.setattr(cut_rows, "TIME", 0)
+    store, loaded = weighted("grid", True, "floats"), []
+    program = program_of(store, 0)
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
+
+    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine.load()
+    told: list[int] = []
+
+    def tell(rounds: int, *_: Any) -> None:
+        told.append(rounds)
+        if len(told) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(checkpoint(), tell)
+    assert told == list(range(1, 21))
+    found = run(store, program, device, checkpoint())
+    assert loaded == [19]
+    assert np.array_equal(found.values, check_run(store, device).values)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -271,17 +342,21 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     """With the answers of a CPU, which ``validate`` judges, too."""
     del device
     src, dst = SHAPES["hubs"]
-    edges = edge_list(src, dst)
-    ok("build", edges, "-o", tmp_path / "g.dg")
-    for command in ("components", "pagerank"):
+    edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
+    ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
+    asked = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
+    for command, more in asked.items():
         for graph in (tmp_path / "g.dg", edges):
             out = tmp_path / f"{command}-{graph.name}"
-            record = ok(command, graph, "-o", out, "--device", "cuda", "--json").json
+            if command == "sssp" and graph is edges:
+                more = (*more, "--weight", "w")
+            record = ok(command, graph, "-o", out, *more, "--device", "cuda", "--json").json
             assert record["device"].startswith("cuda:0")
             assert record[command]["method"] == "on a device"
-            ok("validate", graph, out)
+            ok("validate", tmp_path / "g.dg", out)
         limited = tmp_path / f"{command}-limited"
-        run = ok(command, tmp_path / "g.dg", "-o", limited, "--device-memory-limit", "1MB")
+        how = "-o", limited, "--device-memory-limit", "1MB"
+        run = ok(command, tmp_path / "g.dg", *asked[command], *how)
         assert "searched on the CPU" in run.err
         assert json.loads((tmp_path / f"{limited.name}.run.json").read_text())["device"] == "cpu"
         plan = ok("plan", tmp_path / "g.dg", "--algorithm", command, "--device", "cuda", "--json")
@@ -294,8 +369,14 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("plan", "--algorithm", "closeness"), "components, pagerank alone run on GPUs so far"),
-        (("bfs", "--sources", "0,1", "-o", "out"), "components, pagerank alone run on GPUs so far"),
+        (
+            ("plan", "--algorithm", "closeness"),
+            "components, pagerank, sssp alone run on GPUs so far",
+        ),
+        (
+            ("bfs", "--sources", "0,1", "-o", "out"),
+            "components, pagerank, sssp alone run on GPUs so far",
+        ),
         (("pagerank", "--workers", "2", "-o", "out"), "only bfs runs on several GPUs so far"),
     ],
 )
@@ -333,10 +414,26 @@ def test_emulated_tiers(emulated, stores, partitions, share):
 
 
 @pytest.mark.slow
-def test_an_emulated_walk(emulated, stores, tmp_path):
+def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
     test_too_little_memory(emulated[0], stores)
-    test_going_on_from_a_checkpoint(emulated[0], stores, tmp_path)
+    test_going_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch)
     test_it_stops_within_a_launch(emulated[0], stores)
+
+
+@pytest.mark.parametrize("few", [slow(None), (2, 3)])
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, "ties"))
+@pytest.mark.parametrize("shape", ["cliques", "two components"])
+def test_emulated_paths(emulated, weighted, monkeypatch, shape, kind, few):
+    _alone(monkeypatch, few)
+    check_run(weighted(shape, False, kind), emulated[0])
+
+
+@pytest.mark.slow
+def test_more_emulated_paths(emulated, weighted, tmp_path, monkeypatch):
+    check_run(weighted("star", True, "floats"), emulated[0], 5)
+    check_run(weighted("hubs", True, "integers"), emulated[0])
+    test_paths_up_to_a_distance(emulated[0], weighted)
+    test_paths_go_on_from_a_checkpoint(emulated[0], weighted, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

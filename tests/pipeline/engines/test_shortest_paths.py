@@ -11,54 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.kernels import reference
-from delegraph.kernels.base.graph import UNREACHED
-from delegraph.kernels.base.team import Team
-from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms import sssp
 from delegraph.pipeline.algorithms.pagerank import Walk
-from delegraph.pipeline.algorithms.sssp import DeltaStepping
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
+from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.programs import run_program, stored
-
-WEIGHTS = {
-    "floats": lambda rng, m: rng.random(m).astype(np.float32),
-    "ties": lambda rng, m: rng.integers(0, 3, m),
-    "nothing": lambda rng, m: np.zeros(m, np.int64),
-    "far apart": lambda rng, m: (10.0 ** rng.integers(-30, 20, m)).astype(np.float32),
-    "integers": lambda rng, m: rng.integers(0, 1 << 32, m),
-}
-
-
-def entries_of(store: Store) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    some = list(store.weighted_batches(Team(1)))
-    return tuple(np.concatenate(column) for column in zip(*some, strict=True))  # pyright: ignore
-
-
-def program_of(store: Store, source: int, most: float = np.inf) -> DeltaStepping:
-    assert store.info.weights is not None
-    return DeltaStepping(source, store.info.weights, 3.0, most)
-
-
-def check(store: Store, columns: dict[str, np.ndarray], source: int, most: float = np.inf) -> None:
-    """Distances by the definition; parents along edges that make them, up to the source."""
-    u, v, w = entries_of(store)
-    wanted = reference.shortest_paths(u, v, w, store.info.vertices, source)
-    wanted[wanted > most] = np.inf
-    distance, parent = columns["distance"], columns["parent"]
-    assert (distance == wanted).all()
-    reached = np.flatnonzero(np.isfinite(distance))
-    assert parent[source] == UNREACHED
-    assert (parent[~np.isfinite(distance)] == UNREACHED).all()
-    weight = dict(zip(zip(u.tolist(), v.tolist(), strict=True), w.tolist(), strict=True))
-    for vertex in reached.tolist():
-        steps, at = 0, vertex
-        while at != source:
-            above = int(parent[at])
-            assert distance[above] + np.float64(weight[above, at]) == distance[at]
-            at, steps = above, steps + 1
-            assert steps < store.info.vertices
 
 
 @given(
@@ -90,7 +49,7 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limi
             most = float(np.median(far[np.isfinite(far)]))
         program = program_of(store, source, most)
         columns, _ = run_program(store, program, folder / "p", ranks, on_disk)
-        check(store, columns, source, most)
+        check_paths(store, columns, source, most)
 
 
 @given(
@@ -128,7 +87,7 @@ def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, aga
     weight = np.random.default_rng(5).integers(0, 9, len(src))
     store = stored(tmp_path, src, dst, BuildOptions(), weight)
     columns, _ = run_program(store, program_of(store, 1), tmp_path / "p", on_disk=on_disk)
-    check(store, columns, 1)
+    check_paths(store, columns, 1)
 
 
 @pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
@@ -141,7 +100,7 @@ def test_a_long_path_of_no_weight_by_ranks(tmp_path, layout):
         tmp_path, src, dst, BuildOptions(partitions=4, layout=layout), np.zeros(len(src), int)
     )
     columns, _ = run_program(store, program_of(store, 3), tmp_path / "p", ranks=4)
-    check(store, columns, 3)
+    check_paths(store, columns, 3)
 
 
 def test_goes_on_from_a_checkpoint(tmp_path):
@@ -155,4 +114,4 @@ def test_goes_on_from_a_checkpoint(tmp_path):
     columns, (rest,) = run_program(store, program, tmp_path / "two", checkpoint=saved)
     assert loaded
     assert rest.record["edges"] < whole.record["edges"] / 2
-    check(store, columns, 0)
+    check_paths(store, columns, 0)

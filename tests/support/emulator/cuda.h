@@ -17,6 +17,7 @@
 
 #define __device__
 #define __global__
+#define __align__(...) alignas(__VA_ARGS__)
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __noinline__ __attribute__((noinline))
@@ -259,6 +260,8 @@ inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __ffs(unsigned word) { return __builtin_ffs((int)word); }
 inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
 inline size_t __cvta_generic_to_shared(const void *) { abort(); }  // of clusters, not here
+inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
+inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
 inline long long clock64() { return __builtin_ia32_rdtsc(); }
 
 template <class T, class U>

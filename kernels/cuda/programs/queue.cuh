@@ -1,0 +1,91 @@
+// Vertices whose edges are to be followed, and the warps that share these.
+#include "base/warp.cuh"
+
+#define PART 128  // entries of an item, at most
+
+// A part of a row: a vertex of many edges is several items, so that none takes long.
+struct __align__(8) Item {
+  u32 vertex, part;
+};
+
+// All lanes of a warp append, each its vertex as so many items. Order in a queue has no meaning.
+__device__ inline void push_items(Item *queue, u32 *count, u32 vertex, u32 items) {
+  if (!__any_sync(ALL, items > 0)) return;
+  const u32 upto = warp_scan(items), all = __shfl_sync(ALL, upto, 31);
+  u32 first = 0;
+  if (lane_id() == 0) first = atomicAdd(count, all);
+  first = __shfl_sync(ALL, first, 0) + upto - items;
+  for (u32 part = 0; part < items; part++) queue[first + part] = {vertex, part};
+}
+
+// The same of vertices alone.
+__device__ inline void push_vertex(u32 *pile, u32 *count, u32 vertex, bool wanted) {
+  const u32 who = __ballot_sync(ALL, wanted);
+  if (!who) return;
+  u32 first = 0;
+  if (lane_id() == 0) first = atomicAdd(count, (u32)__popc(who));
+  first = __shfl_sync(ALL, first, 0);
+  if (wanted) pile[first + __popc(who & lanes_before())] = vertex;
+}
+
+template <class Offset>
+__device__ inline u32 items_of(const Offset *offsets, u32 vertex) {
+  return (u32)(((u64)offsets[vertex + 1] - offsets[vertex] + PART - 1) / PART);
+}
+
+// Call `visit(own, edge, any)` with each entry of some items, by all lanes of a warp together; any:
+// whether a lane has one. own: what `begin(vertex)` gave of the row's vertex, 8 bytes. A warp takes so
+// many items at a time that all have some; its lanes find theirs among the entries by a prefix sum
+// (Merrill, Garland, Grimshaw: Scalable GPU Graph Traversal, PPoPP 2012, section 5.2).
+template <class Offset, class Begin, class Visit>
+__device__ inline void follow(const Offset *offsets, const Item *items, u32 count, Crew crew,
+                              Begin begin, Visit visit) {
+  const u32 each = min(max(count / crew.warps, 1u), 32u);
+  for (u64 first = (u64)crew.warp * each; first < count; first += (u64)crew.warps * each) {
+    u32 entries = 0;
+    u64 start = 0;
+    decltype(begin(0)) own = {};
+    if (lane_id() < each && first + lane_id() < count) {
+      const uint2 item = __ldcg((const uint2 *)(items + first + lane_id()));
+      start = offsets[item.x] + (u64)item.y * PART;
+      entries = (u32)min((u64)offsets[item.x + 1] - start, (u64)PART);
+      own = begin(item.x);
+    }
+    const u32 upto = warp_scan(entries), all = __shfl_sync(ALL, upto, 31);
+    start -= upto - entries;
+    for (u32 base = 0; base < all; base += 32) {
+      const u32 k = base + lane_id();
+      u32 owner = 0;  // lanes whose entries all come before
+#pragma unroll
+      for (u32 step = 16; step; step /= 2)
+        if (__shfl_sync(ALL, upto, owner + step - 1) <= k) owner += step;
+      owner = min(owner, 31u);
+      const u64 edge = __shfl_sync(ALL, start, owner) + k;
+      visit(__shfl_sync(ALL, own, owner), edge, k < all);
+    }
+  }
+}
+
+// Warps that go on together: all of the grid, or one block of it while others wait.
+struct Grid {
+  u64 *arrived;
+
+  static const bool ALONE = false;
+  __device__ Crew crew() const { return whole_grid(); }
+  __device__ bool leads() const { return blockIdx.x == 0 && threadIdx.x == 0; }
+  __device__ u32 thread() const { return blockIdx.x * blockDim.x + threadIdx.x; }
+  __device__ u32 threads() const { return gridDim.x * blockDim.x; }
+  __device__ void meet() const { grid_barrier(arrived); }
+};
+
+struct Alone {
+  static const bool ALONE = true;
+  __device__ Crew crew() const { return own_block(); }
+  __device__ bool leads() const { return threadIdx.x == 0; }
+  __device__ u32 thread() const { return threadIdx.x; }
+  __device__ u32 threads() const { return blockDim.x; }
+  __device__ void meet() const {
+    __threadfence();
+    __syncthreads();
+  }
+};

@@ -1,0 +1,207 @@
+"""Shortest paths on a device: the definition is reference.shortest_paths, the kernels stand in
+cuda/programs/shortest_paths.cu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..base.graph import UNREACHED
+from ..gpu.device import pack
+from ..gpu.graph import Array
+from . import rows
+from .rows import Launch, ProgramGraph, c_name, kernel_of
+
+STATE = np.dtype(
+    [
+        *((name, "u8") for name in ("edges", "taken", "again")),
+        *((name, "f8") for name in ("begin", "width", "limit")),
+        *((name, "u4") for name in ("round", "buckets", "bucket_round", "done")),
+    ],
+    align=True,
+)
+CONTROL = np.dtype(
+    [
+        *((name, "u8") for name in ("arrived", "edges", "taken", "again")),
+        ("least", "u8", 2),
+        ("queued", "u4", 3),
+        ("piled", "u4", 2),
+        ("stop", "u4", 2),
+        ("state", STATE),
+    ],
+    align=True,
+)
+PATHS = np.dtype(
+    [
+        *((name, "u8") for name in ("distance", "queued_in")),
+        *((name, "u8", 2) for name in ("queue", "pile")),
+        ("control", "u8"),
+        ("most", "f8"),
+        ("clocks", "u8"),
+        *((name, "u4") for name in ("few", "few_piled")),
+    ],
+    align=True,
+)
+PART = 128  # cuda/programs/queue.cuh
+
+LAUNCH = Launch(1024, 1)
+"""One block does small rounds alone: it has all warps that a multiprocessor takes."""
+
+_FEW = 512  # items of a round that one block does
+_FEW_PILED = 1 << 14  # vertices of a pile that it looks through
+_SOURCE = "programs/shortest_paths.cu"
+_FAR = np.float64(np.inf).view(np.uint64)
+
+
+class GpuPaths:
+    """Paths from ``source``, a global id, that are no longer than ``most``; run until ``done``.
+
+    width: of the first bucket. saved: distances of an earlier run, float64 (n,) in host memory, and
+    where its bucket began: all that is nearer has shortened what it can.
+    """
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        source: int,
+        width: float,
+        most: float,
+        saved: tuple[np.ndarray, float] | None = None,
+    ) -> None:
+        self._graph = graph
+        self._source = source
+        n = graph.cut.vertices
+        items = items_bytes(n, graph.cut.rows.edges) // 8
+        with graph.device.use() as cupy:
+            self._distance: Array = cupy.full(n, np.inf, np.float64)
+            self._queued_in: Array = cupy.zeros(n, np.uint32)
+            self._queues: list[Array] = [cupy.empty(items, np.uint64) for _ in range(2)]
+            self._piles: list[Array] = [cupy.empty(n, np.uint32) for _ in range(2)]
+        begun, pile = 0.0, np.array([source], np.uint32)
+        if saved is None:
+            self._distance[source] = 0.0
+        else:
+            distance, begun = saved
+            self._distance.set(distance)
+            pile = np.flatnonzero(np.isfinite(distance) & (distance >= begun)).astype(np.uint32)
+        # All begins in a pile, that of the first, even bucket.
+        with graph.device.use():
+            self._piles[0][: len(pile)].set(pile)
+            self._control = self._control_of(width=width / 2, limit=begun, piled=len(pile))
+            self._read()
+        self._rows = graph.cut.packed()
+        self._paths = pack(
+            PATHS,
+            distance=self._distance,
+            queued_in=self._queued_in,
+            queue=[queue.data.ptr for queue in self._queues],
+            pile=[pile.data.ptr for pile in self._piles],
+            control=self._control,
+            most=most,
+            clocks=rows.TIME,
+            few=_FEW,
+            few_piled=_FEW_PILED,
+        )
+
+    def _control_of(self, width: float = 0.0, limit: float = 0.0, piled: int = 0) -> Array:
+        """width: half of the first bucket's."""
+        control = pack(CONTROL, least=[_FAR, _FAR], piled=[piled, 0])
+        state = control["state"]
+        state["width"], state["limit"], state["round"], state["bucket_round"] = width, limit, 1, 1
+        return self._graph.device.cupy.asarray(control.view(np.uint8))
+
+    def _read(self) -> None:
+        self._now = self._control.get().view(CONTROL)[0]
+
+    @property
+    def done(self) -> bool:
+        return bool(self._now["state"]["done"])
+
+    @property
+    def rounds(self) -> int:
+        return int(self._now["state"]["round"]) - 1
+
+    @property
+    def buckets(self) -> int:
+        return int(self._now["state"]["buckets"])
+
+    @property
+    def edges(self) -> int:
+        """That were followed."""
+        return int(self._now["edges"])
+
+    @property
+    def bucket(self) -> tuple[float, float]:
+        """Where it begins, and how wide it is."""
+        state = self._now["state"]
+        return float(state["begin"]), float(state["width"])
+
+    def run(self) -> None:
+        """For about rows.TIME."""
+        with self._graph.device.use():
+            stop = CONTROL.fields["stop"][1]  # pyright: ignore[reportOptionalSubscript]
+            self._control[stop : stop + 8] = 0
+            self._kernel("shortest_paths")(self._rows, self._graph.weights, self._paths)
+            self._read()
+
+    def distances(self) -> np.ndarray:
+        """float64 (n,), infinite where unreached, in host memory."""
+        with self._graph.device.use():
+            return self._distance.get()
+
+    def parents(self) -> np.ndarray:
+        """uint32 (n,), UNREACHED of the source and where unreached, in host memory: a tree, for
+        distances that are done.
+        """
+        graph = self._graph
+        with graph.device.use() as cupy:
+            parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
+            arguments = (self._rows, graph.weights, self._distance, parent)
+            self._kernel("adopt_nearer")(*arguments)
+            settled = parent != UNREACHED
+            settled[self._source] = True
+            if bool((settled != cupy.isfinite(self._distance)).any()):
+                self._adopt_alike(parent, settled)
+            return parent.get()
+
+    def _adopt_alike(self, parent: Array, settled: Array) -> None:
+        graph, offsets = self._graph, self._graph.cut.rows.offsets
+        kind, n = graph.cut.rows.offset_type, graph.cut.vertices
+        with graph.device.use():
+            self._queued_in[...] = settled
+            paths, control = self._paths.copy(), self._control_of()
+            paths["control"] = control.data.ptr
+            of = offsets, np.uint32(n), paths
+            graph.device.launch(_SOURCE, f"queue_settled<{kind}>", -(-n // 32) * 32, of)
+            self._kernel("adopt_alike")(self._rows, graph.weights, paths, parent)
+
+    def _kernel(self, function: str) -> Callable[..., None]:
+        return _kernel(self._graph, function)
+
+
+def warm_up(graph: ProgramGraph) -> None:
+    """Compile, or load from the cache, all kernels that paths may come to."""
+    for function in ("shortest_paths", "adopt_nearer", "adopt_alike"):
+        _kernel(graph, function)
+    with graph.device.use():
+        graph.device.kernel(_SOURCE, f"queue_settled<{graph.cut.rows.offset_type}>")
+
+
+def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, c_name(str(graph.weight_type)), graph.cut.tiered
+    return kernel_of(graph.device, _SOURCE, function, kinds, LAUNCH)
+
+
+def items_bytes(vertices: int, entries: int) -> int:
+    """Of a queue of all vertices."""
+    return 8 * (vertices + entries // PART)
+
+
+def device_bytes(vertices: int, entries: int) -> int:
+    """That paths hold beside the graph."""
+    distance, parent, queued_in, piles, looking = 8, 4, 4, 2 * 4, 3
+    return (distance + parent + queued_in + piles + looking) * vertices + 2 * items_bytes(
+        vertices, entries
+    )
