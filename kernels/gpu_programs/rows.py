@@ -23,8 +23,8 @@ LAUNCH = Launch(256, 4)
 """Of kernels whose warps have little to do with each other."""
 
 TIME = 1 << 29
-"""Clocks of a launch, about, a third of a second: then the host tells how far a run is, saves what it
-has, and can be ended."""
+"""Clocks of a launch, about; a third of a second. Then the host tells how far a run is, saves what
+it has, and can be ended."""
 
 _SOURCE = "programs/rows.cu"
 _LEAST_TURN, _MOST_TURN = 64, 1024
@@ -150,8 +150,8 @@ def blocks_of(device: Device, launch: Launch = LAUNCH) -> int:
 def kernel_of(
     device: Device, source: str, function: str, kinds: Sequence[str], launch: Launch = LAUNCH
 ) -> Callable[..., None]:
-    """``function<kinds..., threads, blocks>``, to be called with its arguments: its blocks run all at
-    once, and may meet. Compiles it, once.
+    """``function<kinds..., threads, blocks>``, to be called with its arguments. Its blocks run all
+    at once, and may meet. Compiles it, once.
     """
     with device.use():
         name = f"{function}<{', '.join(kinds)}, {launch.threads}, {launch.blocks}>"
