@@ -52,7 +52,12 @@ def by_table(table: NDArray[np.uint32]) -> Numbering:
 
 @compiled
 def renumber(numbering, number):
-    """The new number (uint32) of an old one (any integer)."""
+    """The new number (uint32) of an old one (any integer).
+
+    numbering: or None, for every number as it is: what is compiled for that looks at no rule.
+    """
+    if numbering is None:
+        return np.uint32(number)
     if numbering.table.shape[0]:
         return numbering.table[number]
     place = np.int64(number)
