@@ -82,6 +82,8 @@ def is_identity(numbering):
 @compiled
 def past_word(numbering, number, v):
     """The first number after ``number`` whose new one may lie in another bitmap word than ``v``."""
+    if numbering is None:
+        return (np.int64(v) | 63) + 1
     if numbering.table.shape[0] or numbering.width > 1:
         return number + 1
     next_word = (np.int64(v) | 63) + 1
