@@ -27,7 +27,7 @@ from ..base.compiled import (
     u64s,
 )
 from ..base.graph import UNREACHED
-from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_min, fetch_or, prefetch, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
 from ..base.turns import come, take
 from .piece import PIECE, edges_of, weight_of
@@ -241,6 +241,9 @@ def relax_alone(
             pending[v >> np.uint32(6)] &= ~mask(v)
             again += np.float64(contains(left, v))
             left[v >> np.uint32(6)] |= mask(v)
+            first = np.intp(offsets[v])
+            prefetch(piece.targets, first)
+            prefetch(piece.weights, first)
         taken += found
         count = found
         here, there = there, here
