@@ -60,7 +60,8 @@ class Threads:
 
         # A graph as it is: Delayed ones took longer to build than a small search runs.
         tasks = {("task", i): (run_one, i) for i in range(len(items))}
-        return list(get(tasks, list(tasks), num_workers=at_once))
+        results: Any = get(tasks, list(tasks), num_workers=at_once)
+        return list(results)
 
 
 class Executor:

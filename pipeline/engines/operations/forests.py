@@ -145,9 +145,9 @@ def _global_ids(adjacency: Adjacency) -> tuple[Numbering, Numbering]:
     return global_ids(adjacency.source), global_ids(adjacency.target)
 
 
-def _ids_or_none(adjacency: Adjacency) -> tuple[Numbering, Numbering] | tuple[None, None]:
-    ids = _global_ids(adjacency)
-    return (None, None) if all(is_identity(some) for some in ids) else ids
+def _ids_or_none(adjacency: Adjacency) -> tuple[Numbering | None, Numbering | None]:
+    source, target = _global_ids(adjacency)
+    return (None, None) if is_identity(source) and is_identity(target) else (source, target)
 
 
 def global_ids(side: Side) -> Numbering:
