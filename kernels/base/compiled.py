@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import product
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import njit, typeof, types
 from numba.core.caching import FunctionCache
 from numpy.typing import DTypeLike
 
@@ -144,9 +145,19 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 def _type_of(argument: Any, known: dict[str, np.dtype]) -> Any:
     if isinstance(argument, Struct):
+        _meet(argument.kind)
         members = [_type_of(member, known) for member in argument.members]
         return types.BaseTuple.from_types(members, argument.kind)  # as Numba types a value
     if not isinstance(argument, Several):
         return argument
     item = getattr(types, str(known[argument.name]))
     return types.Array(item, 1, "C", readonly=argument.read_only)
+
+
+@cache
+def _meet(kind: type) -> None:
+    """Have Numba find out how it types a class, which takes it longer than a small search: else it
+    does when it is first given a value of it.
+    """
+    fields: tuple[str, ...] = getattr(kind, "_fields")  # noqa: B009  # of a named tuple
+    typeof(kind(*range(len(fields))))

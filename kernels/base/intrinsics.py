@@ -6,6 +6,7 @@ superstep, and nothing read within one depends on the order in which others wrot
 
 from typing import Any
 
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -65,3 +66,27 @@ def _lowest_bit(typingctx, word):
 
 trailing_zeros: Any = intrinsic(_lowest_bit)
 """``trailing_zeros(word)``: index of the lowest set bit of a uint64 that is not zero."""
+
+
+def _prefetch(typingctx, array, index):
+    def codegen(context, builder, signature, args):
+        array_type = signature.args[0]
+        values = context.make_array(array_type)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, array_type, values, [args[1]], wraparound=False, boundscheck=False
+        )
+        flag = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag]),
+            "llvm.prefetch.p0",
+        )
+        pointer = builder.bitcast(pointer, cgutils.voidptr_t)
+        builder.call(function, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+prefetch: Any = intrinsic(_prefetch)
+"""``prefetch(array, index)``: have the cache fetch ``array[index]``, which is read soon."""

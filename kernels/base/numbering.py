@@ -52,7 +52,12 @@ def by_table(table: NDArray[np.uint32]) -> Numbering:
 
 @compiled
 def renumber(numbering, number):
-    """The new number (uint32) of an old one (any integer)."""
+    """The new number (uint32) of an old one (any integer).
+
+    numbering: or None, for every number as it is: what is compiled for that looks at no rule.
+    """
+    if numbering is None:
+        return np.uint32(number)
     if numbering.table.shape[0]:
         return numbering.table[number]
     place = np.int64(number)
@@ -77,6 +82,8 @@ def is_identity(numbering):
 @compiled
 def past_word(numbering, number, v):
     """The first number after ``number`` whose new one may lie in another bitmap word than ``v``."""
+    if numbering is None:
+        return (np.int64(v) | 63) + 1
     if numbering.table.shape[0] or numbering.width > 1:
         return number + 1
     next_word = (np.int64(v) | 63) + 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Barrier
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -24,6 +25,15 @@ class Team:
             raise ValueError(f"threads must be positive, not {threads}")
         self.threads = threads
         self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    def start(self) -> Team:
+        """Begin the threads, which else are begun by the first call, within its time."""
+        if self._others is not None:
+            there = Barrier(self.threads)  # each of them takes one, as none is done before all are
+            others = [self._others.submit(there.wait) for _ in range(self.threads - 1)]
+            there.wait()
+            wait(others)
+        return self
 
     def run(self, kernel: Callable, *args) -> list:
         """Call ``kernel(*args)`` once a thread; the results, in no order.

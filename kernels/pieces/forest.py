@@ -63,12 +63,14 @@ def flatten(forest, taken):
 
 
 @kernel(OFFSETS, u32s, NUMBERING, NUMBERING, u32s, i64, i64, types.uint32, boolean, i64s)
+@kernel(OFFSETS, u32s, types.none, types.none, u32s, i64, i64, types.uint32, boolean, i64s)
 def join_rows(offsets, targets, row_ids, target_ids, forest, skipped, most, known, once, taken):
     """Join each row to targets of it, unless it is in the tree ``known``. Run as ``flatten``.
 
-    row_ids, target_ids: from a subgraph's rows and targets to global ids. skipped, most: so many
-    targets of a row are passed over, and then joined at most. Every edge stands in the rows of both
-    its ends, here or in other subgraphs; once: whether that of the greater one is enough.
+    row_ids, target_ids: from a subgraph's rows and targets to global ids, or None, twice, where
+    these are their numbers. skipped, most: so many targets of a row are passed over, and then
+    joined at most. Every edge stands in the rows of both its ends, here or in other subgraphs;
+    once: whether that of the greater one is enough.
     """
     rows = offsets.shape[0] - 1
     turns = (rows + VERTICES_A_TURN - 1) // VERTICES_A_TURN

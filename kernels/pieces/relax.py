@@ -1,22 +1,98 @@
 """Shortest paths in pieces: follow the edges at hand of some rows, with their weights.
 
+Vertices leave by buckets of distances (Meyer, Sanders 2003). How wide the next bucket is follows
+from what was seen of the one before: wider, where it had little to do; narrower, where many
+vertices left it more than once.
+
 Distances are floats of 64 bits, none negative: so their bits rise with them, and the least of
 several is taken by one instruction on unsigned integers.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from ..base.bitmap import contains, mask, members
-from ..base.compiled import boolean, i64, kernel, u32s, u64, u64s
+import numpy as np
+from numba import types
+
+from ..base.bitmap import contains, mask, members, ones
+from ..base.compiled import (
+    Struct,
+    boolean,
+    compiled,
+    f64,
+    i64,
+    i64s,
+    kernel,
+    u32s,
+    u64,
+    u64s,
+)
 from ..base.graph import UNREACHED
-from ..base.intrinsics import fetch_min, fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_min, fetch_or, prefetch, trailing_zeros
 from ..base.numbering import NUMBERING, past_word, renumber
+from ..base.turns import come, take
 from .piece import PIECE, edges_of, weight_of
 
 FAR = np.float64(np.inf).view(np.uint64)
 """The distance of what no path leads to."""
 
+NARROWEST = 1e-30
 
+ROWS_A_TURN = 1 << 11
+
+
+class Bucket(NamedTuple):
+    """The vertices at distances below ``limit``; what is nearer than ``begin`` has shortened all
+    that it can.
+
+    limit: ``begin + width``, or just above ``begin``. number: of buckets up to this one. edges:
+    that were followed. taken: vertices that left it, as often as they did; again: not for the first
+    time.
+    """
+
+    begin: float
+    width: float
+    limit: float
+    number: int = 1
+    edges: float = 0.0
+    taken: float = 0.0
+    again: float = 0.0
+
+
+class Rule(NamedTuple):
+    """little: edges of a bucket that are no work: the next one is wider. again: vertices that leave
+    a bucket again, of all that do, from which on the next one is narrower. beyond: the least
+    distance that is too far.
+    """
+
+    little: int
+    again: float
+    beyond: float
+
+
+BUCKET = Struct(Bucket, (f64, f64, f64, i64, f64, f64, f64))
+RULE = Struct(Rule, (i64, f64, f64))
+
+
+@compiled
+def counted(bucket, edges, taken, again):
+    """A bucket, and what has happened with it by now."""
+    begin, width, limit, number, _, _, _ = bucket
+    return Bucket(begin, width, limit, number, edges, taken, again)
+
+
+@kernel(BUCKET, RULE, f64)
+def next_bucket(bucket, rule, least):
+    """The one after a bucket that is empty. least: distance that is left."""
+    width = bucket.width
+    if bucket.again > rule.again * bucket.taken:
+        width = max(width / 2, NARROWEST)
+    elif bucket.edges < rule.little:
+        width *= 2
+    limit = max(least + width, np.nextafter(least, np.inf))
+    return Bucket(least, width, limit, bucket.number + 1, 0.0, 0.0, 0.0)
+
+
+@kernel(PIECE, boolean, u32s, i64, i64, types.none, u64s, u64s, types.none, u64s, u64s)
 @kernel(PIECE, boolean, u32s, i64, i64, NUMBERING, u64s, u64s, NUMBERING, u64s, u64s)
 def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_places, y, better):
     """Let the edges at hand of some rows shorten the distances of their targets; on several pieces
@@ -24,8 +100,9 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
 
     floats: whether weights are. queue: uint32, rows, of which ``queue[first:last]`` are meant; or
     (0,), for all of ``first <= row < last``; in either case those in ``frontier``, a bitmap. x, y:
-    uint64, bits of distances, by place; x_places, y_places: of the subgraph's rows and targets.
-    better: bitmap, receives the targets whose distances have become less.
+    uint64, bits of distances, by place; x_places, y_places: of the subgraph's rows and targets, or
+    None, twice, where these are places. better: bitmap, receives the targets whose distances have
+    become less.
     """
     offsets, targets, begin, end, weights = piece
     listed = queue.shape[0] > 0
@@ -45,63 +122,132 @@ def relax_piece(piece, floats, queue, first, last, x_places, x, frontier, y_plac
                 at = np.uintp(e)
                 through = np.float64(distance + weight_of(weights[at], floats)).view(np.uint64)
                 v = renumber(y_places, targets[at])
-                if through < y[v] and through < fetch_min(y, np.intp(v), through):
+                if (
+                    through < y[v]
+                    and through < fetch_min(y, np.intp(v), through)
+                    and not contains(better, v)
+                ):
                     fetch_or(better, np.intp(v >> np.uint32(6)), mask(v))
         i += 1
 
 
-@kernel(PIECE, boolean, u64s, u64, u64s, u64s, u64s, u32s, u32s, i64, i64)
-def relax_rounds(piece, floats, distance, limit, frontier, pending, left, here, there, few, most):
-    """Round after round of a bucket by one thread, from ``frontier`` on, while each has ``few``
-    edges at most: until nothing nearer than ``limit`` is left to do, the next has more vertices
-    than fit, or ``most`` are done. What is left to do is ``pending`` then, or still ``frontier``.
-
-    Of a subgraph whose rows and targets are places, all of it at hand. distance, limit: bits.
-    frontier, pending, left: bitmaps; ``left`` receives what is taken. here, there: uint32, of one
-    length, for the vertices of a round and of the next. Returns (rounds, edges, vertices taken
-    after the first round, those of them that had left before).
+@compiled
+def relax_listed(piece, floats, rows, count, distance, limit, pending, near):
+    """Let the edges of ``rows[:count]`` shorten distances, by one thread. Targets whose distances
+    have become less are ``pending``; those below ``limit`` are listed in ``near``, as far as they
+    fit. Returns (how many these are, edges).
     """
     offsets, targets, _, _, weights = piece
+    edges = np.int64(0)
+    found = 0
+    for i in range(count):
+        u = rows[i]
+        start = np.int64(offsets[u])
+        stop = np.int64(offsets[u + 1])
+        here = np.uint64(distance[u]).view(np.float64)
+        for e in range(start, stop):
+            at = np.uintp(e)
+            v = targets[at]
+            through = np.float64(here + weight_of(weights[at], floats)).view(np.uint64)
+            before = distance[v]
+            if through < before:
+                listed = before < limit and contains(pending, v)
+                distance[v] = through
+                pending[v >> np.uint32(6)] |= mask(v)
+                if through < limit and not listed:
+                    if found < near.shape[0]:
+                        near[found] = v
+                    found += 1
+        edges += stop - start
+    return found, edges
+
+
+@compiled
+def list_below(marked, distance, limit, near):
+    """List the marked vertices that are nearer than ``limit``, as far as they fit; how many these
+    are."""
+    count = 0
+    for w in range(marked.shape[0]):
+        word = marked[w]
+        while word:
+            v = np.uint32(w) * np.uint32(64) + np.uint32(trailing_zeros(word))
+            if distance[v] < limit:
+                if count < near.shape[0]:
+                    near[count] = v
+                count += 1
+            word &= word - np.uint64(1)
+    return count
+
+
+@compiled
+def least_of(marked, distance):
+    """The least distance of the marked vertices: bits."""
+    least = FAR
+    for w in range(marked.shape[0]):
+        word = marked[w]
+        while word:
+            least = min(least, distance[np.int64(w) * 64 + np.int64(trailing_zeros(word))])
+            word &= word - np.uint64(1)
+    return least
+
+
+@kernel(PIECE, boolean, u64s, BUCKET, RULE, u64s, u64s, u64s, u32s, u32s, i64, i64)
+def relax_alone(
+    piece, floats, distance, bucket, rule, frontier, pending, left, here, there, few, most
+):
+    """Round after round, bucket after bucket by one thread, from ``frontier`` on, while each round
+    has ``few`` edges at most: until nothing is left to do, a round has more vertices than fit, or
+    ``most`` edges and words of bitmaps have been looked at. What is left to do is ``pending`` then,
+    or still ``frontier``, where no round was done.
+
+    Of a subgraph whose rows and targets are places, all of it at hand. distance: bits. frontier,
+    pending, left: bitmaps; ``left`` receives what leaves a bucket. here, there: uint32, of one
+    length, for the vertices of a round and of the next. Returns (the bucket, rounds, edges).
+    """
+    offsets = piece.offsets
     begun = members(frontier)
     count = begun.shape[0]
     if edges_of(offsets, begun, 0, count) > few:
-        return 0, np.int64(0), 0, 0
+        return bucket, 0, np.int64(0)
     here[:count] = begun
     frontier[:] = 0
+    limit = np.float64(min(bucket.limit, rule.beyond)).view(np.uint64)
+    edges, taken, again = bucket.edges, bucket.taken, bucket.again
     rounds = 0
-    edges = np.int64(0)
-    taken = 0
-    again = 0
-    while count:
-        more = 0
-        for i in range(count):
-            u = here[i]
-            near = np.uint64(distance[u]).view(np.float64)
-            for e in range(np.int64(offsets[u]), np.int64(offsets[u + 1])):
-                at = np.uintp(e)
-                v = targets[at]
-                through = np.float64(near + weight_of(weights[at], floats)).view(np.uint64)
-                if through < distance[v]:
-                    listed = distance[v] < limit and contains(pending, v)
-                    distance[v] = through
-                    pending[v >> np.uint32(6)] |= mask(v)
-                    if through < limit and not listed:
-                        if more < there.shape[0]:
-                            there[more] = v
-                        more += 1
-            edges += np.int64(offsets[u + 1]) - np.int64(offsets[u])
+    looked = work = np.int64(0)
+    while True:
+        found, some = relax_listed(piece, floats, here, count, distance, limit, pending, there)
+        edges += some
+        looked += some
+        work += some
         rounds += 1
-        if more > there.shape[0] or rounds == most or edges_of(offsets, there, 0, more) > few:
+        if found == 0:
+            least = np.uint64(least_of(pending, distance)).view(np.float64)
+            if least >= rule.beyond:
+                break
+            of = Bucket(
+                bucket.begin, bucket.width, bucket.limit, bucket.number, edges, taken, again
+            )
+            bucket = next_bucket(of, rule, least)
+            limit = np.float64(min(bucket.limit, rule.beyond)).view(np.uint64)
+            edges, taken, again = bucket.edges, bucket.taken, bucket.again
+            left[:] = 0
+            found = list_below(pending, distance, limit, there)
+            work += 3 * pending.shape[0]
+        if found > there.shape[0] or work > most or edges_of(offsets, there, 0, found) > few:
             break
-        count = more
-        for i in range(count):
+        for i in range(found):
             v = there[i]
             pending[v >> np.uint32(6)] &= ~mask(v)
-            again += np.int64(contains(left, v))
+            again += np.float64(contains(left, v))
             left[v >> np.uint32(6)] |= mask(v)
-        taken += count
+            first = np.intp(offsets[v])
+            prefetch(piece.targets, first)
+            prefetch(piece.weights, first)
+        taken += found
+        count = found
         here, there = there, here
-    return rounds, edges, taken, again
+    return counted(bucket, edges, taken, again), rounds, looked
 
 
 @kernel(
@@ -170,41 +316,52 @@ def adopt_piece(
         i += 1
 
 
-@kernel(PIECE, boolean, i64, i64, u64s, u32s)
-def adopt_rows(piece, floats, first, last, distance, parent):
-    """The other way, where each edge stands in the rows of both its ends: those of the rows
-    ``first <= row < last`` that are reached and have no parent take the first neighbour that is
-    nearer and that a shortest path leads through. Returns the edges looked at.
+@kernel(PIECE, boolean, u64s, u32s, i64s)
+def adopt_rows(piece, floats, distance, parent, taken):
+    """The other way, where each edge stands in the rows of both its ends: rows that are reached and
+    have no parent take the first neighbour that is nearer and that a shortest path leads through.
+    Run by several threads at once: see turns.py. Returns (edges looked at, rows that found none).
 
-    Of a subgraph as ``relax_rounds`` has it. distance: bits. parent: uint32, UNREACHED of those
+    Of a subgraph as ``relax_alone`` has it. distance: bits. parent: uint32, UNREACHED of those
     that have none.
     """
     offsets, targets, _, _, weights = piece
+    rows = parent.shape[0]
+    turns = (rows + ROWS_A_TURN - 1) // ROWS_A_TURN
     looked = np.int64(0)
-    for v in range(first, last):
-        here = distance[v]
-        if here == FAR or parent[v] != UNREACHED:
-            continue
-        for e in range(np.int64(offsets[v]), np.int64(offsets[v + 1])):
-            looked += 1
-            at = np.uintp(e)
-            near = np.uint64(distance[targets[at]])
-            if near < here:
-                through = near.view(np.float64) + weight_of(weights[at], floats)
-                if np.float64(through).view(np.uint64) == here:
-                    parent[v] = targets[at]
-                    break
-    return looked
+    orphans = np.int64(0)
+    thread = come(taken)
+    turn = take(taken, thread, turns)
+    while turn >= 0:
+        first = turn * ROWS_A_TURN
+        for v in range(first, min(first + ROWS_A_TURN, rows)):
+            here = distance[v]
+            if here == FAR or parent[v] != UNREACHED:
+                continue
+            orphans += 1
+            for e in range(np.int64(offsets[v]), np.int64(offsets[v + 1])):
+                looked += 1
+                at = np.uintp(e)
+                near = np.uint64(distance[targets[at]])
+                if near < here:
+                    through = near.view(np.float64) + weight_of(weights[at], floats)
+                    if np.float64(through).view(np.uint64) == here:
+                        parent[v] = targets[at]
+                        orphans -= 1
+                        break
+        turn = take(taken, thread, turns)
+    return looked, orphans
 
 
-@kernel(u64s, u64s, u64, u64s)
-def take_below(marked, distance, limit, taken):
+@kernel(u64s, u64s, u64, u64s, u64s)
+def take_below(marked, distance, limit, taken, left):
     """Move the vertices that are nearer than ``limit`` from one bitmap to another, which is
-    overwritten; how many these are, and the least distance of those that stay: its bits.
+    overwritten. ``left`` receives them, too. Returns how many these are, how many of them it had,
+    and the least distance of those that stay: its bits.
 
     distance, limit: bits.
     """
-    count = 0
+    count = again = 0
     least = FAR
     for w in range(marked.shape[0]):
         word = marked[w]
@@ -219,5 +376,8 @@ def take_below(marked, distance, limit, taken):
                 least = min(least, here)
             word &= word - np.uint64(1)
         taken[w] = some
-        marked[w] &= ~some
-    return count, least
+        if some:
+            marked[w] &= ~some
+            again += ones(some & left[w])
+            left[w] |= some
+    return count, again, least

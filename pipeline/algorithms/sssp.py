@@ -25,16 +25,21 @@ from numpy.typing import NDArray
 from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
+from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import shortest_paths as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
 from ...kernels.pieces.relax import (
     FAR,
+    NARROWEST,
+    Bucket,
+    Rule,
     adopt_piece,
     adopt_rows,
+    next_bucket,
+    relax_alone,
     relax_piece,
-    relax_rounds,
     take_below,
 )
 from ...partition.errors import DelegraphError, InputError
@@ -46,7 +51,7 @@ from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
-from ..engines.ranks.edges import EDGES_A_TURN, ROWS_A_TURN, Rows
+from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
 from ..results.checkpoint import Checkpoint, State
 from ..results.columns import Column
@@ -66,9 +71,8 @@ AGAIN = 0.25
 _FEW_VERTICES = EDGES_A_TURN
 """Of a frontier that one thread follows, if it has a turn's edges at most."""
 
-_ROUNDS_AT_ONCE = 1 << 12
-
-_NARROWEST = 1e-30
+_WORK_AT_ONCE = 1 << 22
+"""Edges, and words of bitmaps, between two looks at the clock."""
 
 _EXACT = 2.0**53
 """Whole numbers below it are floats of 64 bits."""
@@ -98,12 +102,13 @@ class DeltaStepping:
         rounds = paths.begin(checkpoint)
         while paths.next_frontier():
             rounds += paths.relax()
-            tell(rounds, 0, f"distance {paths.limit:.6g}")
+            tell(rounds, 0, f"distance {paths.bucket.limit:.6g}")
             if checkpoint and checkpoint.due():
-                checkpoint.save_state(rounds, {"distance": paths.distance.own}, paths.bucket)
+                bucket = [paths.bucket.begin, paths.bucket.width]
+                checkpoint.save_state(rounds, {"distance": paths.distance.own}, bucket)
         paths.leave_out()
         values = {"distance": paths.distance, "parent": paths.parents()}
-        record = {"rounds": rounds, "buckets": paths.buckets, "integers": not paths.floats}
+        record = {"rounds": rounds, "buckets": paths.bucket.number, "integers": not paths.floats}
         return Given(values, {**operations.looked()._asdict(), **record})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
@@ -138,14 +143,14 @@ class DeltaStepping:
     @property
     def first_width(self) -> float:
         """Of the first bucket."""
-        return max(self.weights.mean / max(1.0, self.mean_degree), _NARROWEST)
+        return max(self.weights.mean / max(1.0, self.mean_degree), NARROWEST)
 
 
 class _Paths:
     """What a rank holds. pending: vertices whose edges have to be followed, still or again.
 
-    frontier: those of them that are in the bucket, which holds distances below ``limit``. better:
-    vertices whose distances a round has made less. left: vertices that have left the bucket.
+    frontier: those of them that are in the bucket. better: vertices whose distances a round has
+    made less. left: vertices that have left the bucket.
     """
 
     def __init__(self, of: DeltaStepping, operations: Operations) -> None:
@@ -157,10 +162,10 @@ class _Paths:
         self._pending, self._frontier, self._better, self._left = (
             Marks.none(graph) for _ in range(4)
         )
-        self._width = of.first_width
-        self._begin, self.limit = 0.0, self._width
-        self.buckets = 1
-        self._count = self._taken = self._again = self._edges = 0.0
+        width = of.first_width
+        self.bucket = Bucket(0.0, width, width)
+        self._rule = Rule(LITTLE, AGAIN, float(np.nextafter(of.most, np.inf)))
+        self._count = 0.0
         few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices)
         self._lists = np.empty((2, few), np.uint32)
 
@@ -170,19 +175,14 @@ class _Paths:
         saved = _saved(checkpoint, len(own))
         if saved is not None:
             own[:] = saved.arrays["distance"]
-            self._begin, self._width = saved.facts
-            self.limit = self._begin + self._width
-            mark_where(self._pending.own, np.isfinite(own) & (own >= self._begin))
+            begin, width = saved.facts
+            self.bucket = Bucket(begin, width, begin + width)
+            mark_where(self._pending.own, np.isfinite(own) & (own >= begin))
             return saved.done
         source = np.array([self._of.source], np.uint32)
         self._operations.put(self.distance, source, np.zeros(1))
         self._mark_reached(self._pending)
         return 0
-
-    @property
-    def bucket(self) -> list[float]:
-        """Where it begins, and how wide it is: all that is nearer has shortened what it can."""
-        return [self._begin, self._width]
 
     def _mark_reached(self, marks: Marks) -> None:
         mark_where(marks.own, np.isfinite(self.distance.own))
@@ -209,27 +209,22 @@ class _Paths:
         ):
             marks = self._pending, self._frontier, self._left
             pending, frontier, left = (getattr(some, segment) for some in marks)
-            count, stay = take_below(pending, values.view(np.uint64), bits, frontier)
+            count, before, stay = take_below(pending, values.view(np.uint64), bits, frontier, left)
             least = min(least, stay)
             taken += count * counts
-            again += int(np.bitwise_count(frontier & left).sum()) * counts
-            left |= frontier
+            again += before * counts
         numbers = [taken, again, float(np.uint64(least).view(np.float64))]
         came = self._operations.everyones(numbers)
-        self._taken += came[:, 0].sum()
-        self._again += came[:, 1].sum()
-        return float(came[:, 0].sum()), float(came[:, 2].min())
+        all_taken, all_again = (float(count) for count in came[:, :2].sum(axis=0))
+        bucket = self.bucket
+        self.bucket = bucket._replace(
+            taken=bucket.taken + all_taken, again=bucket.again + all_again
+        )
+        return all_taken, float(came[:, 2].min())
 
     def _next_bucket(self, least: float) -> None:
-        (edges,) = self._operations.total([self._edges])
-        if self._again > AGAIN * self._taken:
-            self._width = max(self._width / 2, _NARROWEST)
-        elif edges < LITTLE:
-            self._width *= 2
-        self._begin = least
-        self.limit = max(least + self._width, math.nextafter(least, math.inf))
-        self.buckets += 1
-        self._taken = self._again = self._edges = 0.0
+        (edges,) = self._operations.total([self.bucket.edges])
+        self.bucket = next_bucket(self.bucket._replace(edges=float(edges)), self._rule, least)
         self._left.clear()
 
     def relax(self) -> int:
@@ -244,39 +239,40 @@ class _Paths:
 
     def _relax_small(self, rows: Rows) -> int:
         """Rounds that one thread does; none where this one is large."""
-        rounds, edges, taken, again = relax_rounds(
+        self.bucket, rounds, edges = relax_alone(
             rows.piece,
             self.floats,
             self.distance.own.view(np.uint64),
-            self._limit_bits(),
+            self.bucket,
+            self._rule,
             self._frontier.own,
             self._pending.own,
             self._left.own,
             *self._lists,
             EDGES_A_TURN,
-            _ROUNDS_AT_ONCE,
+            _WORK_AT_ONCE,
         )
         self._operations.note(edges)
-        self._edges += edges
-        self._taken += taken
-        self._again += again
         return rounds
 
     def _limit_bits(self) -> np.uint64:
-        return np.float64(min(self.limit, np.nextafter(self._of.most, np.inf))).view(np.uint64)
+        return np.float64(min(self.bucket.limit, self._rule.beyond)).view(np.uint64)
 
     def _relax_together(self) -> None:
         operations, distance, graph = self._operations, self.distance, self._operations.graph
+        by_place = operations.whole is not None
 
         def follow(
             adjacency: Adjacency, piece: Piece, queue: NDArray[np.uint32], first: int, last: int
         ) -> None:
             source, target = adjacency.source, adjacency.target
-            rows = source.places, self._bits(source), self._frontier.at(source.segment, graph)
-            ends = target.places, self._bits(target), self._better.at(target.segment, graph)
+            places = (None, None) if by_place else (source.places, target.places)
+            rows = places[0], self._bits(source), self._frontier.at(source.segment, graph)
+            ends = places[1], self._bits(target), self._better.at(target.segment, graph)
             relax_piece(piece, self.floats, queue, first, last, *rows, *ends)
 
-        self._edges += operations.follow(distance, self._frontier, follow)
+        edges = self.bucket.edges + operations.follow(distance, self._frontier, follow)
+        self.bucket = self.bucket._replace(edges=edges)
         operations.links.fold_marked(distance, self._better, np.minimum)
         self._pending.own |= self._better.own
         self._pending.shared |= self._better.shared
@@ -288,7 +284,8 @@ class _Paths:
 
     def leave_out(self) -> None:
         """What is too far, of what edges have reached."""
-        self._operations.each(self._without, self.distance)
+        if self._of.most < math.inf:
+            self._operations.each(self._without, self.distance)
 
     def _without(self, distance: NDArray[np.float64]) -> None:
         distance[distance > self._of.most] = np.inf
@@ -298,24 +295,44 @@ class _Paths:
         operations, distance = self._operations, self.distance
         operations.links.expand(distance)
         parent = operations.vector(np.uint32, UNREACHED)
-        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
         source = np.array([self._of.source], np.uint32)
         operations.put(parent, source, np.zeros(1, np.uint32))  # it takes no other
         ids = {id(a): global_ids(a.source) for a in operations.graph.adjacencies}
         rows = operations.whole
         if rows is not None and not operations.directed:
-            self._look_back(rows, parent.own)
+            orphans = self._look_back(rows, parent.own)
         else:
-            self._mark_reached(self._frontier)
-            self._offer(offered, ids, alike=False)
-            operations.links.fold(offered, np.minimum)
-            operations.each(_take_offers, parent, offered)
-        (orphans,) = operations.sum_each(_orphans, distance, parent)
+            orphans = self._take_offers(parent, ids)
         if orphans:
-            offered.fill(UNREACHED)
-            self._better.clear()
-            mark_where(self._frontier.own, parent.own != UNREACHED)
-            mark_where(self._frontier.shared, parent.shared != UNREACHED)
+            self._adopt_alike(parent, ids, orphans)
+        operations.put(parent, source, np.array([UNREACHED]))
+        return parent
+
+    def _look_back(self, rows: Rows, parent: NDArray[np.uint32]) -> float:
+        """Vertices look for a parent in their rows, as edges lead both ways; how many find none."""
+        team, bits = self._operations.team, self.distance.own.view(np.uint64)
+        found = team.run(adopt_rows, rows.piece, self.floats, bits, parent, no_turns(team.threads))
+        self._operations.note(sum(looked for looked, _ in found))
+        return sum(orphans for _, orphans in found)
+
+    def _take_offers(self, parent: Vector, ids: dict[int, Numbering]) -> float:
+        """Vertices offer themselves to those that are farther; how many have no parent then."""
+        operations = self._operations
+        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
+        self._mark_reached(self._frontier)
+        self._offer(offered, ids, alike=False)
+        operations.links.fold(offered, np.minimum)
+        operations.each(_take_least, parent, offered)
+        (orphans,) = operations.sum_each(_orphans, self.distance, parent)
+        return float(orphans)
+
+    def _adopt_alike(self, parent: Vector, ids: dict[int, Numbering], orphans: float) -> None:
+        """The same to those that are as near, from vertex to vertex, until all have a parent."""
+        operations = self._operations
+        offered = operations.vector(np.uint32, UNREACHED, ghosts=True)
+        self._better.clear()
+        mark_where(self._frontier.own, parent.own != UNREACHED)
+        mark_where(self._frontier.shared, parent.shared != UNREACHED)
         while orphans:
             self._offer(offered, ids, alike=True)
             adopted = {ghost: members(words) for ghost, words in self._better.ghosts.items()}
@@ -323,19 +340,6 @@ class _Paths:
             orphans -= self._adopt(parent, offered)
             for ghost, places in adopted.items():
                 offered.ghosts[ghost][places] = UNREACHED
-        operations.put(parent, source, np.array([UNREACHED]))
-        return parent
-
-    def _look_back(self, rows: Rows, parent: NDArray[np.uint32]) -> None:
-        """Each vertex looks for a parent in its row, as edges lead both ways."""
-        piece, bits = rows.piece, self.distance.own.view(np.uint64)
-
-        def look(first: int) -> int:
-            last = min(first + ROWS_A_TURN, len(parent))
-            return adopt_rows(piece, self.floats, first, last, bits, parent)
-
-        looked = self._operations.team.map(look, range(0, len(parent), ROWS_A_TURN))
-        self._operations.note(sum(looked))
 
     def _offer(self, offered: Vector, ids: dict[int, Numbering], alike: bool) -> None:
         """The frontier to its neighbours, as parents. ids: global ones of rows, by subgraph."""
@@ -386,7 +390,7 @@ def _saved(checkpoint: Checkpoint | None, vertices: int) -> State | None:
     return saved
 
 
-def _take_offers(parent: NDArray[np.uint32], offered: NDArray[np.uint32]) -> None:
+def _take_least(parent: NDArray[np.uint32], offered: NDArray[np.uint32]) -> None:
     np.minimum(parent, offered, out=parent)
 
 

@@ -24,12 +24,13 @@ from delegraph.kernels.pieces import check as check_programs, forest, gather, pa
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
+from delegraph.pipeline.algorithms import sssp
 from delegraph.pipeline.algorithms.validate import compile_judging
 from delegraph.pipeline.engines.operations import operations, products
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
-programs = gather, forest, check_programs, product, paths
+programs = gather, forest, check_programs, product, paths, relax
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)
@@ -58,6 +59,13 @@ for name in ("components", "pagerank", "betweenness", "closeness", "eccentricity
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
         run(graph, folder / f"{name}-{i}", threads=2)
         assert delegraph.validate(graph, folder / f"{name}-{i}")["valid"]
+for i, options in enumerate([{}, directed]):
+    store = folder / f"weighted-{i}.dg"
+    delegraph.build(path, store, weight="weight", threads=2, **options)
+    for few in (sssp._FEW_VERTICES, 0):
+        sssp._FEW_VERTICES = few
+        delegraph.sssp(store, "0", folder / f"sssp-{i}-{few}", threads=2)
+        assert delegraph.validate(store, folder / f"sssp-{i}-{few}")["valid"]
 for together in (False, True):
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
         out = folder / f"{together}-{i}"
@@ -75,7 +83,7 @@ def test_nothing_is_compiled_later(edge_list, tmp_path, id_type):
     src, dst = rng.integers(0, 300, (2, 3000))
     src[0] = 0
     ends = [end.astype(str).tolist() if id_type == "string" else end for end in (src, dst)]
-    path = edge_list(*ends, id_type=id_type)
+    path = edge_list(*ends, id_type=id_type, weight=rng.integers(1, 9, len(src)))
     command = [sys.executable, "-c", CALLS, tmp_path, path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

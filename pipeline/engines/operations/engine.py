@@ -48,6 +48,7 @@ class AloneEngine:
         self._beside = beside
         self._loaded = None if on_disk else loaded
         self._graph: RankGraph | None = None
+        self._team = Team(threads) if self.in_memory else stream_team(threads)
         self._taken = False
 
     def need(self) -> Need:
@@ -61,6 +62,7 @@ class AloneEngine:
         warm_up(self._store.offsets_types(), self._program.kernels)
 
     def load(self) -> None:
+        self._team.start()
         if self._graph is not None:
             return
         team = Team(self._threads)
@@ -78,9 +80,8 @@ class AloneEngine:
         self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
     ) -> Given:
         assert self._graph is not None
-        team = Team(self._threads) if self.in_memory else stream_team(self._threads)
         alone, directed = SingleCommunicator(), self._store.info.directed
-        operations = Operations(self._graph, alone, team, directed)
+        operations = Operations(self._graph, alone, self._team, directed)
         given = (program or self._program).run(operations, checkpoint, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return Given(values, given.record)

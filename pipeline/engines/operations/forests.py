@@ -30,8 +30,12 @@ LABELS_AT_ONCE = 1 << 22
 """Of a forest, that a rank tells another."""
 
 
-_RowsById = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], Numbering, Numbering]
-"""Offsets and targets of a subgraph, and the global ids of its rows and targets."""
+_RowsById = tuple[
+    NDArray[np.unsignedinteger], NDArray[np.uint32], Numbering | None, Numbering | None
+]
+"""Offsets and targets of a subgraph, and the global ids of its rows and targets; None, twice, where
+these are their numbers.
+"""
 
 
 class Looked(NamedTuple):
@@ -59,7 +63,7 @@ def join_vertices(
     for adjacency, twice in _joined(graph, directed):
         edges += int(adjacency.rows.offsets[-1])
         if twice and alone and isinstance(adjacency.rows, Rows):
-            known.append((adjacency.rows.offsets, adjacency.rows.targets, *_global_ids(adjacency)))
+            known.append((adjacency.rows.offsets, adjacency.rows.targets, *_ids_or_none(adjacency)))
         else:
             read += _join_all(adjacency, communicator, team, trees, twice)
     if known:
@@ -139,6 +143,11 @@ def _flatten(team: Team, trees: NDArray[np.uint32]) -> None:
 def _global_ids(adjacency: Adjacency) -> tuple[Numbering, Numbering]:
     """From a subgraph's rows and its targets to global ids."""
     return global_ids(adjacency.source), global_ids(adjacency.target)
+
+
+def _ids_or_none(adjacency: Adjacency) -> tuple[Numbering | None, Numbering | None]:
+    source, target = _global_ids(adjacency)
+    return (None, None) if is_identity(source) and is_identity(target) else (source, target)
 
 
 def global_ids(side: Side) -> Numbering:

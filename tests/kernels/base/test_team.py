@@ -33,6 +33,20 @@ def test_all_are_done_before_an_error_is_raised(caller_fails):
     assert not running
 
 
+def test_threads_that_are_begun_do_the_work():
+    before = set(threading.enumerate())
+    team = Team(THREADS).start()
+    begun = set(threading.enumerate()) - before
+    assert len(begun) == THREADS - 1
+    together = threading.Barrier(THREADS)
+
+    def kernel() -> threading.Thread:
+        together.wait(10)
+        return threading.current_thread()
+
+    assert set(team.run(kernel)) == {*begun, threading.current_thread()}
+
+
 def test_the_first_error_is_raised():
     caller, failed = threading.get_ident(), threading.Event()
 

@@ -39,7 +39,7 @@ def test_against_the_definition(graph, options, ranks, on_disk, kind, seed, limi
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(sssp, "_FEW_VERTICES", alone[0])
         patched.setattr(sssp, "EDGES_A_TURN", alone[1])
-        patched.setattr(sssp, "_ROUNDS_AT_ONCE", max(1, alone[1] // 2))
+        patched.setattr(sssp, "_WORK_AT_ONCE", max(1, alone[1] // 2))
         folder = Path(name)
         store = stored(folder, src, dst, options, WEIGHTS[kind](rng, len(src)))
         ranks, source = min(ranks, store.info.partitions), int(rng.integers(store.info.vertices))
