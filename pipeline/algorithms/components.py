@@ -19,7 +19,6 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.edges import EdgeScanEngine
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -41,7 +40,7 @@ class JoinAll:
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         trees = operations.join()
         return Given({"component": trees}, operations.looked()._asdict())
 

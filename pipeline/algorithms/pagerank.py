@@ -35,7 +35,6 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -76,9 +75,9 @@ class Walk:
         held = pagerank_bytes(counts, self.teleport is not None, self.weighted)
         return held + WEIGHT_BYTES * named
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         state = _Walk(self, operations)
-        iterations = state.begin(checkpoint)
+        iterations = state.begin()
         while len(iterations) < self.most:
             began = time.perf_counter()
             change = state.step()
@@ -96,8 +95,8 @@ class Walk:
             if self.tolerance is not None and change < self.tolerance:
                 break
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(len(iterations), {"share": state.share.own}, iterations)
+            if operations.due():
+                operations.save(len(iterations), {"share": state.share}, iterations)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
@@ -141,18 +140,16 @@ class _Walk:
         degree.ghosts.clear()
         return degree
 
-    def begin(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
+    def begin(self) -> list[IterationRecord]:
         """From what was saved, or from everywhere alike; what has been done."""
         done: list[IterationRecord] = []
-        saved = checkpoint and checkpoint.load_state({"share": np.float64}, len(self.share.own))
-        if checkpoint and saved and isinstance(saved.facts, list):
-            checkpoint.go_on_from(saved.done)
-            self.share.own[:] = saved.arrays.pop("share")
+        saved = self.operations.load({"share": self.share})
+        if saved:
             done = saved.facts
         else:
             self.operations.each(_divide, self.share, self.degree)
         (self.lost,) = self.operations.sum_each(self._lost, self.share, self.degree).tolist()
-        self.came = self.operations.vector(np.float64, ghosts=True)  # in the place of what was read
+        self.came = self.operations.vector(np.float64, ghosts=True)
         return done
 
     def step(self) -> float:

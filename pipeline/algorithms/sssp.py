@@ -46,7 +46,6 @@ from ..engines.operations.program import Counts, Given, Program, ProgramEngine, 
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, ROWS_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -90,14 +89,14 @@ class DeltaStepping:
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         paths = _Paths(self, operations)
-        rounds = paths.begin(checkpoint)
+        rounds = paths.begin()
         while paths.next_frontier():
             rounds += paths.relax()
             tell(rounds, 0, f"distance {paths.limit:.6g}")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(rounds, {"distance": paths.distance.own}, paths.bucket)
+            if operations.due():
+                operations.save(rounds, {"distance": paths.distance}, paths.bucket)
         paths.leave_out()
         values = {"distance": paths.distance, "parent": paths.parents()}
         record = {"rounds": rounds, "buckets": paths.buckets, "integers": not paths.floats}
@@ -127,16 +126,17 @@ class _Paths:
         few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices)
         self._lists = np.empty((2, few), np.uint32)
 
-    def begin(self, checkpoint: Checkpoint | None) -> int:
+    def begin(self) -> int:
         """From what was saved, or from the source; rounds done."""
-        own = self.distance.own
-        saved = checkpoint and checkpoint.load_state({"distance": np.float64}, len(own))
-        if checkpoint and saved and isinstance(saved.facts, list):
-            checkpoint.go_on_from(saved.done)
-            own[:] = saved.arrays["distance"]
+        saved = self._operations.load({"distance": self.distance})
+        if saved:
             self._begin, self._width = saved.facts
             self.limit = self._begin + self._width
-            mark_where(self._pending.own, np.isfinite(own) & (own >= self._begin))
+            for marks, distance in (
+                (self._pending.own, self.distance.own),
+                (self._pending.shared, self.distance.shared),
+            ):
+                mark_where(marks, np.isfinite(distance) & (distance >= self._begin))
             return saved.done
         source = np.array([self._of.source], np.uint32)
         self._operations.put(self.distance, source, np.zeros(1))

@@ -80,8 +80,8 @@ class AloneEngine:
         assert self._graph is not None
         team = Team(self._threads) if self.in_memory else stream_team(self._threads)
         alone, directed = SingleCommunicator(), self._store.info.directed
-        operations = Operations(self._graph, alone, team, directed)
-        given = (program or self._program).run(operations, checkpoint, tell)
+        operations = Operations(self._graph, alone, team, directed, checkpoint)
+        given = (program or self._program).run(operations, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return Given(values, given.record)
 

@@ -19,6 +19,7 @@ from ...ranks.lease import lease
 from ...ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found
+from ...run import ending
 from ...run.cluster import Cluster, open_cluster
 from ...run.contact import CLOSE_SECONDS
 from ...run.devices import has_device_each
@@ -28,7 +29,7 @@ from ...run.resources import Resources
 from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
-from .job import ON_DISK, ProgramJob, SearchJob
+from .job import ON_DISK, ProgramDone, ProgramJob, SearchJob
 
 Job = TypeVar("Job", SearchJob, ProgramJob)
 
@@ -124,32 +125,44 @@ class WorkersEngine:
     def run(
         self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
     ) -> Given:
-        """The program, on CPUs. Raises as ``search`` does. checkpoint, tell: not used."""
+        """The program, on CPUs. Raises as ``search`` does. tell: not used."""
         program = program or self._program
         assert program is not None
 
         def job(folder: Path) -> ProgramJob:
-            return ProgramJob(self._store.path.resolve(), program, folder, self._timeout)
+            saved = checkpoint and checkpoint.place
+            return ProgramJob(self._store.path.resolve(), program, folder, self._timeout, saved)
 
         written = 8 * len(program.columns) * self._store.info.vertices
-        with self._done(job, written) as (done, attempt):
+        with self._done(job, written, checkpoint) as (done, attempt):
+            given: ProgramDone | None = done.results[0]
+            if given is None:
+                ending.end()
+            for steps in given.went_on:
+                assert checkpoint is not None
+                checkpoint.go_on_from(steps)
             self.method = "streamed" if attempt.way == ON_DISK else "in memory"
-            names, record = done.results[0]
-            values = gather_columns(self._store, attempt.place, names)
-            return Given(dict(zip(names, values, strict=True)), record)
+            values = gather_columns(self._store, attempt.place, given.columns)
+            return Given(dict(zip(given.columns, values, strict=True)), given.record)
 
     @contextmanager
-    def _done(self, job: Callable[[Path], Job], written: int) -> Iterator[tuple[Done, Job]]:
+    def _done(
+        self, job: Callable[[Path], Job], written: int, checkpoint: Checkpoint | None = None
+    ) -> Iterator[tuple[Done, Job]]:
         """What ranks did. job: for a folder that workers see, which ends with this. written: bytes
-        that all of them leave there.
+        that all of them leave there. checkpoint: where rank 0 saves, if they do.
         """
+        asked = checkpoint.ask_elsewhere if checkpoint else lambda: False
         assert self._workers is not None
         cluster, workers, _ = self._workers
         room = partial(check_room, self._resources.limit, cluster)
         check_space([(self._folder, written)])
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
             self._searching = True
-            done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room)
+            try:
+                done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room, asked)
+            finally:
+                asked()  # what was saved last is kept
             self._searching = False
             self._notes += done.notes
             self.device, self.ranks = done.devices, len(done.results)

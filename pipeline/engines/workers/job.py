@@ -7,7 +7,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
@@ -15,6 +15,7 @@ from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
+from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
 from ..device_ranks.layouts import RankOnDevice
 from ..engine import SearchEngine
@@ -130,17 +131,27 @@ def _place_of_attempt(folder: Path) -> Path:
     return place
 
 
+class ProgramDone(NamedTuple):
+    """columns: names of those that ranks have left. went_on: after so many steps, if it did; rank
+    0's, as the record.
+    """
+
+    columns: list[str]
+    record: dict[str, Any]
+    went_on: list[int]
+
+
 @dataclass(frozen=True)
 class ProgramJob:
-    """A program over a store, on CPUs. folder, place, way: as of a SearchJob.
-
-    On rank 0 ``run`` gives the names of the columns it has left, and what its record says.
+    """A program over a store, on CPUs. folder, place, way: as of a SearchJob. saved: of rank 0's
+    checkpoint (``Checkpoint.place``), from which another attempt goes on; None for none.
     """
 
     store: Path
     program: Program
     folder: Path
     timeout: float
+    saved: tuple[Path, float, str] | None = None
     place: Path = Path()
     way: int = 0
     device = "cpu"
@@ -164,15 +175,21 @@ class ProgramJob:
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
-    def run(self, communicator: Communicator, team: Team) -> tuple[list[str], dict[str, Any]]:
+    def run(self, communicator: Communicator, team: Team) -> ProgramDone | None:
+        """None on all ranks where they have saved what they have done, and ended."""
         store = open_store(self.store)
         on_disk = self.way == ON_DISK
         if on_disk:
             team = stream_team(team.threads)
         place = communicator.rank, communicator.size
         graph = load_rank(store, *place, team, communicator.check, on_disk, self.program.weighted)
-        operations = Operations(graph, communicator, team, store.info.directed)
-        given = self.program.run(operations, None, lambda *_: None)
+        went_on: list[int] = []
+        checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
+        operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
+        try:
+            given = self.program.run(operations, lambda *_: None)
+        except KeyboardInterrupt:
+            return None
         whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
         parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
         if whole and communicator.rank == 0:
@@ -180,7 +197,7 @@ class ProgramJob:
         if parts:
             save_vectors(self.place, parts, graph.held, communicator.rank)
         barrier(communicator)  # all have written
-        return list(given.values), given.record
+        return ProgramDone(list(given.values), given.record, went_on)
 
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:
