@@ -14,6 +14,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from typing import Any, NamedTuple
 
@@ -172,12 +173,15 @@ def _gather(
         for worker, (task, arguments) in zip(workers, tasks, strict=True)
     ]
     failed_at: float | None = None
+    fetching: Future[list[Any]] | None = None
     try:
         while True:
             open_futures = [future for future in futures if not future.done()]
             failures = [future.exception() for future in futures if future.status == "error"]
-            if not open_futures and not failures:
-                return cluster.contact.wait(client._gather(futures), workers)
+            if fetching is None and not open_futures and not failures:
+                fetching = cluster.contact.call(client._gather(futures))
+            if fetching is not None and wait_for([fetching], _LOOK_SECONDS).done:
+                return fetching.result()
             now = time.monotonic()
             if failures:
                 failed_at = failed_at or now
@@ -188,17 +192,22 @@ def _gather(
                     raise failures[0]
             silent = cluster.contact.look()
             for rank, (future, worker) in enumerate(zip(futures, workers, strict=True)):
-                if not future.done() and worker not in silent:
+                if future.done() and fetching is None:
+                    continue
+                if worker not in silent:  # what it has given is gone, too
                     raise RankError(Failure(rank, "is gone: its worker has ended", True))
-                if not future.done() and silent[worker] > timeout:
+                if silent[worker] > timeout:
                     told = f"has not been heard of for {silent[worker]:.0f} s"
                     raise RankError(Failure(rank, told, True))
-                if not future.done() and seconds is not None and now > began + seconds:
+                if seconds is not None and now > began + seconds:
                     raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))
             meanwhile()
-            with contextlib.suppress(TimeoutError):
-                wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+            if open_futures:
+                with contextlib.suppress(TimeoutError):
+                    wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
     finally:
+        if fetching is not None:
+            fetching.cancel()
         for future in futures:
             future.cancel()
 

@@ -75,13 +75,13 @@ def test_ranks_save_and_end(ok, graph, tmp_path, number):
     ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "two.dg", "--partitions", 2)
     asked = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
     line = command(*asked, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True, process_group=0) as running:
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
         wait_until(lambda: saved_in(tmp_path) > 0)
         done = saved_in(tmp_path)
-        os.killpg(running.pid, number)
+        running.send_signal(number)
         _, told = running.communicate(timeout=60)
     by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert told == f"delegraph: {by}{SAVED}\n"
+    assert told.endswith(f"delegraph: {by}{SAVED}\n")
     assert running.returncode == 128 + number
     assert saved_in(tmp_path) > done
     assert "went on" in ok(*asked, tmp_path / "out").err
