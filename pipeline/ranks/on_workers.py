@@ -64,7 +64,8 @@ def run_on_workers(
     the most that a rank takes, by way; gives the place of the way that all take, or raises what a
     user should see if there is too little memory. asked: called again and again while ranks run;
     whether rank 0 is to save what they have done, and end them.
-    Raises DelegraphError naming rank and host where a rank fails.
+    Raises DelegraphError naming rank and host where a rank fails; InputError, as one process does,
+    where what it reads is wrong.
     """
     lost = False
     notes: list[str] = []
@@ -78,6 +79,8 @@ def run_on_workers(
                 job = job.on("cpu", str(error))
             except RankError as error:
                 there, failure = workers_of(cluster), error.failure
+                if failure.bad_input:
+                    raise InputError(failure.told) from error
                 told = f"{error} ({workers[failure.rank]})"
                 left = [worker for worker in workers if worker in there]
                 left = [worker for worker in left if worker != workers[failure.rank]]
