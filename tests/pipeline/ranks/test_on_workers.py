@@ -147,6 +147,28 @@ def test_a_worker_that_is_killed(folder, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeypatch):
+    """What it gave is lost with it."""
+    with cluster(2) as (_, client):
+        workers = pids(client)
+        left = [workers[sorted(workers)[1]]]
+        fetch = client._gather
+
+        def after_a_kill(futures, *args, **options):
+            if left and any("run_rank" in future.key for future in futures):
+                os.kill(left.pop(), signal.SIGKILL)
+            return fetch(futures, *args, **options)
+
+        monkeypatch.setattr(client, "_gather", after_a_kill)
+        record, _, notes = delegraph.bfs(
+            folder / "random.dg", 0, tmp_path / "out", timeout=20, threads=1, scheduler=client
+        )
+        assert record["ranks"] == 1
+        assert any("rank 1 is gone" in note for note in notes)
+    assert not left
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
     """Of two workers one is lost, then the other."""
