@@ -26,7 +26,6 @@ from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_byte
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -58,21 +57,19 @@ class Brandes:
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + 4 * len(self.sources)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         paths = _Paths(operations)
         done, count = 0, len(self.sources)
-        saved = checkpoint and checkpoint.load_state({"score": np.float64}, len(paths.score.own))
-        if checkpoint and saved:
-            checkpoint.go_on_from(saved.done)
+        saved = operations.load({"score": paths.score})
+        if saved:
             done = saved.done
-            paths.score.own[:] = saved.arrays.pop("score")
         for source in self.sources[done:]:
             paths.count_from(source)
             paths.add_up()
             done += 1
             tell(done, count, "")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(done, {"score": paths.score.own})
+            if operations.due():
+                operations.save(done, {"score": paths.score})
         operations.each(partial(_scale, self._factor(operations.directed)), paths.score)
         looked = operations.looked()._asdict()
         return Given({"betweenness": paths.score}, {**looked, "sources": count})

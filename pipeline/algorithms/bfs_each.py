@@ -76,7 +76,7 @@ class DistanceBits:
     def held_bytes(self, counts: Counts) -> int:
         return distances_bytes(counts)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         rows = operations.rows_along(True)
         given = None if self.apart else self._together(operations, rows, tell)
         if given is None:
@@ -202,7 +202,7 @@ class BfsEach:
             ids, places = sources_by_id(self.sources, engine.subject.names)
         done, bits = 0, _FIRST_BITS
         sums = no_sums()
-        saved = checkpoint.load_state({}, 0)
+        saved = checkpoint.load_state({})
         if saved:
             checkpoint.go_on_from(saved.done)
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]

@@ -22,7 +22,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.marks import Places
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..results.checkpoint import Checkpoint
+from ..engines.operations.vectors import Vector
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -53,16 +53,16 @@ class Nearest:
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * len(self.sources)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         search = _Search(operations, self.sources)
-        level = search.begin(checkpoint)
+        level = search.begin()
         while self.max_depth is None or level < self.max_depth:
             if not search.step(level + 1):
                 break
             level += 1
             tell(level, level + 1, "")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(level, search.state())
+            if operations.due():
+                operations.save(level, search.state())
         (reached,) = operations.sum_each(_count, search.distance)
         operations.each(partial(_name, self.sources), search.nearest)
         record = {**operations.looked()._asdict(), "reached": int(reached), "depth": level}
@@ -92,21 +92,17 @@ class _Search:
         ):
             operations.put(vector, sources, values)
 
-    def begin(self, checkpoint: Checkpoint | None) -> int:
+    def begin(self) -> int:
         """From what was saved, or from the sources; the last level that is done."""
-        kinds = {"distance": np.int32, "nearest": np.uint32}
-        saved = checkpoint and checkpoint.load_state(kinds, len(self.distance.own))
-        if not (checkpoint and saved):
+        saved = self._operations.load(self.state())
+        if saved is None:
             return 0
-        checkpoint.go_on_from(saved.done)
-        self.distance.own[:] = saved.arrays["distance"]
-        self.nearest.own[:] = saved.arrays["nearest"]
         vectors = self._frontier, self._came, self.distance, self.nearest
         self._operations.each(partial(_stand_at, saved.done), *vectors)
         return saved.done
 
-    def state(self) -> dict[str, NDArray]:
-        return {"distance": self.distance.own, "nearest": self.nearest.own}
+    def state(self) -> dict[str, Vector]:
+        return {"distance": self.distance, "nearest": self.nearest}
 
     def step(self, level: int) -> int:
         """How many vertices that level has."""

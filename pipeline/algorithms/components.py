@@ -44,7 +44,7 @@ class JoinAll:
     def held_bytes(self, counts: Counts) -> int:
         return (4 + 4) * counts.vertices  # a forest, and names of trees or another rank's forest
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         trees = operations.join()
         return Given({"component": trees}, operations.looked()._asdict())
 

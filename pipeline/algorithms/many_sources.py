@@ -21,7 +21,6 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.ranks.edges import Rows
-from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -52,15 +51,14 @@ class Sums:
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * len(self.sources)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         names, count = self.columns[1:], len(self.sources)
         found = {name: np.zeros(count, np.int64) for name in names}
         searches: Searches | None = Searches(operations)
         rows, done = operations.rows_along(self.along), 0
-        saved = checkpoint and checkpoint.load_state(dict.fromkeys(names, np.int64), count)
-        if checkpoint and saved:
-            checkpoint.go_on_from(saved.done)
-            done, found = saved.done, saved.arrays
+        saved = operations.load(found)
+        if saved:
+            done = saved.done
         batches = -(-count // WIDTH)
         for batch in range(done, batches):
             at = slice(batch * WIDTH, (batch + 1) * WIDTH)
@@ -73,8 +71,8 @@ class Sums:
             for name, values in zip(names, sums, strict=True):
                 found[name][at] = values
             tell(batch + 1, batches, f"sources {min(count, (batch + 1) * WIDTH)}")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(batch + 1, found)
+            if operations.due():
+                operations.save(batch + 1, found)
         record = {**operations.looked()._asdict(), "directed": operations.directed}
         return Given({"source": self.sources, **found}, record)
 

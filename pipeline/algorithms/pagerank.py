@@ -79,9 +79,9 @@ class Walk:
         held = pagerank_bytes(counts, self.teleport is not None, self.weighted)
         return held + WEIGHT_BYTES * named
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         state = _Walk(self, operations)
-        iterations = state.begin(checkpoint)
+        iterations = state.begin()
         while len(iterations) < self.most:
             began = time.perf_counter()
             change = state.step()
@@ -99,8 +99,8 @@ class Walk:
             if self.tolerance is not None and change < self.tolerance:
                 break
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
-            if checkpoint and checkpoint.due():
-                checkpoint.save_state(len(iterations), {"share": state.share.own}, iterations)
+            if operations.due():
+                operations.save(len(iterations), {"share": state.share}, iterations)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
@@ -178,16 +178,16 @@ class _Walk:
         degree.ghosts.clear()
         return degree
 
-    def begin(self, checkpoint: Checkpoint | None) -> list[IterationRecord]:
+    def begin(self) -> list[IterationRecord]:
         """From what was saved, or from everywhere alike; what has been done."""
-        share, done = _saved(checkpoint, len(self.share.own))
-        if share is not None:
-            self.share.own[:] = share
-            del share  # the limit is met without it
+        done: list[IterationRecord] = []
+        saved = self.operations.load({"share": self.share})
+        if saved:
+            done = saved.facts
         else:
             self.operations.each(_divide, self.share, self.degree)
         (self.lost,) = self.operations.sum_each(self._lost, self.share, self.degree).tolist()
-        self.came = self.operations.vector(np.float64, ghosts=True)  # in the place of what was read
+        self.came = self.operations.vector(np.float64, ghosts=True)
         return done
 
     def step(self) -> float:
@@ -253,11 +253,11 @@ def _saved(
     checkpoint: Checkpoint | None, vertices: int
 ) -> tuple[NDArray[np.float64] | None, list[IterationRecord]]:
     """The shares that an earlier run has saved, if any, and what it had done."""
-    saved = checkpoint and checkpoint.load_state({"share": np.float64}, vertices)
-    if not checkpoint or not saved or not isinstance(saved.facts, list):
+    saved = checkpoint and checkpoint.load_state({"share": (np.float64, vertices)})
+    if not checkpoint or not saved:
         return None, []
     checkpoint.go_on_from(saved.done)
-    return saved.arrays["share"], saved.facts
+    return saved.arrays["share"].read(), saved.facts
 
 
 def _some(counted: Any) -> NDArray[np.bool_]:

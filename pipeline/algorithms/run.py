@@ -286,12 +286,12 @@ def _run_on_store(
     with run.clock.phase("load"):
         subject = subject_of(store, StoreNames(store, Team(threads)))
         algorithm.check(subject.names)  # before anything large is read
+    of = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
     if run.resources.cluster.any:
         engine = algorithm.on_workers(store, subject, run)
         kept.take_over([engine], run.resources.limit)
         # Which way they take they choose themselves.
-        return _run_and_end(algorithm, engine, engine.need(), "", run)
-    of = f"{store.info.fingerprint}, {store.info.order} order, {store.info.partitions} partitions"
+        return _run_and_end(algorithm, engine, engine.need(), _saved(of, run.info), run)
     engines = algorithm.engines(store, subject, device, threads)
     kept.take_over(engines, run.resources.limit)
     return _run_by(algorithm, engines, _saved(of, run.info), run)

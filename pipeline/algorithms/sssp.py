@@ -53,7 +53,7 @@ from ..engines.operations.program import Counts, Given, Program, ProgramEngine, 
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
-from ..results.checkpoint import Checkpoint, State
+from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -97,15 +97,15 @@ class DeltaStepping:
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+    def run(self, operations: Operations, tell: Tell) -> Given:
         paths = _Paths(self, operations)
-        rounds = paths.begin(checkpoint)
+        rounds = paths.begin()
         while paths.next_frontier():
             rounds += paths.relax()
             tell(rounds, 0, f"distance {paths.bucket.limit:.6g}")
-            if checkpoint and checkpoint.due():
+            if operations.due():
                 bucket = [paths.bucket.begin, paths.bucket.width]
-                checkpoint.save_state(rounds, {"distance": paths.distance.own}, bucket)
+                operations.save(rounds, {"distance": paths.distance}, bucket)
         paths.leave_out()
         values = {"distance": paths.distance, "parent": paths.parents()}
         record = {"rounds": rounds, "buckets": paths.bucket.number, "integers": not paths.floats}
@@ -118,13 +118,14 @@ class DeltaStepping:
         on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        saved = _saved(checkpoint, graph.cut.vertices)
-        done, width = 0, self.first_width
-        from_saved = None
-        if saved is not None:
+        n = graph.cut.vertices
+        done, width, so_far = 0, self.first_width, None
+        saved = checkpoint and checkpoint.load_state({"distance": (np.float64, n)})
+        if checkpoint and saved:
+            checkpoint.go_on_from(saved.done)
             done, (begin, width) = saved.done, saved.facts
-            from_saved = saved.arrays["distance"], begin
-        paths = on_device.GpuPaths(graph, self.source, width, self.most, from_saved)
+            so_far = saved.arrays["distance"].read(), begin
+        paths = on_device.GpuPaths(graph, self.source, width, self.most, so_far)
         while not paths.done:
             paths.run()
             tell(done + paths.rounds, 0, f"distance {paths.bucket[0]:.6g}")
@@ -169,15 +170,17 @@ class _Paths:
         few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices)
         self._lists = np.empty((2, few), np.uint32)
 
-    def begin(self, checkpoint: Checkpoint | None) -> int:
+    def begin(self) -> int:
         """From what was saved, or from the source; rounds done."""
-        own = self.distance.own
-        saved = _saved(checkpoint, len(own))
-        if saved is not None:
-            own[:] = saved.arrays["distance"]
+        saved = self._operations.load({"distance": self.distance})
+        if saved:
             begin, width = saved.facts
             self.bucket = Bucket(begin, width, begin + width)
-            mark_where(self._pending.own, np.isfinite(own) & (own >= begin))
+            for marks, distance in (
+                (self._pending.own, self.distance.own),
+                (self._pending.shared, self.distance.shared),
+            ):
+                mark_where(marks, np.isfinite(distance) & (distance >= begin))
             return saved.done
         source = np.array([self._of.source], np.uint32)
         self._operations.put(self.distance, source, np.zeros(1))
@@ -377,17 +380,6 @@ class _Paths:
             count += len(new) * counted
         (found,) = self._operations.total([count])
         return float(found)
-
-
-def _saved(checkpoint: Checkpoint | None, vertices: int) -> State | None:
-    """Distances that an earlier run has saved, if any; facts: where its bucket began, and how wide
-    it was.
-    """
-    saved = checkpoint and checkpoint.load_state({"distance": np.float64}, vertices)
-    if not checkpoint or not saved or not isinstance(saved.facts, list):
-        return None
-    checkpoint.go_on_from(saved.done)
-    return saved
 
 
 def _take_least(parent: NDArray[np.uint32], offered: NDArray[np.uint32]) -> None:

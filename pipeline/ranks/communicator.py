@@ -15,15 +15,17 @@ from typing import NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from ...kernels.gpu.device import DeviceMemoryError
-from ...partition.errors import DelegraphError
+from ...partition.errors import DelegraphError, InputError
 
 Message = list[NDArray]
 """Arrays of one dimension, any length and type; sender and receiver agree on what they are."""
 
+_FAILED = "failed: "
+
 
 class Failure(NamedTuple):
     """What went wrong first. lost: the rank is gone, rather than having told what it was. no_room:
-    its device's memory was too small.
+    its device's memory was too small. bad_input: it is what one process would tell, too.
     """
 
     rank: int
@@ -31,6 +33,12 @@ class Failure(NamedTuple):
     lost: bool = False
     superstep: int | None = None
     no_room: bool = False
+    bad_input: bool = False
+
+    @property
+    def told(self) -> str:
+        """What the rank has told of itself."""
+        return self.reason.removeprefix(_FAILED)
 
 
 class RankError(DelegraphError):
@@ -50,7 +58,8 @@ def failure_of(rank: int, error: BaseException, superstep: int | None = None) ->
     text = str(error).strip().split("\n")[0]
     kind = "" if isinstance(error, DelegraphError) else f"{type(error).__name__}: "
     no_room = any(isinstance(some, DeviceMemoryError) for some in (error, error.__cause__))
-    return Failure(rank, f"failed: {kind}{text}".rstrip(": "), False, superstep, no_room)
+    reason = f"{_FAILED}{kind}{text}".rstrip(": ")
+    return Failure(rank, reason, False, superstep, no_room, isinstance(error, InputError))
 
 
 class Communicator(Protocol):

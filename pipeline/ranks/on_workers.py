@@ -13,7 +13,8 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ..run.cluster import Cluster, unseen_by
 from ..run.contact import cluster_errors
 from .communicator import Failure, RankError
 from .jobs import RankJob
-from .sessions import COMPILE_SECONDS, Ready, Seen, get_ready, look, run_rank, stop_ranks
+from .sessions import COMPILE_SECONDS, Ready, Seen, end_rank, get_ready, look, run_rank, stop_ranks
 
 _LOOK_SECONDS = 0.5
 _LOG = logging.getLogger("delegraph")
@@ -50,26 +51,36 @@ def workers_of(cluster: Cluster) -> list[str]:
     return sorted(cluster.contact.workers())
 
 
-def run_on_workers(cluster: Cluster, workers: Sequence[str], job: RankJob, check_room: Any) -> Done:
+def run_on_workers(
+    cluster: Cluster,
+    workers: Sequence[str],
+    job: RankJob,
+    check_room: Any,
+    asked: Callable[[], bool] = lambda: False,
+) -> Done:
     """Do a job on the workers at these addresses, a rank each; again, once, if one of them is lost.
 
     check_room: called with the number of ranks, the most that a worker holds before any work, and
     the most that a rank takes, by way; gives the place of the way that all take, or raises what a
-    user should see if there is too little memory.
-    Raises DelegraphError naming rank and host where a rank fails.
+    user should see if there is too little memory. asked: called again and again while ranks run;
+    whether rank 0 is to save what they have done, and end them.
+    Raises DelegraphError naming rank and host where a rank fails; InputError, as one process does,
+    where what it reads is wrong.
     """
     lost = False
     notes: list[str] = []
     with cluster_errors():
         while True:
             try:
-                done = _attempt(cluster, workers, job.again(), check_room)
+                done = _attempt(cluster, workers, job.again(), check_room, asked)
                 return done._replace(notes=notes)
             except _NoRoomError as error:
                 notes.append(f"searched on CPUs: {error}")
                 job = job.on("cpu", str(error))
             except RankError as error:
                 there, failure = workers_of(cluster), error.failure
+                if failure.bad_input:
+                    raise InputError(failure.told) from error
                 told = f"{error} ({workers[failure.rank]})"
                 left = [worker for worker in workers if worker in there]
                 left = [worker for worker in left if worker != workers[failure.rank]]
@@ -80,8 +91,20 @@ def run_on_workers(cluster: Cluster, workers: Sequence[str], job: RankJob, check
                 _LOG.warning(notes[-1])  # it may take long: told now, not only at the end
 
 
-def _attempt(cluster: Cluster, workers: Sequence[str], job: RankJob, check_room: Any) -> Done:
+def _attempt(
+    cluster: Cluster,
+    workers: Sequence[str],
+    job: RankJob,
+    check_room: Any,
+    asked: Callable[[], bool],
+) -> Done:
     session = uuid.uuid4().hex
+
+    def meanwhile() -> None:
+        if asked():
+            ending = cluster.client._run(end_rank, session, workers=workers[:1], on_error="ignore")
+            cluster.contact.call(ending)
+
     size = len(workers)
     seconds = job.timeout + COMPILE_SECONDS
     looking = [(look, (job,))] * size
@@ -105,7 +128,7 @@ def _attempt(cluster: Cluster, workers: Sequence[str], job: RankJob, check_room:
         needs = [max(way.need for way in of_all) for of_all in ways]
         job = ready[0].ways[check_room(size, max(rank.baseline for rank in ready), needs)].job
         running = [(run_rank, (session, [rank.address for rank in ready], job))] * size
-        results = _gather(cluster, workers, running, job.timeout)
+        results = _gather(cluster, workers, running, job.timeout, meanwhile=meanwhile)
         counts = [f"{names.count(name)} x {name}" for name in sorted(set(names))]
         devices = ", ".join(counts) if job.device == "cuda" else None
         return Done(job, results, [], devices, list(workers))
@@ -136,11 +159,12 @@ def _gather(
     tasks: Sequence[Any],
     timeout: float,
     seconds: float | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> list[Any]:
     """A task on each of the workers; what they give, by rank. Raises RankError.
 
     timeout: how long a worker may show no sign of life. seconds: for all of them; None: as long as
-    their workers are alive and no rank fails.
+    their workers are alive and no rank fails. meanwhile: called twice a second.
     """
     from distributed import wait
 
@@ -152,12 +176,15 @@ def _gather(
         for worker, (task, arguments) in zip(workers, tasks, strict=True)
     ]
     failed_at: float | None = None
+    fetching: Future[list[Any]] | None = None
     try:
         while True:
             open_futures = [future for future in futures if not future.done()]
             failures = [future.exception() for future in futures if future.status == "error"]
-            if not open_futures and not failures:
-                return cluster.contact.wait(client._gather(futures), workers)
+            if fetching is None and not open_futures and not failures:
+                fetching = cluster.contact.call(client._gather(futures))
+            if fetching is not None and wait_for([fetching], _LOOK_SECONDS).done:
+                return fetching.result()
             now = time.monotonic()
             if failures:
                 failed_at = failed_at or now
@@ -168,16 +195,22 @@ def _gather(
                     raise failures[0]
             silent = cluster.contact.look()
             for rank, (future, worker) in enumerate(zip(futures, workers, strict=True)):
-                if not future.done() and worker not in silent:
+                if future.done() and fetching is None:
+                    continue
+                if worker not in silent:  # what it has given is gone, too
                     raise RankError(Failure(rank, "is gone: its worker has ended", True))
-                if not future.done() and silent[worker] > timeout:
+                if silent[worker] > timeout:
                     told = f"has not been heard of for {silent[worker]:.0f} s"
                     raise RankError(Failure(rank, told, True))
-                if not future.done() and seconds is not None and now > began + seconds:
+                if seconds is not None and now > began + seconds:
                     raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))
-            with contextlib.suppress(TimeoutError):
-                wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+            meanwhile()
+            if open_futures:
+                with contextlib.suppress(TimeoutError):
+                    wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
     finally:
+        if fetching is not None:
+            fetching.cancel()
         for future in futures:
             future.cancel()
 

@@ -18,6 +18,7 @@ from ...kernels.base.team import Team
 from ...kernels.gpu.device import DeviceError, DeviceMemoryError, open_device
 from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.errors import DelegraphError
+from ..run import ending
 from ..run.cluster import unseen
 from ..run.devices import device_errors
 from .communicator import Failure, SingleCommunicator, telling_others
@@ -126,6 +127,12 @@ def stop_ranks() -> None:
                 threading.Thread(target=_forget, args=[session], daemon=True).start()
 
 
+def end_rank(session: str) -> None:
+    """Have the rank of a session save what all have done, and end; run by the worker's own loop."""
+    if session in _sessions:
+        ending.ask()
+
+
 def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
     """A rank's part of the job."""
     ours = _sessions[session]
@@ -147,6 +154,7 @@ def run_rank(session: str, addresses: Sequence[str], job: RankJob) -> Any:
         _end_process(error)
     finally:
         _forget(session)
+        ending.forget()
         return_freed_memory()
 
 

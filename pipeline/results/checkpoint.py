@@ -5,8 +5,9 @@
 
 The files get names of their own and are on the disk before ``search.json``, which is replaced
 as a whole, names them: whenever the process dies, it names whole files, old ones or new ones.
-A program saves what it goes on from (``save_state``). All else that a search needs follows from
-these: its frontier are the vertices at distance ``level``.
+All else that a search needs follows from these: its frontier are the vertices at distance
+``level``. A program saves what it goes on from (``save_state``): by global id, whoever has worked
+on it, so several ranks go on from what one process has saved, and the other way round.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,9 @@ from ...kernels.base.team import Team
 from ...partition.disk.files import (
     ArrayWriter,
     FileRecord,
+    Values,
     read_array,
+    read_array_block,
     read_verified,
     record_of,
 )
@@ -49,11 +52,39 @@ class Saved(NamedTuple):
     supersteps: SuperstepLog
 
 
+class Pieces(NamedTuple):
+    """An array to save of which ``pieces`` gives one part after another."""
+
+    dtype: np.dtype
+    length: int
+    pieces: Iterable[NDArray]
+
+    @property
+    def nbytes(self) -> int:
+        return self.dtype.itemsize * self.length
+
+
+class SavedArray(NamedTuple):
+    """One on disk, which was whole when it was looked at."""
+
+    path: Path
+    record: FileRecord
+    dtype: np.dtype
+
+    def read(self) -> NDArray:
+        return read_array(self.path, self.record, Team(1))
+
+    def pieces(self) -> Iterator[tuple[int, NDArray]]:
+        """Some elements after another, and where they begin. Raises InputError for damage."""
+        of = self.path, self.record, Values(self.dtype)
+        return (read_array_block(*of, k) for k in range(len(self.record.xxh3)))
+
+
 class State(NamedTuple):
     """What a run goes on from: after ``done`` steps. arrays: by name. facts: that JSON holds."""
 
     done: int
-    arrays: dict[str, NDArray]
+    arrays: dict[str, SavedArray]
     facts: Any
     supersteps: SuperstepLog | None
 
@@ -84,6 +115,17 @@ class Checkpoint:
         self.passed = passed
         self._last = time.monotonic()
 
+    @property
+    def place(self) -> tuple[Path, float, str]:
+        """Of a checkpoint in another process, which saves what this run does there."""
+        return self._folder.resolve(), self._seconds, self._search
+
+    def ask_elsewhere(self) -> bool:
+        """Called now and then while another process saves: whether that has to save and end."""
+        if (self._folder / _NAME).exists():
+            self._saving()
+        return ending.asked()
+
     def due(self) -> bool:
         """Once the time has come, or the process has to end."""
         return ending.asked() or time.monotonic() - self._last >= self._seconds
@@ -101,16 +143,17 @@ class Checkpoint:
     def save_state(
         self,
         done: int,
-        arrays: Mapping[str, NDArray],
+        arrays: Mapping[str, NDArray | Pieces],
         facts: Any = None,
         supersteps: SuperstepLog | None = None,
     ) -> None:
-        """Replace what the folder holds. Copies no array. The same ones are saved every time.
+        """Replace what the folder holds. Copies no array. The same ones are saved every time, and
+        pieces are asked for in the order of their arrays.
 
         Raises KeyboardInterrupt afterwards where a signal has asked for an end.
         """
         self._saving()
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(exist_ok=True)
         names = {name: f"{name}-{done:05}.npy" for name in arrays}
         needed = sum(array.nbytes for array in arrays.values())
         with naming_full_disk(self._folder, lambda: f"{needed:,} bytes are needed, "):
@@ -133,10 +176,11 @@ class Checkpoint:
         self._last = time.monotonic()
         ending.end_if_asked()
 
-    def _write(self, name: str, values: NDArray) -> FileRecord:
+    def _write(self, name: str, values: NDArray | Pieces) -> FileRecord:
         partial = self._folder / f"{name}.partial"
         with ArrayWriter(partial, values.dtype) as file:
-            file.append(values)
+            for piece in values.pieces if isinstance(values, Pieces) else [values]:
+                file.append(piece)
             record = file.finish()
         os.replace(partial, self._folder / name)
         return record
@@ -151,15 +195,16 @@ class Checkpoint:
 
     def load(self, vertices: int) -> Saved | None:
         """What was saved of this search of a graph with so many vertices; None if nothing whole."""
-        state = self.load_state({"distance": np.int32, "parent": np.uint32}, vertices)
+        kinds = {"distance": (np.int32, vertices), "parent": (np.uint32, vertices)}
+        state = self.load_state(kinds)
         if state is None or state.supersteps is None or len(state.supersteps) != state.done:
             return None
         self.go_on_from(state.done)
-        arrays = state.arrays
-        return Saved(arrays["distance"], arrays["parent"], state.done, state.supersteps)
+        distance, parent = (array.read() for array in state.arrays.values())
+        return Saved(distance, parent, state.done, state.supersteps)
 
-    def load_state(self, dtypes: Mapping[str, DTypeLike], length: int) -> State | None:
-        """What was saved of this run, arrays of these types; None if nothing whole."""
+    def load_state(self, kinds: Mapping[str, tuple[DTypeLike, int]]) -> State | None:
+        """What was saved of this run, arrays of these types and lengths; None if nothing whole."""
         try:
             document = json.loads((self._folder / _NAME).read_bytes())
             if document.pop("xxh3") != _digest(document):
@@ -173,7 +218,7 @@ class Checkpoint:
             if "supersteps" in files:
                 path, record = self._file(files["supersteps"])
                 supersteps = read_supersteps(read_verified(path, record, Team(1)).data)
-            arrays = {name: self._read(files[name], length, kind) for name, kind in dtypes.items()}
+            arrays = {name: self._look_at(files[name], *kind) for name, kind in kinds.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
             return None
         return State(done, arrays, document["facts"], supersteps)
@@ -185,13 +230,14 @@ class Checkpoint:
     def _file(self, entry: dict) -> tuple[Path, FileRecord]:
         return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)
 
-    def _read(self, entry: dict, length: int, dtype: DTypeLike) -> NDArray:
+    def _look_at(self, entry: dict, dtype: DTypeLike, length: int) -> SavedArray:
+        """All of it is read once: what a run begins with has to be whole."""
         path, record = self._file(entry)
         if record.length(dtype) != length:
             raise ValueError(f"{path}: of another graph")
-        array = read_array(path, record, Team(1))
-        if array.dtype != dtype:
-            raise ValueError(f"{path}: not an array of a search")
+        array = SavedArray(path, record, np.dtype(dtype))
+        for _ in array.pieces():
+            pass
         return array
 
     def clear(self) -> None:

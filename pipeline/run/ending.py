@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import NoReturn
 
 SAVE_SECONDS = 20
 """How long that may take: schedulers kill what has not ended 30 s after they asked."""
@@ -48,10 +49,20 @@ def ask() -> bool:
 
 def end_if_asked() -> None:
     """Called once a state is saved."""
-    global _saved
     if _asked.is_set():
-        _saved = True
-        raise KeyboardInterrupt
+        end()
+
+
+def end() -> NoReturn:
+    """A state is saved."""
+    global _saved
+    _saved = True
+    raise KeyboardInterrupt
+
+
+def forget() -> None:
+    """A worker goes on to other work when a rank has ended."""
+    _asked.clear()
 
 
 def saved() -> bool:

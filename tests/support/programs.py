@@ -64,8 +64,8 @@ def run_program(
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
-            operations = Operations(graph, communicator, team, store.info.directed)
-            given = program.run(operations, checkpoint, lambda *_: None)
+            of = graph, communicator, team, store.info.directed, checkpoint
+            given = program.run(Operations(*of), lambda *_: None)
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
             if parts:
                 rank_result.save_vectors(folder, parts, graph.held, communicator.rank)

@@ -81,8 +81,8 @@ class AloneEngine:
     ) -> Given:
         assert self._graph is not None
         alone, directed = SingleCommunicator(), self._store.info.directed
-        operations = Operations(self._graph, alone, self._team, directed)
-        given = (program or self._program).run(operations, checkpoint, tell)
+        operations = Operations(self._graph, alone, self._team, directed, checkpoint)
+        given = (program or self._program).run(operations, tell)
         values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
         return Given(values, given.record)
 

@@ -34,11 +34,13 @@ from ....kernels.pieces.gather import (
 from ....kernels.pieces.operators import FOLDS, AnySum, Min, Operator, Or
 from ....kernels.pieces.piece import Piece
 from ...ranks.communicator import Communicator
+from ...results.checkpoint import Checkpoint
 from ..ranks.edges import Active, Chosen, Rows
 from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts
 from .forests import Looked, join_vertices
 from .marks import Marks, Places, places_where
+from .saving import GoneOn, Saving, Values
 from .vectors import Links, Vector, vector
 
 WINDOW = 1 << 16
@@ -86,15 +88,22 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """Of one rank. directed: of the store."""
+    """Of one rank. directed: of the store. checkpoint: as of Saving."""
 
     def __init__(
-        self, graph: RankGraph, communicator: Communicator, team: Team, directed: bool
+        self,
+        graph: RankGraph,
+        communicator: Communicator,
+        team: Team,
+        directed: bool,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.graph = graph
         self.communicator = communicator
         self.team = team
         self._links: Links | None = None
+        self._saving = Saving(graph, communicator, checkpoint)
+        self._due = False
         self.directed = directed
         self._by_place = _is_by_place(graph)
         self._edges = self._read = self._sent = 0
@@ -102,7 +111,7 @@ class Operations:
         self._counted: NDArray[np.bool_] | bool = True
         if graph.shared is not None:
             self._counted = np.ones(graph.own.count, np.bool_)
-            self._counted[_delegates_here(graph)] = False
+            self._counted[graph.delegates_here] = False
 
     @property
     def links(self) -> Links:
@@ -209,8 +218,31 @@ class Operations:
         mine = np.array(numbers, np.float64, ndmin=1)
         if self.communicator.size == 1:
             return mine[None]
-        came = self.communicator.exchange([[mine] for _ in range(self.communicator.size)])
-        return np.stack([message[0] for message in came])
+        told = np.append(mine, self._saving.due())
+        came = self.communicator.exchange([[told] for _ in range(self.communicator.size)])
+        whole = np.stack([message[0] for message in came])
+        self._due = bool(whole[0, -1])
+        return whole[:, :-1]
+
+    # Checkpoints
+
+    def load(self, values: Values) -> GoneOn | None:
+        """Fill vectors, and arrays that are the same on all ranks, with what was saved; None where
+        nothing was.
+        """
+        return self._saving.load(values)
+
+    def due(self) -> bool:
+        """Whether to save: the same on all ranks, as rank 0 has told with the last sum."""
+        return self._saving.due() if self.communicator.size == 1 else self._due
+
+    def save(self, done: int, values: Values, facts: Any = None) -> None:
+        """After so many steps what ``load`` fills, always the same. facts: that JSON holds.
+
+        Raises KeyboardInterrupt on all ranks afterwards where something has asked for an end.
+        """
+        if self._saving.save(done, values, facts):
+            raise KeyboardInterrupt
 
     def degrees(self) -> Vector:
         """Neighbours that each vertex's edges lead to: uint32, without ghosts."""
@@ -493,14 +525,6 @@ def _is_by_place(graph: RankGraph) -> bool:
     ends = [side for a in graph.adjacencies for side in (a.source, a.target)]
     one = len({a.name.removeprefix("reverse-") for a in graph.adjacencies}) == 1
     return one and all(end.segment is graph.own and is_identity(end.places) for end in ends)
-
-
-def _delegates_here(graph: RankGraph) -> NDArray[np.int64]:
-    """Places of delegates in the own segment, where nothing is known of them."""
-    ids = graph.delegates.astype(np.int64)
-    local, partition = np.divmod(ids, graph.partitions)
-    here = partition % graph.ranks == graph.rank
-    return local[here] * len(graph.held) + partition[here] // graph.ranks
 
 
 def warm_up(offset_types: Iterable[np.dtype], more: Iterable[ModuleType]) -> None:

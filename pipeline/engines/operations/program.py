@@ -59,8 +59,8 @@ class Program(Protocol):
         """What it holds on a rank beside the graph, at most."""
         ...
 
-    def run(self, operations: Operations, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        """On all ranks at once. checkpoint: of a rank that is alone."""
+    def run(self, operations: Operations, tell: Tell) -> Given:
+        """On all ranks at once."""
         ...
 
 

@@ -126,6 +126,14 @@ class RankGraph:
     def every_ghost(self) -> list[Ghosts]:
         return [ghosts for kind in self.ghosts.values() for ghosts in kind]
 
+    @property
+    def delegates_here(self) -> NDArray[np.int64]:
+        """Places of shared vertices in the own segment, where nothing is known of them."""
+        shared = self.delegates[: 0 if self.shared is None else None].astype(np.int64)
+        local, partition = np.divmod(shared, self.partitions)
+        here = partition % self.ranks == self.rank
+        return local[here] * len(self.held) + partition[here] // self.ranks
+
     def within(self, partition: int) -> Numbering:
         """Places in the own segment of the vertices of a partition that is held."""
         return places(range(partition, partition + 1), self.held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,7 @@ from ...ranks.lease import lease
 from ...ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ...results.checkpoint import Checkpoint
 from ...results.found import Found
+from ...run import ending
 from ...run.cluster import Cluster, open_cluster
 from ...run.contact import CLOSE_SECONDS
 from ...run.devices import has_device_each
@@ -28,14 +30,14 @@ from ...run.resources import Resources
 from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
-from .job import ON_DISK, ProgramJob, SearchJob
+from .job import ON_DISK, ProgramDone, ProgramJob, SearchJob, keep_share
 
 Job = TypeVar("Job", SearchJob, ProgramJob)
 
 
 class WorkersEngine:
     """As many ranks as the cluster has workers and the store partitions; each loads its share for
-    every search.
+    every search. Of a program that is followed by others workers keep it.
 
     folder: that workers see, for what ranks find. notes: receives lines for the user. program: for
     ``run``; None for searches.
@@ -64,6 +66,8 @@ class WorkersEngine:
         self._folder = folder
         self._notes = notes
         self._program = program
+        self._name = uuid.uuid4().hex
+        self._shares: list[Any] = []
         self._open = contextlib.ExitStack()
         self._loading = threading.Lock()
         self._workers: Workers | None = None
@@ -124,32 +128,55 @@ class WorkersEngine:
     def run(
         self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
     ) -> Given:
-        """The program, on CPUs. Raises as ``search`` does. checkpoint, tell: not used."""
+        """The program, on CPUs. Raises as ``search`` does. tell: not used."""
+        if program is not None:
+            self._keep_shares()
         program = program or self._program
         assert program is not None
 
         def job(folder: Path) -> ProgramJob:
-            return ProgramJob(self._store.path.resolve(), program, folder, self._timeout)
+            saved = checkpoint and checkpoint.place
+            place = self._store.path.resolve(), program, folder, self._timeout
+            return ProgramJob(*place, saved, self._name)
 
         written = 8 * len(program.columns) * self._store.info.vertices
-        with self._done(job, written) as (done, attempt):
+        with self._done(job, written, checkpoint) as (done, attempt):
+            given: ProgramDone | None = done.results[0]
+            if given is None:
+                ending.end()
+            for steps in given.went_on:
+                assert checkpoint is not None
+                checkpoint.go_on_from(steps)
             self.method = "streamed" if attempt.way == ON_DISK else "in memory"
-            names, record = done.results[0]
-            values = gather_columns(self._store, attempt.place, names)
-            return Given(dict(zip(names, values, strict=True)), record)
+            values = gather_columns(self._store, attempt.place, given.columns)
+            return Given(dict(zip(given.columns, values, strict=True)), given.record)
+
+    def _keep_shares(self) -> None:
+        """From now on, until this is closed."""
+        assert self._workers is not None
+        submit, workers = self._workers.cluster.client.submit, self._workers.addresses
+        self._shares = self._shares or [
+            submit(keep_share, self._name, workers=[worker], pure=False) for worker in workers
+        ]
 
     @contextmanager
-    def _done(self, job: Callable[[Path], Job], written: int) -> Iterator[tuple[Done, Job]]:
+    def _done(
+        self, job: Callable[[Path], Job], written: int, checkpoint: Checkpoint | None = None
+    ) -> Iterator[tuple[Done, Job]]:
         """What ranks did. job: for a folder that workers see, which ends with this. written: bytes
-        that all of them leave there.
+        that all of them leave there. checkpoint: where rank 0 saves, if they do.
         """
+        asked = checkpoint.ask_elsewhere if checkpoint else lambda: False
         assert self._workers is not None
         cluster, workers, _ = self._workers
         room = partial(check_room, self._resources.limit, cluster)
         check_space([(self._folder, written)])
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
             self._searching = True
-            done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room)
+            try:
+                done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room, asked)
+            finally:
+                asked()  # what was saved last is kept
             self._searching = False
             self._notes += done.notes
             self.device, self.ranks = done.devices, len(done.results)
@@ -160,6 +187,7 @@ class WorkersEngine:
         return self._resources.cluster.timeout
 
     def close(self) -> None:
+        self._shares.clear()
         if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks
             stop(self._workers.cluster, self._workers.addresses)
         # Ctrl-C may come while another thread begins: what it begins is closed in good order.

@@ -5,9 +5,10 @@ program over it.
 from __future__ import annotations
 
 import uuid
+import weakref
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
@@ -15,14 +16,16 @@ from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
+from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
 from ..device_ranks.layouts import RankOnDevice
 from ..engine import SearchEngine
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
-from ..operations.program import Program, program_bytes
+from ..operations.program import Program, counts_of, program_bytes
 from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
+from ..ranks.graph import RankGraph
 from ..ranks.result import Part, result_of, save, save_vectors, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
@@ -62,6 +65,7 @@ class SearchJob:
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
+        _share_of("")
         device = self._device()
         if size == 1:
             engines = engines_alone(store, device, threads)
@@ -130,17 +134,64 @@ def _place_of_attempt(folder: Path) -> Path:
     return place
 
 
+class ProgramDone(NamedTuple):
+    """columns: names of those that ranks have left. went_on: after so many steps, if it did; rank
+    0's, as the record.
+    """
+
+    columns: list[str]
+    record: dict[str, Any]
+    went_on: list[int]
+
+
+class Share:
+    """What a worker keeps loaded for one rank of a command after another.
+
+    name: of the command. of: rank, ranks, and how they read edges. at_work: one communicator, which
+    what is loaded asks whether to go on. The client holds a share as what a task gives
+    (``keep_share``): it goes when the client does.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.of: tuple[int, int, int] | None = None
+        self.graph: RankGraph | None = None
+        self.at_work: list[Communicator] = []
+
+    def __reduce__(self):
+        return Share, (self.name,)  # what Dask might copy is empty
+
+
+_shares: weakref.WeakValueDictionary[str, Share] = weakref.WeakValueDictionary()
+
+
+def keep_share(name: str) -> Share:
+    """A worker's task."""
+    _shares[name] = share = Share(name)
+    return share
+
+
+def _share_of(name: str) -> Share:
+    """Of a command. Others have ended: what they have loaded is forgotten."""
+    for share in list(_shares.values()):
+        if share.name != name:
+            share.of = share.graph = None
+    return _shares.get(name) or Share(name)
+
+
 @dataclass(frozen=True)
 class ProgramJob:
-    """A program over a store, on CPUs. folder, place, way: as of a SearchJob.
-
-    On rank 0 ``run`` gives the names of the columns it has left, and what its record says.
+    """A program over a store, on CPUs. folder, place, way: as of a SearchJob. saved: of rank 0's
+    checkpoint (``Checkpoint.place``), from which another attempt goes on; None for none. share: the
+    name of what workers keep for this command, if they do.
     """
 
     store: Path
     program: Program
     folder: Path
     timeout: float
+    saved: tuple[Path, float, str] | None = None
+    share: str = ""
     place: Path = Path()
     way: int = 0
     device = "cpu"
@@ -162,17 +213,27 @@ class ProgramJob:
         warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
+        share = _share_of(self.share)
+        if share.of is not None and share.of[:2] == (rank, size):
+            needs[share.of[2]] = self.program.held_bytes(counts_of(store, rank, size))
+        else:
+            share.of = share.graph = None
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
-    def run(self, communicator: Communicator, team: Team) -> tuple[list[str], dict[str, Any]]:
+    def run(self, communicator: Communicator, team: Team) -> ProgramDone | None:
+        """None on all ranks where they have saved what they have done, and ended."""
         store = open_store(self.store)
         on_disk = self.way == ON_DISK
         if on_disk:
             team = stream_team(team.threads)
-        place = communicator.rank, communicator.size
-        graph = load_rank(store, *place, team, communicator.check, on_disk, self.program.weighted)
-        operations = Operations(graph, communicator, team, store.info.directed)
-        given = self.program.run(operations, None, lambda *_: None)
+        graph = self._load(store, communicator, team)
+        went_on: list[int] = []
+        checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
+        operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
+        try:
+            given = self.program.run(operations, lambda *_: None)
+        except KeyboardInterrupt:
+            return None
         whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
         parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
         if whole and communicator.rank == 0:
@@ -180,7 +241,22 @@ class ProgramJob:
         if parts:
             save_vectors(self.place, parts, graph.held, communicator.rank)
         barrier(communicator)  # all have written
-        return list(given.values), given.record
+        return ProgramDone(list(given.values), given.record, went_on)
+
+    def _load(self, store: Store, communicator: Communicator, team: Team) -> RankGraph:
+        share, of = _share_of(self.share), (communicator.rank, communicator.size, self.way)
+        share.at_work[:] = [communicator]
+        if share.graph is None or share.of != of:
+            share.graph = None
+            at_work = share.at_work  # the graph must not hold its share
+
+            def check() -> None:
+                at_work[0].check()
+
+            how = team, check, self.way == ON_DISK, self.program.weighted
+            share.graph = load_rank(store, *of[:2], *how)
+            share.of = of
+        return share.graph
 
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:

@@ -22,7 +22,7 @@ import pytest
 from distributed import Client
 
 import delegraph
-from delegraph.partition.errors import BusyError, DelegraphError
+from delegraph.partition.errors import BusyError, DelegraphError, InputError
 from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as connecting
 from support.graphs import random_edges
@@ -147,6 +147,28 @@ def test_a_worker_that_is_killed(folder, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeypatch):
+    """What it gave is lost with it."""
+    with cluster(2) as (_, client):
+        workers = pids(client)
+        left = [workers[sorted(workers)[1]]]
+        fetch = client._gather
+
+        def after_a_kill(futures, *args, **options):
+            if left and any("run_rank" in future.key for future in futures):
+                os.kill(left.pop(), signal.SIGKILL)
+            return fetch(futures, *args, **options)
+
+        monkeypatch.setattr(client, "_gather", after_a_kill)
+        record, _, notes = delegraph.bfs(
+            folder / "random.dg", 0, tmp_path / "out", timeout=20, threads=1, scheduler=client
+        )
+        assert record["ranks"] == 1
+        assert any("rank 1 is gone" in note for note in notes)
+    assert not left
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_second_loss_ends_the_search(folder, tmp_path, signal_sent):
     """Of two workers one is lost, then the other."""
@@ -198,17 +220,20 @@ def test_a_worker_that_stalls(folder, tmp_path):
 
 
 def test_a_rank_that_raises(folder, tmp_path):
-    """A damaged file of one partition is named, and the workers are free again."""
+    """A damaged file of one partition is named, as by one process, and the workers are free."""
     store = tmp_path / "damaged.dg"
     delegraph.build(folder / "random.parquet", store, partitions=4, threads=1)
     file = next((store / "partition-0001").glob("nn.targets*"))
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
+    with pytest.raises(InputError, match=r"nn.targets-0000.npy: damaged") as alone:
+        delegraph.bfs(store, 0, tmp_path / "out", threads=1)
     with cluster(2) as (local, _):
         began = time.monotonic()
-        with pytest.raises(DelegraphError, match=r"rank 1 failed: .*nn.targets-0000.npy.*damaged"):
+        with pytest.raises(InputError) as raised:
             search(tmp_path, "damaged", tmp_path / "out", local.scheduler_address)
+        assert str(raised.value) == str(alone.value)
         assert time.monotonic() - began < TIMEOUT + SLACK
         record, _, _ = search(folder, "random", tmp_path / "out", local.scheduler_address)
         assert record["ranks"] == 2

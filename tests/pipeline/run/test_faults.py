@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
@@ -25,7 +26,7 @@ from delegraph.pipeline.run.execute import Executor
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import digest, distances_of
-from support.processes import command
+from support.processes import command, wait_until
 
 KILLS = [2, slow(30)]
 
@@ -175,29 +176,33 @@ PROGRAMS = {
 WAYS = ["in memory", "streamed", "by workers"]
 
 
+def program_over_two(ok, folder: Path, edges: Path, program: str) -> list[str]:
+    """A command over a store of two partitions that it builds, and saves all the time; to out."""
+    ends = pq.read_table(edges)
+    table = {"from": ends["src"], "to": ends["dst"], "w": pa.array(range(len(ends)))}
+    pq.write_table(pa.table(table), folder / "named.parquet")
+    options = "--src", "from", "--dst", "to", "--weight", "w", "--partitions", 2
+    ok("build", folder / "named.parquet", "-o", folder / "graph.dg", *options)
+    name, *given = PROGRAMS[program](edges)
+    given += ["--unweighted"] if name == "pagerank" else []
+    given += [] if name == "components" else ["--checkpoint", 0]
+    return command(name, folder / "graph.dg", *given, "-o", folder / "out")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, way):
     """It goes on from its checkpoint, if it has any, to the same bits. --kills N: so many times,
-    each way; else once, one way.
+    each way; else once, one way. By workers the client is killed.
     """
     kills = request.config.getoption("kills")
     if not kills and (list(PROGRAMS).index(program) + WAYS.index(way)) % 3:
         pytest.skip("--kills N")
-    ends = pq.read_table(edges)
-    table = {"from": ends["src"], "to": ends["dst"], "w": pa.array(range(len(ends)))}
-    pq.write_table(pa.table(table), tmp_path / "named.parquet")
-    options = "--src", "from", "--dst", "to", "--weight", "w", "--partitions", 2
-    ok("build", tmp_path / "named.parquet", "-o", tmp_path / "graph.dg", *options)
-    name, *given = PROGRAMS[program](edges)
-    given += ["--unweighted"] if name == "pagerank" else []
+    line = program_over_two(ok, tmp_path, edges, program)
     out = tmp_path / "out"
-    line = command(name, tmp_path / "graph.dg", *given, "-o", out)
     if way == "by workers":
         line += ["--workers", "2"]
-    else:
-        line += ["--checkpoint", "0"]
     if way == "streamed":
         line[1:3] = ["-c", STREAMED_PROGRAM]
     ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
@@ -210,16 +215,72 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
 
     def check():
         assert pq.read_table(out).select(columns).equals(wanted.select(columns))
-        if name == "sssp":
+        if program == "sssp":
             ok("validate", tmp_path / "graph.dg", out)
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
         remove(out)
         remove(tmp_path / "out.run.json")
 
-    saves = way != "by workers" and name != "components"
-    saved = tmp_path / ".out.work" / "scratch" / "checkpoint" / "search.json"
-    reused = kill_again_and_again(line, check, kills or 1, saved.exists if saves else None)
+    saves = program != "components"
+    journal = tmp_path / ".out.work" / "journal.json"
+
+    def saved() -> bool:
+        return bool(read_journal(journal).get("steps"))
+
+    reused = kill_again_and_again(line, check, kills or 1, saved if saves else None)
     assert reused > 0 or not saves
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program):
+    """The command ends well by itself: what is left of its workers goes on from the checkpoint.
+
+    --kills N: so many times; else once, of every third program.
+    """
+    kills = request.config.getoption("kills")
+    if not kills and list(PROGRAMS).index(program) % 3 != 1:
+        pytest.skip("--kills N")
+    line = [*program_over_two(ok, tmp_path, edges, program), "--workers", "2"]
+    work = tmp_path / ".out.work"
+
+    def begun() -> bool:
+        """What ranks find has a folder."""
+        return any(work.glob("scratch/tmp*"))
+
+    def saved() -> bool:
+        return bool(read_journal(work / "journal.json").get("steps"))
+
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_until(begun)
+        began = time.monotonic()
+    whole = time.monotonic() - began
+    wanted = pq.read_table(tmp_path / "out")
+    columns = [column for column in wanted.column_names if column != "parent"]
+    rng, hits = random.Random(kills), 0
+    while hits < (kills or 1):
+        remove(tmp_path / "out")
+        remove(tmp_path / "out.run.json")
+        before = {path.name for path in tmp_path.iterdir()}
+        with subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            workers = workers_of(process)
+            wait_until(begun if hits or program == "components" else saved)
+            time.sleep(rng.uniform(0, whole) * (hits > 0))
+            with contextlib.suppress(ProcessLookupError):  # it was faster
+                os.kill(rng.choice(workers), signal.SIGKILL)
+            _, told = process.communicate(timeout=120)
+        hits += "begun again" in told
+        assert process.returncode == 0, told
+        found = pq.read_table(tmp_path / "out")
+        for column in columns:  # sums depend on the ranks
+            if pa.types.is_floating(found[column].type):
+                np.testing.assert_allclose(found[column], wanted[column], rtol=1e-9)
+            else:
+                assert found[column].equals(wanted[column])
+        assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
+        assert not any(b"spawn_main" in _line_of(pid) for pid in workers)
 
 
 STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
@@ -499,10 +560,7 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
     ok("build", tmp_path / "edges", "-o", tmp_path / "wanted.dg")
     line = command("build", tmp_path / "edges", "-o", tmp_path / "graph.dg", "--workers", 2)
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    workers: list[int] = []
-    while len(workers) < 2 and process.poll() is None:
-        workers = [pid for pid in process_tree(process.pid) if b"spawn_main" in _line_of(pid)]
-        time.sleep(0.02)
+    workers = workers_of(process)
     scratch = tmp_path / ".graph.dg.work" / "scratch"
     wanted = "position-0.npy" if moment < 0.5 else "index-00000.npy"
     while process.poll() is None and not (scratch / wanted).exists():
@@ -513,6 +571,15 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
     assert process.returncode == 0, told
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list(tmp_path.glob(".*"))
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Once there are two."""
+    workers: list[int] = []
+    while len(workers) < 2 and process.poll() is None:
+        workers = [pid for pid in process_tree(process.pid) if b"spawn_main" in _line_of(pid)]
+        time.sleep(0.02)
+    return workers
 
 
 def _line_of(pid: int) -> bytes:

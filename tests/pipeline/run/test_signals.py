@@ -68,6 +68,33 @@ def test_a_run_saves_and_ends(graph, tmp_path, number, code):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ranks_save_and_end(ok, graph, tmp_path, number):
+    """Then one process goes on."""
+    ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "two.dg", "--partitions", 2)
+    asked = ("pagerank", tmp_path / "two.dg", "--iterations", 4000, "-o")
+    line = command(*asked, tmp_path / "out", "--checkpoint", 1, "--workers", 2)
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as running:
+        wait_until(lambda: saved_in(tmp_path) > 0)
+        done = saved_in(tmp_path)
+        running.send_signal(number)
+        _, told = running.communicate(timeout=60)
+    by = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert told.endswith(f"delegraph: {by}{SAVED}\n")
+    assert running.returncode == 128 + number
+    assert saved_in(tmp_path) > done
+    assert "went on" in ok(*asked, tmp_path / "out").err
+    ok(*asked, tmp_path / "wanted")
+    ranks = (ranks_of(tmp_path / name) for name in ("out", "wanted"))
+    np.testing.assert_allclose(*ranks, rtol=1e-10)
+    assert not list(tmp_path.glob(".*"))
+
+
+def ranks_of(folder: Path) -> np.ndarray:
+    return pq.read_table(folder).sort_by("vertex")["pagerank"].to_numpy()
+
+
 @pytest.mark.parametrize(
     "args",
     [

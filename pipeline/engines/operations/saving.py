@@ -1,0 +1,162 @@
+"""What the ranks of a program save together, and go on from: whole vectors, by global id.
+
+Rank 0 writes and reads, window by window, and has a checkpoint (results/checkpoint.py) as a rank
+that is alone has one. So no rank holds more for it, and how many ranks go on does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ranks.communicator import Communicator, Message
+from ...results.checkpoint import Checkpoint, Pieces, SavedArray
+from ..ranks.graph import RankGraph
+from .vectors import Vector
+
+WINDOW = 1 << 17
+"""Vertices whose values travel at once."""
+
+Values = Mapping[str, Vector | NDArray]
+"""By name. An array is the same on all ranks."""
+
+_one_at_a_time = threading.Lock()
+"""An attempt of before may still be saving when the next one looks, on the same worker."""
+
+
+class GoneOn(NamedTuple):
+    """After ``done`` steps. facts: as they were saved, through JSON."""
+
+    done: int
+    facts: Any
+
+
+class Saving:
+    """Of one rank. checkpoint: on rank 0; None where nothing is to be saved."""
+
+    def __init__(
+        self, graph: RankGraph, communicator: Communicator, checkpoint: Checkpoint | None
+    ) -> None:
+        self._graph = graph
+        self._communicator = communicator
+        self._checkpoint = None if communicator.rank else checkpoint
+        shared = graph.delegates[: 0 if graph.shared is None else None]
+        self._order = np.argsort(shared)
+        self._delegates = shared[self._order]
+
+    def due(self) -> bool:
+        """On rank 0, whose clock all go by."""
+        return self._checkpoint is not None and self._checkpoint.due()
+
+    def save(self, done: int, values: Values, facts: Any) -> bool:
+        """On all ranks. Whether they have to end: something has asked for it."""
+        arrays = {name: self._array(some) for name, some in values.items()}
+        ends = False
+        if self._checkpoint is not None:
+            with _one_at_a_time:
+                try:
+                    self._checkpoint.save_state(done, arrays, facts)
+                except KeyboardInterrupt:
+                    ends = True
+        elif self._graph.rank:
+            for array in arrays.values():
+                if isinstance(array, Pieces):
+                    list(array.pieces)  # rank 0 gets them
+        return bool(self._from_first([np.array([ends])])[0][0])
+
+    def load(self, values: Values) -> GoneOn | None:
+        """On all ranks: fill what was saved. None where there is nothing, and nothing changes."""
+        arrays: Mapping[str, SavedArray] = {}
+        told = b""
+        if self._checkpoint is not None:
+            kinds = {name: self._kind(some) for name, some in values.items()}
+            with _one_at_a_time:
+                saved = self._checkpoint.load_state(kinds)
+            if saved is not None:
+                self._checkpoint.go_on_from(saved.done)
+                told, arrays = json.dumps([saved.done, saved.facts]).encode(), saved.arrays
+        (came,) = self._from_first([np.frombuffer(told, np.uint8)])
+        if not len(came):
+            return None
+        for name, some in values.items():
+            if isinstance(some, Vector):
+                self._fill(some, arrays.get(name))
+            else:
+                some[:] = self._from_first([arrays[name].read()] if arrays else [])[0]
+        return GoneOn(*json.loads(came.tobytes()))
+
+    def _array(self, values: Vector | NDArray) -> NDArray | Pieces:
+        if isinstance(values, Vector):
+            return Pieces(*self._kind(values), self._windows(values))
+        return values
+
+    def _kind(self, values: Vector | NDArray) -> tuple[np.dtype, int]:
+        if isinstance(values, Vector):
+            return values.own.dtype, self._graph.vertices
+        return values.dtype, len(values)
+
+    def _windows(self, vector: Vector) -> Iterator[NDArray]:
+        """On rank 0; the others give what they have of each, and get nothing."""
+        graph = self._graph
+        for first in range(0, graph.vertices, WINDOW):
+            last = min(first + WINDOW, graph.vertices)
+            mine = [vector.own[own].copy() for own, _ in self._spans(graph.rank, first, last)]
+            messages: list[Message] = [[] for _ in range(graph.ranks)]
+            messages[0] = mine
+            came = self._communicator.exchange(messages)
+            if graph.rank:
+                continue
+            window = np.empty(last - first, vector.own.dtype)
+            for rank, parts in enumerate(came):
+                for part, (_, at) in zip(parts, self._spans(rank, first, last), strict=True):
+                    window[at] = part
+            known, rows = self._delegates_in(first, last)
+            window[known - first] = vector.shared[rows]
+            yield window
+
+    def _fill(self, vector: Vector, saved: SavedArray | None) -> None:
+        """saved: on rank 0."""
+        pieces = saved and saved.pieces()
+        unknown = self._graph.delegates_here
+        before = vector.own[unknown]
+        first = 0
+        while first < self._graph.vertices:
+            messages: list[Message] = [[] for _ in range(self._graph.ranks)]
+            if pieces is not None:
+                _, window = next(pieces)
+                last = first + len(window)
+                known, _ = self._delegates_in(first, last)
+                for rank, message in enumerate(messages):
+                    message += [np.array([last]), window[known - first]]
+                    message += [window[at].copy() for _, at in self._spans(rank, first, last)]
+            (last,), shared, *parts = self._communicator.exchange(messages)[0]
+            vector.shared[self._delegates_in(first, last)[1]] = shared
+            spans = self._spans(self._graph.rank, first, last)
+            for part, (own, _) in zip(parts, spans, strict=True):
+                vector.own[own] = part
+            first = int(last)
+        vector.own[unknown] = before
+
+    def _spans(self, rank: int, first: int, last: int) -> Iterator[tuple[slice, slice]]:
+        """Of a window of global ids what a rank owns: in its own values, and in the window."""
+        graph = self._graph
+        held = range(rank, graph.partitions, graph.ranks)
+        for i, partition in enumerate(held):
+            local, end = (-(-(at - partition) // graph.partitions) for at in (first, last))
+            own = slice(local * len(held) + i, end * len(held) + i, len(held))
+            at = local * graph.partitions + partition - first
+            yield own, slice(at, last - first, graph.partitions)
+
+    def _delegates_in(self, first: int, last: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Shared vertices of a window, and where their values stand."""
+        some = slice(*np.searchsorted(self._delegates, [first, last]).tolist())
+        return self._delegates[some], self._order[some]
+
+    def _from_first(self, message: Message) -> Message:
+        """What rank 0 says."""
+        return self._communicator.exchange([message] * self._communicator.size)[0]

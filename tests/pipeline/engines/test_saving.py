@@ -1,0 +1,135 @@
+"""Programs that are cut off go on from what ranks have saved, by any number of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.bfs_together import Nearest
+from delegraph.pipeline.algorithms.many_sources import Sums
+from delegraph.pipeline.algorithms.pagerank import PageRank, Walk
+from delegraph.pipeline.algorithms.sssp import DeltaStepping
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations import saving
+from delegraph.pipeline.engines.operations.program import Program
+from delegraph.pipeline.ranks.communicator import RankError
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import random_edges
+from support.marks import mostly_slow, slow
+from support.programs import run_program, stored
+
+VERTICES = 3000
+
+
+def far_apart(store: Store) -> np.ndarray:
+    return np.arange(0, store.info.vertices, 20, dtype=np.uint32)
+
+
+def shortest(store: Store) -> Program:
+    assert store.info.weights is not None
+    return DeltaStepping(7, store.info.weights, 3.0, np.inf)
+
+
+PROGRAMS = {
+    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 20, "even", None),
+    "weighted pagerank": lambda store: PageRank(iterations=20).walk(store.info),
+    "sssp": shortest,
+    "betweenness": lambda store: Brandes(store.info.vertices, far_apart(store)[:9], False),
+    "closeness": lambda store: Sums(far_apart(store), along=False),
+    "together": lambda store: Nearest(far_apart(store)[:2], None),
+}
+
+LAYOUTS = {
+    "delegate": BuildOptions(partitions=4, threshold=12),
+    "2d": BuildOptions(partitions=4, layout="2d"),
+    "1d": BuildOptions(partitions=4, layout="1d"),
+}
+
+
+class CutOff(Checkpoint):
+    """Ends a run after some saves, as a signal does."""
+
+    left = 2
+    done = 0
+
+    def save_state(self, done: int, *state: Any, **others: Any) -> None:
+        super().save_state(done, *state, **others)
+        self.left -= 1
+        if not self.left:
+            self.done = done
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def store_of(tmp_path_factory):
+    """By layout; with a path, so that levels are many."""
+    made: dict[str, Store] = {}
+
+    def store(layout: str) -> Store:
+        if layout not in made:
+            src, dst = random_edges(3, VERTICES, 9000)
+            path = np.arange(VERTICES, VERTICES + 30)
+            src, dst = np.r_[src, path], np.r_[dst, path + 1]
+            weight = np.random.default_rng(4).integers(1, 100, len(src))
+            folder = tmp_path_factory.mktemp(layout)
+            made[layout] = stored(folder, src, dst, LAYOUTS[layout], weight)
+        return made[layout]
+
+    return store
+
+
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegate"))
+@pytest.mark.parametrize(("first", "then"), [(3, 3), (3, 1), slow(1, 2), slow(4, 2), slow(2, 4)])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_goes_on_by_any_ranks(store_of, tmp_path, monkeypatch, program, first, then, layout):
+    monkeypatch.setattr(saving, "WINDOW", 999)  # no multiple of the partitions
+    store = store_of(layout)
+    asked = PROGRAMS[program](store)
+    whole, _ = run_program(store, asked, tmp_path / "whole", then)
+    began: list[int] = []
+    cut = CutOff(tmp_path / "saved", 0, "this")
+    with pytest.raises(RankError, match="KeyboardInterrupt"):
+        run_program(store, asked, tmp_path / "some", first, checkpoint=cut)
+    saved = Checkpoint(tmp_path / "saved", 0, "this", loaded=began.append)
+    columns, _ = run_program(store, asked, tmp_path / "rest", then, checkpoint=saved)
+    assert began == [cut.done]
+    for name in set(columns) - {"parent"}:
+        if first == then:
+            assert columns[name].tobytes() == whole[name].tobytes()
+        else:
+            np.testing.assert_allclose(columns[name], whole[name], rtol=1e-10)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_what_is_damaged_is_not_used(store_of, tmp_path, ranks):
+    store = store_of("delegate")
+    asked = PROGRAMS["pagerank"](store)
+    whole, _ = run_program(store, asked, tmp_path / "whole", ranks)
+    folder, began = tmp_path / "saved", []
+    run_program(store, asked, tmp_path / "some", ranks, checkpoint=Checkpoint(folder, 0, "this"))
+    (file,) = folder.glob("share-*.npy")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    saved = Checkpoint(folder, 0, "this", loaded=began.append)
+    columns, _ = run_program(store, asked, tmp_path / "rest", ranks, checkpoint=saved)
+    assert (columns["pagerank"].tobytes(), began) == (whole["pagerank"].tobytes(), [])
+
+
+def test_files_are_those_of_one_process(store_of, tmp_path):
+    """Of what does not depend on the order in which it is added up."""
+    store = store_of("delegate")
+    for ranks in (1, 3):
+        of = store, PROGRAMS["together"](store), tmp_path / f"{ranks}", ranks
+        run_program(*of, checkpoint=Checkpoint(tmp_path / f"saved-{ranks}", 0))
+    one, three = (tmp_path / f"saved-{ranks}" for ranks in (1, 3))
+    assert files(one) == files(three)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -1,0 +1,64 @@
+"""What a worker keeps loaded from one program of a command to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations.program import counts_of
+from delegraph.pipeline.engines.workers import job as jobs
+from delegraph.pipeline.engines.workers.job import ON_DISK, ProgramJob, keep_share
+from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from support.graphs import random_edges
+from support.programs import stored
+
+
+@pytest.mark.parametrize("way", [0, ON_DISK])
+def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
+    store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
+    program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
+    loads, load = [], jobs.load_rank
+
+    def counted(*args):
+        loads.append(args)
+        return load(*args)
+
+    monkeypatch.setattr(jobs, "load_rank", counted)
+
+    def run(share: str) -> dict[str, np.ndarray]:
+        job = ProgramJob(store.path, program, tmp_path, 60.0, None, share).again()
+        needs.append([way.need for way in job.get_ready(0, 1, 1)])
+        ready = job.get_ready(0, 1, 1)[way].job
+        done = ready.run(SingleCommunicator(), Team(1))
+        return {name: np.load(ready.place / f"0.{name}.npy") for name in done.columns}
+
+    needs: list[list[int]] = []
+    share = keep_share("this command")
+    first, second = run("this command"), run("this command")
+    assert len(loads) == 1
+    assert all((first[name] == second[name]).all() for name in first)
+    assert needs[1][way] == program.held_bytes(counts_of(store)) < needs[0][way]
+    assert needs[1][1 - way] == needs[0][1 - way]
+    run("another command")
+    assert len(loads) == 2
+    assert share.graph is None
+    run("this command")
+    del share
+    run("this command")
+    assert len(loads) == 4
+
+
+def test_other_ranks_load_another_share(tmp_path):
+    store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
+    job = ProgramJob(store.path, DistanceBits(np.arange(9, dtype=np.uint32), 8), Path(tmp_path), 60)
+    share = keep_share(job.share)
+    job = job.again()
+    job.run(SingleCommunicator(), Team(1))
+    assert share.graph is not None
+    job.get_ready(1, 2, 1)
+    assert share.graph is None
