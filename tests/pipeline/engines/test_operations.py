@@ -133,12 +133,18 @@ def test_distances_from_several_vertices(graph, options, ranks, on_disk, max_dep
         program = DistanceBits(sources, bits, max_depth)
         columns, given = run_program(store, program, folder / "e", ranks, on_disk)
         assert not given[0].record["deeper"]
-        reached = columns.pop("reached")
+        apart = given[0].record["apart"]  # of graphs of many levels
+        reached = np.uint64(0) if apart else columns.pop("reached")
         for i, source in enumerate(sources.tolist()):
             distance = reference.distances(*ends, n, source, directed=True)
             distance[distance > most] = -1
-            found = sum((words >> i & 1).astype(int) << int(k[3:]) for k, words in columns.items())
-            assert (np.where(reached >> i & 1, found, -1) == distance).all()
+            if apart:
+                found = columns[f"distance{i}"].astype(int)
+                found[found == (1 << bits) - 1] = -1
+            else:
+                some = ((words >> i & 1).astype(int) << int(k[3:]) for k, words in columns.items())
+                found = np.where(reached >> i & 1, sum(some), -1)
+            assert (found == distance).all()
         distance, nearest = reference.nearest(*ends, n, sources)
         nearest[distance > most] = distance[distance > most] = -1
         columns, _ = run_program(store, Nearest(sources, max_depth), folder / "t", ranks, on_disk)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from delegraph.cli import main
+from delegraph.pipeline.algorithms import sssp
 from delegraph.pipeline.run import ending
 from support.graphs import random_edges
 from support.marks import slow
@@ -114,6 +115,7 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
     name, *rest = args
     args = (name, graph, *rest, "-o")
     ok(*args, tmp_path / "wanted")
+    monkeypatch.setattr(sssp, "_WORK_AT_ONCE", 1)  # else it is done in one call
     look, left = ending.asked, iter(range(looks - 1))
 
     def asked() -> bool:
