@@ -40,7 +40,7 @@ from .questions import AnyPath, Some, Vertex, Vertices
 from .run.execute import Executor, Progress, available_threads
 from .run.resources import ResourceOptions, Resources, resources_of
 
-_ON_DEVICES = ("components", "pagerank", "sssp")  # beside bfs from one source
+_ON_DEVICES = ("components", "pagerank", "sssp", "betweenness")  # beside bfs from one source
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:

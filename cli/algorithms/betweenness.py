@@ -12,6 +12,8 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
+@options.device_if_named
+@options.device_memory_limit
 @options.sources(
     "Count paths from K vertices at random, or from those in a Parquet file (column vertex), and "
     "scale them up."

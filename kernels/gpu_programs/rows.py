@@ -87,6 +87,7 @@ class ProgramGraph:
     weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
     are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
     up; None where it is not asked for. twice: whether every edge stands in the rows of both ends.
+    spare: bytes of the device that a program may hold beyond what it has said.
     """
 
     device: Device
@@ -95,6 +96,7 @@ class ProgramGraph:
     weights: Array | None = None
     weight_type: str | None = None
     degree: Array | None = None
+    spare: int = 0
 
 
 def cut(device: Device, rows: Rows) -> CutRows:

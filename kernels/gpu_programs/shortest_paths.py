@@ -73,7 +73,7 @@ class GpuPaths:
         self._graph = graph
         self._source = source
         n = graph.cut.vertices
-        items = items_bytes(n, graph.cut.rows.edges) // 8
+        items = items_of(n, graph.cut.rows.edges)
         with graph.device.use() as cupy:
             self._distance: Array = cupy.full(n, np.inf, np.float64)
             self._queued_in: Array = cupy.zeros(n, np.uint32)
@@ -194,14 +194,13 @@ def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
     return kernel_of(graph.device, _SOURCE, function, kinds, LAUNCH)
 
 
-def items_bytes(vertices: int, entries: int) -> int:
-    """Of a queue of all vertices."""
-    return 8 * (vertices + entries // PART)
+def items_of(vertices: int, entries: int) -> int:
+    """Of a queue of all vertices, of 8 bytes each."""
+    return vertices + entries // PART
 
 
 def device_bytes(vertices: int, entries: int) -> int:
     """That paths hold beside the graph."""
     distance, parent, queued_in, piles, looking = 8, 4, 4, 2 * 4, 3
-    return (distance + parent + queued_in + piles + looking) * vertices + 2 * items_bytes(
-        vertices, entries
-    )
+    each = distance + parent + queued_in + piles + looking
+    return each * vertices + 2 * 8 * items_of(vertices, entries)

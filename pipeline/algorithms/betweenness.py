@@ -17,15 +17,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.gpu_programs import betweenness as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import paths as path_kernels
 from ...kernels.pieces.operators import Or, Sum
 from ...kernels.pieces.paths import add_levels, count_levels
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
+from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -51,7 +55,7 @@ class Brandes:
     sources: NDArray[np.uint32]
     normalized: bool
     columns = ("betweenness",)
-    weighted = False
+    weighted = into = wants_degrees = False
     kernels = (path_kernels,)
 
     def held_bytes(self, counts: Counts) -> int:
@@ -73,6 +77,29 @@ class Brandes:
         operations.each(partial(_scale, self._factor(operations.directed)), paths.score)
         looked = operations.looked()._asdict()
         return Given({"betweenness": paths.score}, {**looked, "sources": count})
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        return on_device.device_bytes(vertices, entries)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        done, count, score = 0, len(self.sources), None
+        saved = checkpoint and checkpoint.load_state({"score": (np.float64, self.vertices)})
+        if checkpoint and saved:
+            checkpoint.go_on_from(saved.done)
+            done, score = saved.done, saved.arrays["score"].read()
+        state = on_device.GpuBrandes(graph, score)
+        while done < count:
+            done += state.run(self.sources[done:])
+            tell(done, count, "")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(done, {"score": state.score()})
+        score = state.score()
+        _scale(self._factor(directed=not graph.twice), score)
+        looked = Looked(edges=state.edges)._asdict()
+        return Given({"betweenness": score}, {**looked, "sources": count})
 
     def _factor(self, directed: bool) -> float:
         n, count = self.vertices, len(self.sources)

@@ -118,7 +118,7 @@ class DeviceProgramEngine:
         if self._graph is not None:
             return
         store, team = self._store, Team(self._threads)
-        near = self._room().near
+        near, _, held = self._room()
         load = self._rows if store.info.partitions == 1 else self._merged_rows
         rows, leaving = load(near, team)
         weights = weight_type = degree = None
@@ -133,7 +133,8 @@ class DeviceProgramEngine:
             own = self._weights("nn", team) if self._takes_degrees_apart else weights
             degree = add_weights(self.device, leaving, own, str(weight_type))
         twice = not store.info.directed
-        of = cut(self.device, rows), twice, weights, weight_type, degree
+        spare = self.device.memory_bytes - held
+        of = cut(self.device, rows), twice, weights, weight_type, degree, spare
         self._graph = ProgramGraph(self.device, *of)
 
     @property

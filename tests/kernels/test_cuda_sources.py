@@ -17,6 +17,7 @@ from delegraph.kernels.gpu import graph as device_graph
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
+from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
 from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
@@ -44,7 +45,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
-    together, paths = (", ".join(map(str, of.LAUNCH)) for of in (program_rows, gpu_shortest_paths))
+    together, paths, sources = (
+        ", ".join(map(str, of.LAUNCH)) for of in (program_rows, gpu_shortest_paths, gpu_betweenness)
+    )
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
@@ -102,6 +105,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, operator, tiered in itertools.product(
                 OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
             )
+        ],
+        "programs/betweenness.cu": [
+            f"betweenness_{how}<{offset}, {tiered}, {sources}>"
+            for how in ("together", "apart")
+            for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "programs/shortest_paths.cu": [
             *(f"queue_settled<{offset}>" for offset in OFFSETS),
@@ -208,6 +216,7 @@ STRUCTURES = [
     ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
     ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
+    ("programs/betweenness.cu", "Tree", gpu_betweenness.TREE),
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),
     ("programs/shortest_paths.cu", "Paths", gpu_shortest_paths.PATHS),

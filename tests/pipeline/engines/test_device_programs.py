@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
+from delegraph.kernels.gpu_programs import betweenness as on_device
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs import shortest_paths
 from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
@@ -297,6 +299,49 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch):
     assert np.array_equal(found.values, check_run(store, device).values)
 
 
+def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None:
+    n = store.info.vertices
+    u, v = edges_of(store)
+    found = run(store, Brandes(n, sources, normalized=False), device)
+    wanted = reference.betweenness(u, v, n, sources) * n / len(sources)
+    if not store.info.directed:
+        wanted /= 2
+    np.testing.assert_allclose(found.values, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("shared", [0, 1 << 60])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_betweenness(device, stores, monkeypatch, shape, directed, shared):
+    """By all blocks together, or after the first source by a block each."""
+    monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
+    store = stores(shape, directed)
+    n = store.info.vertices
+    check_betweenness(store, device, np.unique(np.linspace(0, n - 1, 6)).astype(np.uint32))
+
+
+def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
+    store, loaded = stores("hubs", True), []
+    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32), normalized=True)
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
+
+    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine.load()
+
+    def tell(done: int, *_: Any) -> None:
+        if done > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(checkpoint(), tell)
+    found = run(store, program, device, checkpoint())
+    assert loaded == [1]
+    np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graph=graphs(),
@@ -333,6 +378,8 @@ def check_graph(
         store = stored(folder, src, dst, options, weight)
         check_components(store, device)
         check_walk(store, device, dangling=dangling, personal=personal)
+        n = store.info.vertices
+        check_betweenness(store, device, np.arange(0, n, max(1, n // 5), dtype=np.uint32))
 
 
 # As a user asks for it
@@ -345,6 +392,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
     asked = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
+    asked |= {"betweenness": ("--sources", 4)}
     for command, more in asked.items():
         for graph in (tmp_path / "g.dg", edges):
             out = tmp_path / f"{command}-{graph.name}"
@@ -371,11 +419,11 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     [
         (
             ("plan", "--algorithm", "closeness"),
-            "pagerank, sssp alone run on GPUs so far",
+            "sssp, betweenness alone run on GPUs so far",
         ),
         (
             ("bfs", "--sources", "0,1", "-o", "out"),
-            "pagerank, sssp alone run on GPUs so far",
+            "sssp, betweenness alone run on GPUs so far",
         ),
         (("pagerank", "--workers", "2", "-o", "out"), "only bfs runs on several GPUs so far"),
     ],
@@ -418,6 +466,18 @@ def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
     test_too_little_memory(emulated[0], stores)
     test_going_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch)
     test_it_stops_within_a_launch(emulated[0], stores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [0, 1 << 60])
+@pytest.mark.parametrize("shape", ["star", "cliques", "hubs", "path"])
+def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared):
+    test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared)
+
+
+@pytest.mark.slow
+def test_emulated_betweenness_goes_on(emulated, stores, tmp_path, monkeypatch):
+    test_betweenness_goes_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("few", [slow(None), (2, 3)])

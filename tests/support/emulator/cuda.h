@@ -266,6 +266,15 @@ inline long long clock64() { return __builtin_ia32_rdtsc(); }
 
 template <class T, class U>
 T atomicAdd(T *address, U value) { return __atomic_fetch_add(address, (T)value, __ATOMIC_SEQ_CST); }
+inline double atomicAdd(double *address, double value) {
+  auto *word = (unsigned long long *)address;
+  unsigned long long now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+  while (!__atomic_compare_exchange_n(
+      word, &now, (unsigned long long)__double_as_longlong(__longlong_as_double(now) + value), false,
+      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  }
+  return __longlong_as_double(now);
+}
 template <class T, class U>
 T atomicSub(T *address, U value) { return __atomic_fetch_sub(address, (T)value, __ATOMIC_SEQ_CST); }
 template <class T, class U>

@@ -1,0 +1,176 @@
+// Betweenness: pipeline/algorithms/betweenness.py says what is counted, kernels/reference.py has the
+// definition (Brandes: A Faster Algorithm for Betweenness Centrality, 2001). From one source the paths
+// are counted level by level along the edges, and dependencies added up on the way back, each vertex
+// by a sum over its row. A gang (queue.cuh) does one source: the whole grid, or each block another one.
+#include "programs/queue.cuh"
+#include "programs/rows.cuh"
+#include "programs/sums.cuh"
+
+// What a gang has. distance: NONE where no path has come yet. paths: how many shortest ones lead to a
+// vertex, 0 there. share: what a vertex tells those before it. items: of the levels, one after the
+// other; ends: of each, where it ends. part_sums: by item. queued: items of a level, the next, and the
+// one whose time is over. score: receives dependencies. looked: edges followed, or looked at, and levels,
+// in all.
+struct Tree {
+  u32 *distance;
+  double *paths;
+  double *share;
+  Item *items;
+  u32 *ends;
+  double *part_sums;
+  u32 *queued;
+  double *score;
+  u64 *looked;
+};
+
+template <class Gang, class Offset, bool TIERED>
+struct Brandes {
+  const Gang gang;
+  const Rows<Offset> &rows;
+  const Tree &tree;
+  const u32 cut;  // whether any row has several parts
+
+  // A vertex that no edge leaves is an item, too: it has a share.
+  __device__ u32 items(u32 vertex) const { return max(items_of(rows.offsets, vertex), 1u); }
+
+  __device__ void run(u32 source) {
+    const u32 begun = items(source);
+    if (gang.leads()) {
+      tree.distance[source] = 0, tree.paths[source] = 1;
+      for (u32 part = 0; part < begun; part++) tree.items[part] = {source, part};
+      tree.ends[0] = begun;
+      tree.queued[1] = 0;
+    }
+    gang.meet();
+    u32 level = 0, last = begun;
+    for (u32 first = 0; first < last; level++) {
+      count(first, last, level);
+      gang.meet();
+      first = last;
+      last += __ldcg(tree.queued + (level + 1) % 3);
+      if (gang.leads()) tree.ends[level + 1] = last;
+    }
+    if (gang.leads()) tree.looked[1] += level;
+    gang.meet();
+    while (--level) depend(__ldcg(tree.ends + level - 1), __ldcg(tree.ends + level), level);
+    for (u32 i = gang.thread(); i < last; i += gang.threads()) {
+      const Item item = tree.items[i];
+      if (item.part == 0) tree.distance[item.vertex] = NONE, tree.paths[item.vertex] = 0;
+    }
+    gang.meet();
+  }
+
+  // The items of a level queue those of the next one, and count the paths to them.
+  __device__ void count(u32 first, u32 last, u32 level) {
+    if (gang.leads()) tree.queued[(level + 2) % 3] = 0;
+    u32 edges = 0;
+    auto paths_to = [&](u32 vertex) { return __ldcg(tree.paths + vertex); };
+    follow(rows.offsets, tree.items + first, last - first, gang.crew(), paths_to,
+           [&](double own, u64 edge, bool any) {
+             u32 vertex = NONE, found = 0;
+             if (any) {
+               edges++;
+               vertex = entry<TIERED>(rows.targets, edge);
+               u32 distance = __ldcg(tree.distance + vertex);
+               if (distance == NONE) {
+                 distance = atomicCAS(tree.distance + vertex, NONE, level + 1);
+                 if (distance == NONE) found = items(vertex), distance = level + 1;
+               }
+               if (distance == level + 1) atomicAdd(tree.paths + vertex, own);
+             }
+             push_items(tree.items + last, &tree.queued[(level + 1) % 3], vertex, found);
+           });
+    note(edges);
+  }
+
+  // The vertices of a level depend on those of the next one.
+  __device__ void depend(u32 first, u32 last, u32 level) {
+    const Crew crew = gang.crew();
+    const u32 each = min(max((last - first) / crew.warps, 1u), 32u);
+    u32 edges = 0;
+    for (u64 some = first + (u64)crew.warp * each; some < last; some += (u64)crew.warps * each) {
+      const u32 count = (u32)min((u64)each, last - some);
+      Item item = {NONE, 0};
+      Entries entries = {0, 0};
+      if (lane_id() < count) {
+        item = tree.items[some + lane_id()];
+        const Entries row = entries_of(rows, item.vertex);
+        entries.begin = row.begin + (u64)item.part * PART;
+        entries.end = min(entries.begin + PART, row.end);
+      }
+      const u32 own = (u32)entries.count();
+      const Width share(warp_sum(own), count);
+      for (u32 base = 0; base < count; base += share.rows()) {
+        const u32 at = base + share.row();
+        const u64 begin = __shfl_sync(ALL, entries.begin, at);
+        const u32 length = __shfl_sync(ALL, own, at);  // none beyond the last
+        const u32 vertex = __shfl_sync(ALL, item.vertex, at);
+        double sum = 0;
+        for (u32 k = share.lane(); k < length; k += share.width) {
+          const u32 target = entry<TIERED>(rows.targets, begin + k);
+          if (__ldcg(tree.distance + target) == level + 1) sum += __ldcg(tree.share + target);
+        }
+        sum = lanes_sum(sum, share.width);
+        if (share.lane() || at >= count) continue;
+        if (cut && items(vertex) > 1)
+          tree.part_sums[some + at] = sum;
+        else
+          settle(vertex, sum);
+      }
+      edges += own;
+    }
+    note(edges);
+    gang.meet();
+    if (!cut) return;
+    join(first, last);
+    gang.meet();
+  }
+
+  // Of rows that have several parts.
+  __device__ void join(u32 first, u32 last) {
+    for (u32 base = first; base < last; base += gang.threads()) {
+      const u32 at = base + gang.thread();
+      const Item item = at < last ? tree.items[at] : Item{0, 1};
+      const u32 parts = item.part == 0 ? items(item.vertex) : 1;
+      for (u32 left = __ballot_sync(ALL, parts > 1); left; left &= left - 1) {
+        const u32 lane = __ffs(left) - 1;
+        const u32 of = __shfl_sync(ALL, at, lane), end = of + __shfl_sync(ALL, parts, lane);
+        double sum = 0;
+        for (u32 part = of + lane_id(); part < end; part += 32) sum += __ldcg(tree.part_sums + part);
+        sum = lanes_sum(sum);
+        if (lane_id() == lane) settle(item.vertex, sum);
+      }
+    }
+  }
+
+  __device__ void settle(u32 vertex, double came) {
+    const double paths = __ldcg(tree.paths + vertex), dependency = paths * came;
+    tree.score[vertex] += dependency;
+    tree.share[vertex] = (1 + dependency) / paths;
+  }
+
+  // Called by whole blocks.
+  __device__ void note(u32 edges) {
+    u64 *const to[3] = {tree.looked, tree.looked, tree.looked};
+    add_sums({edges, 0, 0}, to);
+  }
+};
+
+// trees: as many as gangs. cut: whether any row has several parts. arrived: as of grid_barrier.
+template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    betweenness_together(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
+                         const u32 *sources, u32 cut, u64 *arrived) {
+  const Tree tree = trees[0];
+  Brandes<Grid, Offset, TIERED>{{arrived}, rows, tree, cut}.run(sources[0]);
+}
+
+// A block does one of `count` sources, no more than there are blocks.
+template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    betweenness_apart(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
+                      const u32 *sources, u32 cut, u32 count) {
+  if (blockIdx.x >= count) return;
+  const Tree tree = trees[blockIdx.x];
+  Brandes<Alone, Offset, TIERED>{{}, rows, tree, cut}.run(sources[blockIdx.x]);
+}

@@ -1,0 +1,143 @@
+"""Betweenness on a device: the definition is reference.betweenness, the kernels stand in
+cuda/programs/betweenness.cu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import Array, allocate, total_bytes
+from .rows import Launch, ProgramGraph, blocks_of, kernel_of
+from .shortest_paths import PART, items_of
+
+_FIELDS = ("distance", "paths", "share", "items", "ends", "part_sums", "queued", "score", "looked")
+TREE = np.dtype([(name, "u8") for name in _FIELDS], align=True)
+
+LAUNCH = Launch(1024, 1)
+"""A block that is alone has all warps that a multiprocessor takes."""
+
+EDGES_TO_SHARE = 1 << 16
+"""Of a level, on average: where there are fewer, all blocks wait for each other longer than one of
+them looks at these edges."""
+
+_SOURCE = "programs/betweenness.cu"
+
+
+class GpuBrandes:
+    """Dependencies on the vertices of a graph, added up source by source.
+
+    The first source is done by all blocks together. What its levels were says how others are done:
+    so too, or each by a block, as many at once as there are blocks and room for.
+
+    score: float64 (n,), of sources that were done before, in host memory; None: of none.
+    """
+
+    def __init__(self, graph: ProgramGraph, score: np.ndarray | None = None) -> None:
+        self._graph = graph
+        self._trees: list[dict[str, Any]] = []
+        self._apart: bool | None = None
+        with graph.device.use() as cupy:
+            offsets = graph.cut.rows.offsets
+            self._cut = np.uint32(int((offsets[1:] - offsets[:-1]).max()) > PART)
+            self._arrived = cupy.zeros(1, np.uint64)
+            self._add_trees(1)
+            if score is not None:
+                self._trees[0]["score"].set(score)
+
+    def _add_trees(self, count: int) -> None:
+        cupy = self._graph.device.cupy
+        declared = _arrays(self._graph.cut.vertices, self._graph.cut.rows.edges)
+        self._trees += [allocate(declared, cupy) for _ in range(count)]
+        packed = np.zeros(len(self._trees), TREE)
+        for place, tree in zip(packed, self._trees, strict=True):
+            for name in _FIELDS:
+                place[name] = tree[name].data.ptr
+        self._packed = cupy.asarray(packed.view(np.uint8))
+
+    def run(self, sources: np.ndarray) -> int:
+        """Some of the sources, global ids, from the first one on; how many."""
+        graph, blocks = self._graph, blocks_of(self._graph.device, LAUNCH)
+        rows = graph.cut.packed()
+        with graph.device.use() as cupy:
+            if not self._apart:
+                some = cupy.asarray(sources[:1].astype(np.uint32))
+                self._kernel("betweenness_together")(
+                    rows, self._packed, some, self._cut, self._arrived
+                )
+                if self._apart is None:
+                    self._apart = self._pays_apart(len(sources) - 1, blocks)
+                return 1
+            count = min(len(sources), len(self._trees))
+            some = cupy.asarray(sources[:count].astype(np.uint32))
+            self._kernel("betweenness_apart")(rows, self._packed, some, self._cut, np.uint32(count))
+            # Tree by tree: the sum does not depend on when a run was cut off.
+            whole = self._trees[0]["score"]
+            for tree in self._trees[1:count]:
+                whole += tree["score"]
+                tree["score"].fill(0)
+            return count
+
+    def _pays_apart(self, left: int, blocks: int) -> bool:
+        edges, levels = self._trees[0]["looked"].get().tolist()
+        if edges >= EDGES_TO_SHARE * max(1, levels):
+            return False
+        each = tree_bytes(self._graph.cut.vertices, self._graph.cut.rows.edges)
+        more = min(left, blocks, 1 + self._graph.spare // each) - 1
+        if more > 0:
+            self._add_trees(more)
+        return more > 0
+
+    @property
+    def edges(self) -> int:
+        """That were looked at."""
+        with self._graph.device.use():
+            return sum(int(tree["looked"][0]) for tree in self._trees)
+
+    def score(self) -> np.ndarray:
+        """float64 (n,), in host memory."""
+        with self._graph.device.use():
+            return self._trees[0]["score"].get()
+
+    def _kernel(self, function: str) -> Callable[..., None]:
+        return _kernel(self._graph, function)
+
+
+def warm_up(graph: ProgramGraph) -> None:
+    """Compile, or load from the cache, both kernels."""
+    for function in ("betweenness_together", "betweenness_apart"):
+        _kernel(graph, function)
+
+
+def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+    return kernel_of(graph.device, _SOURCE, function, kinds, LAUNCH)
+
+
+def _arrays(vertices: int, entries: int) -> list[Array]:
+    """Of a gang."""
+    items = items_of(vertices, entries)
+    return [
+        Array("distance", np.uint32, vertices, fill=0xFFFFFFFF),
+        Array("paths", np.float64, vertices, fill=0.0),
+        Array("share", np.float64, vertices),
+        Array("items", np.uint64, items),
+        Array("ends", np.uint32, vertices + 1),
+        Array("part_sums", np.float64, items),
+        Array("queued", np.uint32, 3, fill=0),
+        Array("score", np.float64, vertices, fill=0.0),
+        Array("looked", np.uint64, 2, fill=0),
+    ]
+
+
+def tree_bytes(vertices: int, entries: int) -> int:
+    """Of a gang, with what the pool rounds up."""
+    declared = _arrays(vertices, entries)
+    return total_bytes(declared) + 512 * len(declared)
+
+
+def device_bytes(vertices: int, entries: int) -> int:
+    """That one gang holds beside the graph; more are added where there is room."""
+    return tree_bytes(vertices, entries) + 8 * vertices  # rows' lengths, at first
