@@ -32,6 +32,7 @@ from delegraph.kernels.gpu_ranks import (
     structures,
 )
 from delegraph.kernels.gpu_ranks import search as rank_search
+from support.marks import mostly_slow
 
 OFFSETS = ("u32", "u64")
 DISTANCES = ("u8", "int")
@@ -161,7 +162,11 @@ def compile_with(nvrtc, name: str, target: str, functions: list[str], more: str 
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-@pytest.mark.parametrize("name", instances(80))
+SOURCES = instances(80)
+LARGE = [name for name in SOURCES if name.endswith("_search.cu")]
+
+
+@pytest.mark.parametrize("name", mostly_slow(LARGE) + [n for n in SOURCES if n not in LARGE])
 def test_a_source_compiles(nvrtc, name):
     """Each choice once, and as far as PTX: most of the time goes into machine code."""
     compile_with(nvrtc, name, "compute_90", instances(80)[name])
