@@ -28,7 +28,7 @@ from support.marks import slow
 from support.outputs import digest, distances_of
 from support.processes import command, wait_until
 
-KILLS = [2, slow(30)]
+KILLS = [2, slow(12)]
 
 
 def killed_at(line: list[str], moment: float | Callable[[], bool]) -> bool:
