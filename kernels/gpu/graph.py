@@ -56,7 +56,7 @@ class Rows:
         return unsigned_name(self.offsets.dtype)
 
     def targets(self) -> np.ndarray:
-        """The structure ``Targets`` of cuda/bfs/search.cuh."""
+        """The structure ``Targets`` of cuda/base/targets.cuh."""
         far = 0 if self.far is None else self.far.ctypes.data
         return pack(TARGETS, near=self.near, far=far, near_end=len(self.near))
 

@@ -20,8 +20,11 @@ LAUNCH = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
 
 EDGES_TO_SHARE = 1 << 16
-"""Of a level, on average: where there are fewer, all blocks wait for each other longer than one of
-them looks at these edges."""
+"""Of a level, on average, both ways together: where there are fewer, all blocks wait for each other
+longer than one of them looks at these edges."""
+
+_RESERVE = 8
+"""The part of what is spare on a device that is left for code and for what the pool rounds up."""
 
 _SOURCE = "programs/betweenness.cu"
 
@@ -73,7 +76,7 @@ class GpuBrandes:
             count = min(len(sources), len(self._trees))
             some = cupy.asarray(sources[:count].astype(np.uint32))
             self._kernel("betweenness_apart")(rows, self._packed, some, self._cut, np.uint32(count))
-            # Tree by tree: the sum does not depend on when a run was cut off.
+            # In the order of the sources.
             whole = self._trees[0]["score"]
             for tree in self._trees[1:count]:
                 whole += tree["score"]
@@ -85,7 +88,8 @@ class GpuBrandes:
         if edges >= EDGES_TO_SHARE * max(1, levels):
             return False
         each = tree_bytes(self._graph.cut.vertices, self._graph.cut.rows.edges)
-        more = min(left, blocks, 1 + self._graph.spare // each) - 1
+        spare = self._graph.spare - self._graph.spare // _RESERVE
+        more = min(left, blocks, 1 + spare // each) - 1
         if more > 0:
             self._add_trees(more)
         return more > 0

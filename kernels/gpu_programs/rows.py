@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..gpu.device import Device, pack
-from ..gpu.graph import MOST_SHORT, TARGETS, Array, Rows
+from ..gpu.graph import TARGETS, Array, Rows
 
 
 class Launch(NamedTuple):
@@ -114,7 +114,8 @@ def cut(device: Device, rows: Rows) -> CutRows:
         lengths = rows.offsets[long_rows + np.uint32(1)] - rows.offsets[long_rows]
         first_parts = cupy.zeros(len(long_rows) + 1, np.uint32)
         parts = (lengths.astype(np.uint64) + np.uint64(turn - 1)) // np.uint64(turn)
-        first_parts[1:] = cupy.cumsum(parts)
+        if len(long_rows):
+            first_parts[1:] = cupy.cumsum(parts)
     return CutRows(rows, turn, turn_rows, long_rows, first_parts)
 
 
@@ -122,11 +123,6 @@ def cut_bytes(device: Device, vertices: int, entries: int) -> int:
     """What ``cut`` holds at most, beside the rows."""
     units = (vertices + entries) // _turn(device, vertices + entries) + 2
     return 4 * 4 * units + 8 * 4 * units  # those listed, sorted, and the parts of each
-
-
-def rows_bytes(vertices: int, entries: int) -> int:
-    """Of offsets."""
-    return (vertices + 1) * (4 if entries < MOST_SHORT else 8)
 
 
 def add_weights(device: Device, offsets: Array, weights: Array, weight_type: str) -> Array:

@@ -13,13 +13,12 @@ import numpy as np
 
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import MOST_VERTICES, Array, Rows
+from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
 from ...kernels.gpu_programs.rows import (
     ProgramGraph,
     add_weights,
     cut,
     cut_bytes,
-    rows_bytes,
 )
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
@@ -84,7 +83,8 @@ class DeviceProgramEngine:
             )
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
-        offsets = rows_bytes(n, entries) * (2 if self._takes_degrees_apart else 1)
+        wide = entries >= MOST_SHORT or np.dtype(np.uint64) in store.offsets_types()
+        offsets = (n + 1) * (8 if wide else 4) * (2 if self._takes_degrees_apart else 1)
         least = offsets + cut_bytes(device, n, entries) + program.device_bytes(n, entries) + _SLACK
         if program.weighted:  # targets, their weights, and those that degrees are made of
             least += 4 * entries * (3 if self._takes_degrees_apart else 2)

@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   grid_barrier(arrived);
   // Every edge that leads out of the largest tree stands in another row, too.
   const u32 known = twice ? root_of_most(forest, rows.rows) : NONE;
+  if (twice) grid_barrier(arrived);  // all have looked at the same forest, and know the same tree
   const Crew crew = whole_grid();
   for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
     if (unit < rows.parts) {

@@ -10,7 +10,7 @@ __global__ void cut_turns(const Offset *offsets, u32 rows, u32 turn, u32 turns, 
     u32 low = 0, high = t < turns ? rows : 0;
     while (low < high) {
       const u32 middle = low + (high - low) / 2;
-      if (offsets[middle] + middle < t * turn)
+      if ((u64)offsets[middle] + middle < t * turn)
         low = middle + 1;
       else
         high = middle;
