@@ -30,7 +30,7 @@ from support.object_store import ENVIRONMENT, Before, Bucket, serving, standing_
 collect_ignore = ["support"]  # holds no tests
 
 settings.register_profile("few", max_examples=20, deadline=None)
-settings.register_profile("many", max_examples=60, deadline=None)
+settings.register_profile("many", max_examples=40, deadline=None)
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 
