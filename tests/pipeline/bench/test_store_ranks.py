@@ -104,8 +104,9 @@ def test_ranks_and_one_process(store_of, layout, directed):
         check_job(store, ranks)
 
 
-@pytest.mark.parametrize("order", ["degree", slow("random")])
-@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["degree", "random"])
+@pytest.mark.parametrize("directed", [False, True])
 def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, order):
     """Of several partitions; checked on the devices, or on their hosts where directed."""
     path = edge_list(*random_edges(3, 300, 1500))
