@@ -222,22 +222,22 @@ strategy = click.option(
     help="What one GPU searches over: rows; slices, which suit small graphs of few levels; or "
     "auto: for many searches the faster of both, for a single one rows.",
 )
-device = click.option(
-    "--device",
-    metavar="DEVICE",
-    default="auto",
-    show_default=True,
-    callback=_device,
-    help="cpu, a GPU as cuda or cuda:1, or auto: a GPU where one is usable.",
-)
-device_if_named = click.option(
-    "--device",
-    metavar="DEVICE",
-    default="auto",
-    show_default=True,
-    callback=_device,
-    help="cpu, a GPU as cuda or cuda:1, or auto, which is cpu here unless GPU memory is limited.",
-)
+
+
+def _on_device(auto: str) -> Callable[[_Command], _Command]:
+    """auto: what that means."""
+    return click.option(
+        "--device",
+        metavar="DEVICE",
+        default="auto",
+        show_default=True,
+        callback=_device,
+        help=f"cpu, a GPU as cuda or cuda:1, or auto{auto}.",
+    )
+
+
+device = _on_device(": a GPU where one is usable")
+device_if_named = _on_device(", which is cpu here unless GPU memory is limited")
 scratch = click.option(
     "--scratch",
     type=click.Path(),
