@@ -9,13 +9,13 @@ workers that are left. One search at a time has the workers of a cluster. What r
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ...partition.errors import DelegraphError, InputError, LostError
@@ -145,7 +145,7 @@ def stop(cluster: Cluster, workers: Sequence[str]) -> None:
     A worker that does not answer is not waited for.
     """
     client = cluster.client
-    if client.status == "running":
+    with suppress(LostError):  # nor does a client that is closed
         calls = [
             cluster.contact.call(client._run(stop_ranks, workers=[worker], on_error="ignore"))
             for worker in workers
@@ -166,13 +166,9 @@ def _gather(
     timeout: how long a worker may show no sign of life. seconds: for all of them; None: as long as
     their workers are alive and no rank fails. meanwhile: called twice a second.
     """
-    from distributed import wait
-
-    client, began = cluster.client, time.monotonic()
+    contact, began = cluster.contact, time.monotonic()
     futures = [
-        client.submit(
-            task, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0
-        )
+        contact.submit(task, *arguments, workers=[worker], allow_other_workers=False, retries=0)
         for worker, (task, arguments) in zip(workers, tasks, strict=True)
     ]
     failed_at: float | None = None
@@ -180,9 +176,9 @@ def _gather(
     try:
         while True:
             open_futures = [future for future in futures if not future.done()]
-            failures = [future.exception() for future in futures if future.status == "error"]
+            failures = [contact.error_of(future) for future in futures if future.status == "error"]
             if fetching is None and not open_futures and not failures:
-                fetching = cluster.contact.call(client._gather(futures))
+                fetching = contact.call(cluster.client._gather(futures))
             if fetching is not None and wait_for([fetching], _LOOK_SECONDS).done:
                 return fetching.result()
             now = time.monotonic()
@@ -193,7 +189,7 @@ def _gather(
                     raise RankError(_first(told))
                 if not open_futures or now > failed_at + _LOOK_SECONDS:
                     raise failures[0]
-            silent = cluster.contact.look()
+            silent = contact.look()
             for rank, (future, worker) in enumerate(zip(futures, workers, strict=True)):
                 if future.done() and fetching is None:
                     continue
@@ -206,13 +202,11 @@ def _gather(
                     raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))
             meanwhile()
             if open_futures:
-                with contextlib.suppress(TimeoutError):
-                    wait(open_futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+                contact.first_ended(open_futures, _LOOK_SECONDS)
     finally:
         if fetching is not None:
             fetching.cancel()
-        for future in futures:
-            future.cancel()
+        contact.drop(futures)
 
 
 def _first(errors: Sequence[RankError]) -> Failure:

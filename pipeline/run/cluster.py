@@ -141,7 +141,6 @@ class Cluster:
         done: Callable[[int], None],
     ) -> list[Result]:
         """See execute.Pool. A task whose worker dies runs again on another one."""
-        from distributed import wait
         from distributed.scheduler import KilledWorker
 
         left = iter(enumerate(items))
@@ -152,16 +151,13 @@ class Cluster:
             with cluster_errors():
                 while True:
                     for i, item in islice(left, max(0, at_once - len(running))):
-                        running[self.client.submit(task, item, pure=False)] = i
+                        running[self.contact.submit(task, item)] = i
                     if not running:
                         return results
-                    try:
-                        ended: Any = wait(list(running), _LOOK_SECONDS, "FIRST_COMPLETED")
-                    except TimeoutError:
-                        alone_since = self._alone_since(alone_since)
-                        continue
-                    alone_since = None
-                    for future in ended.done:
+                    self.contact.first_ended(list(running), _LOOK_SECONDS)
+                    ended = [future for future in running if future.done()]
+                    alone_since = None if ended else self._alone_since(alone_since)
+                    for future in ended:
                         i = running.pop(future)
                         results[i] = self._result(future)
                         done(i)
@@ -171,13 +167,12 @@ class Cluster:
                 "out of memory? Run the same command again, with fewer threads a worker"
             ) from error
         finally:
-            for future in running:
-                future.cancel()
+            self.contact.drop(list(running))
 
     def _result(self, future: Any) -> Any:
         """Of a task that has ended; its worker may be silent by now."""
         if future.status == "error":
-            raise future.exception()
+            raise self.contact.error_of(future)
         return self.contact.wait(self.client._gather([future]))[0]
 
     def _alone_since(self, since: float | None) -> float | None:

@@ -1,4 +1,9 @@
-"""Talking with a Dask cluster: nothing here waits for ever, whatever has stopped or gone."""
+"""Talking with a Dask cluster: nothing here waits for ever, whatever has stopped or gone.
+
+Dask's own calls that wait (``wait``, ``Future.exception``, ``Future.cancel``) do so for ever where
+another thread closes the client meanwhile: its loop ends, and with it what was to wake them. So
+coroutines of the client's loop are called here instead, and waited for a little at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import wait as wait_for
 from multiprocessing import resource_tracker
@@ -24,6 +29,7 @@ CLOSE_SECONDS = 5
 """How long what is closed in good order may take."""
 
 _LOOK_SECONDS = 0.5
+_GONE = "the cluster is gone; run the same command again"
 
 
 class Contact:
@@ -37,8 +43,41 @@ class Contact:
         self._seen: dict[str, tuple[float, float]] = {}
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin work of the client's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+        """Begin work of the client's loop. LostError where that has ended."""
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+        except RuntimeError as error:
+            work.close()
+            raise LostError(_GONE) from error
+
+    def submit(self, task: Callable[..., Any], *arguments: Any, **where: Any) -> Any:
+        """A task of the cluster, as a future of Dask's. LostError where the client is closed."""
+        from distributed.client import ClosedClientError
+
+        try:
+            return self._client.submit(task, *arguments, pure=False, **where)
+        except (ClosedClientError, RuntimeError) as error:
+            raise LostError(_GONE) from error
+
+    def first_ended(self, futures: Sequence[Any], seconds: float) -> None:
+        """Returns when one of these tasks has ended, or after ``seconds``."""
+        from distributed.client import _wait
+
+        call = self.call(_wait(futures, None, "FIRST_COMPLETED"))
+        try:
+            if wait_for([call], seconds).done:
+                call.result()
+        finally:
+            call.cancel()
+
+    def error_of(self, future: Any) -> BaseException:
+        """Of a task that has failed."""
+        return self.wait(future._exception(), [])
+
+    def drop(self, futures: Sequence[Any]) -> None:
+        """Nobody wants these tasks any more. Returns at once."""
+        with contextlib.suppress(LostError):  # nor is anybody there to do them
+            self.call(self._client._cancel(futures))
 
     def wait(
         self, work: Coroutine[Any, Any, Result], workers: Iterable[str] | None = None
@@ -95,7 +134,7 @@ class Contact:
 
     def _check_running(self) -> None:
         if self._client.status != "running":
-            raise LostError("the cluster is gone; run the same command again")
+            raise LostError(_GONE)
 
 
 @contextlib.contextmanager
@@ -108,7 +147,7 @@ def cluster_errors() -> Iterator[None]:
     except (CancelledError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise LostError("the cluster is gone; run the same command again") from error
+        raise LostError(_GONE) from error
 
 
 def begin(work: Callable[[], Result]) -> Future[Result]:

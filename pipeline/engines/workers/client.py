@@ -154,9 +154,9 @@ class WorkersEngine:
     def _keep_shares(self) -> None:
         """From now on, until this is closed."""
         assert self._workers is not None
-        submit, workers = self._workers.cluster.client.submit, self._workers.addresses
+        submit, workers = self._workers.cluster.contact.submit, self._workers.addresses
         self._shares = self._shares or [
-            submit(keep_share, self._name, workers=[worker], pure=False) for worker in workers
+            submit(keep_share, self._name, workers=[worker]) for worker in workers
         ]
 
     @contextmanager

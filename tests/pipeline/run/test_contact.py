@@ -6,17 +6,18 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 from distributed import Client
 
-from delegraph.partition.errors import BusyError, DelegraphError, InputError
+from delegraph.partition.errors import BusyError, DelegraphError, InputError, LostError
 from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as clusters
 from delegraph.pipeline.run import local
 from delegraph.pipeline.run.cluster import Cluster, ClusterOptions, open_cluster, unlike
-from delegraph.pipeline.run.contact import Contact, begin
+from delegraph.pipeline.run.contact import Contact, begin, cluster_errors
 from support.processes import cluster, pids, scheduler_process, wait_until
 
 # Sockets that the cluster itself leaves to the garbage collector.
@@ -154,3 +155,29 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
         monkeypatch.setattr(clusters, "_NEEDED", ["delegraph", "none_such"])
         with pytest.raises(InputError, match="lacks none_such"), open_cluster(options, 1):
             pass
+
+
+def test_a_client_that_is_closed_while_tasks_are_waited_for():
+    """By another thread. Its loop ends, and whoever waits in it would wait for ever."""
+    with cluster(1) as (local, client):
+        for i in range(40):
+            gone = Client(local.scheduler_address, set_as_default=False)
+            contact = Contact(gone, 60.0)
+            futures = [contact.submit(time.sleep, 60.0)]
+
+            def wait(contact: Contact = contact, futures: list = futures) -> None:
+                try:
+                    with cluster_errors():
+                        while True:
+                            contact.first_ended(futures, 0.5)
+                finally:
+                    contact.drop(futures)
+
+            waiting = begin(wait)
+            time.sleep(0.001 * i)
+            gone.close()
+            with pytest.raises(LostError, match="the cluster is gone"):
+                waiting.result(10)
+            with pytest.raises(LostError, match="the cluster is gone"):
+                contact.submit(time.sleep, 0.0)
+        wait_until(lambda: not any(client.processing().values()))
