@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
-    from .engines.device import Strategy
+    from .engines.engine import Strategy
     from .engines.operations.program import Program
     from .frames import Frame
     from .graph import Graph

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .algorithms.many_sources import ByDistances, Sources
     from .algorithms.pagerank import PageRank
     from .algorithms.sssp import ShortestPaths
-    from .engines.device import Strategy
+    from .engines.engine import Strategy
 
 Vertex = int | str
 Vertices = Sequence[Vertex] | AnyPath

@@ -11,7 +11,7 @@ from ..progress import shown
 
 if TYPE_CHECKING:
     from ...partition.store.grid import Grid, LayoutName
-    from ...pipeline.engines.device import Strategy
+    from ...pipeline.engines.engine import Strategy
 
 
 @options.command()

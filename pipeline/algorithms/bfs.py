@@ -12,9 +12,8 @@ from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store
-from ..engines.device import Strategy, check_strategy
 from ..engines.edges import engines_of_edges
-from ..engines.engine import SearchEngine, Subject
+from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
 from ..engines.store import engines_of_store
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns

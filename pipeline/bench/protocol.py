@@ -29,8 +29,8 @@ from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
-from ..engines.device import DeviceEngine, Strategy, check_strategy
-from ..engines.engine import Engine, choose
+from ..engines.device import DeviceEngine
+from ..engines.engine import Engine, Strategy, check_strategy, choose
 from ..engines.memory import MemoryEngine
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store

@@ -24,7 +24,7 @@ from ..build.generated import Prepared, prepare
 from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
-from ..run.contact import TIMEOUT_SECONDS
+from ..run.resources import TIMEOUT_SECONDS
 from .device import draw_positions, facts_of, make_edges, measure
 from .protocol import Benched, BenchOptions, Measured, run_all
 from .searchers import DeviceRankCheck, DeviceRankSearcher, Exchanged, tell

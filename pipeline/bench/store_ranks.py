@@ -26,7 +26,7 @@ from ..engines.ranks.search import warm_up as warm_up_search
 from ..ranks.communicator import Communicator, barrier
 from ..ranks.jobs import Way
 from ..ranks.nccl import device_arrays
-from ..run.contact import TIMEOUT_SECONDS
+from ..run.resources import TIMEOUT_SECONDS
 from .check import RankCheck, check_bytes, edges_of, stored_edges
 from .check import warm_up as warm_up_check
 from .protocol import (

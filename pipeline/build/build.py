@@ -10,11 +10,10 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..._version import __version__
 from ...kernels.base.team import Team
-from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.files import verify_file
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
@@ -25,19 +24,19 @@ from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.manifest import FORMAT_VERSION, GraphInfo
 from ...partition.store.store import Store, open_store
-from ..run.cluster import Cluster, open_cluster
 from ..run.devices import device_errors, has_device_each
 from ..run.execute import Executor, Progress
 from ..run.plan import Budget, Plan, too_little
 from ..run.records import BuildRecord, command_record, encode_record, file_facts, graph_record
 from ..run.resources import Resources
 from .count import Counted, count
-from .device import build_files_on_device, plan_ahead_on_device
 from .plan import make_plan
 from .prepare import BuildOptions, Preparation, begin, compile_tasks, plan_ahead, tasks_of
-from .ranks import build_files_on_workers
 from .read import graph_fingerprint
 from .write_store import write_store
+
+if TYPE_CHECKING:
+    from ..run.cluster import Cluster
 
 _INPUTS_TOLD = 20
 
@@ -126,7 +125,10 @@ def plan_graph(
         through_files = resources.scratch is not None
         if device or not exact:
             plan = plan_ahead(edges, options, budget, through_files)
-            plan = plan_ahead_on_device(plan, device) if device else plan
+            if device:
+                from .device import plan_ahead_on_device
+
+                plan = plan_ahead_on_device(plan, device)
             if plan.device or not exact:
                 return plan
         with (
@@ -145,6 +147,8 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
     """The chosen device, its kernels compiled: what that takes counts as held before any work."""
     device = resources.chosen_device()
     if device is not None:
+        from ...kernels.gpu import prepare as gpu_prepare
+
         least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed)
         if least <= device.memory_bytes:  # else the build will say so, and go on without it
             gpu_prepare.warm_up(device, edges.rows, options.directed)
@@ -159,16 +163,21 @@ def _build_anywhere(
     device: of this process; a cluster's workers have their own.
     """
     notes: tuple[str, ...] = ()
-    pool, asked = run.executor.pool, resources.device
+    asked = resources.device
     if run.edges.weight is not None:
         build_files(run)
         wanted = device is not None or asked not in ("auto", "cpu")
         return None, ("built on the CPU: GPUs build without weights",) * wanted
     try:
-        if isinstance(pool, Cluster) and may_have_devices(pool, asked):
+        pool = cast("Cluster", run.executor.pool)
+        if resources.cluster.any and may_have_devices(pool, asked):
+            from .ranks import build_files_on_workers
+
             there, told = build_files_on_workers(run, pool, resources)
             return there, (*told, f"built on {there}")
         if device is not None:
+            from .device import build_files_on_device
+
             build_files_on_device(run, device)
             return device, (f"built on {device}",)
     except DeviceMemoryError as error:
@@ -219,6 +228,8 @@ def open_pool(
         executor.once("compile", compiling)
         yield executor, Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
         return
+    from ..run.cluster import open_cluster
+
     workers = resources.cluster.workers or 0
     devices = workers > 0 and has_device_each(resources.device, workers)
     with open_cluster(resources.cluster, threads, devices) as cluster:

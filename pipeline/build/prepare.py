@@ -40,7 +40,6 @@ from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
 from ...partition.store.order import Order
-from ..run.cluster import Cluster
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
 from .plan import facts_of, make_plan, with_ranges
@@ -276,8 +275,7 @@ def begin(
     edges = with_bounds(edges, executor)
     plan = plan_ahead(edges, options, budget, through_files, _shape_of(work))
     work.disk_bytes = plan.scratch_bytes + plan.final_bytes
-    if isinstance(executor.pool, Cluster):
-        executor.pool.check_sees(work.scratch, [file.path for file in edges.files])
+    executor.pool.check_sees(work.scratch, [file.path for file in edges.files])
     if not work.began and not only_counting:
         check_space([(work.output, plan.final_bytes), (work.scratch, plan.scratch_bytes)])
     source: EdgeSource

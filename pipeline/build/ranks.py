@@ -39,8 +39,7 @@ from ..ranks.lease import lease
 from ..ranks.nccl import device_arrays
 from ..ranks.on_workers import Done, run_on_workers, stop, workers_of
 from ..run.cluster import Cluster
-from ..run.contact import TIMEOUT_SECONDS
-from ..run.resources import Resources
+from ..run.resources import TIMEOUT_SECONDS, Resources
 from .count import Counted, no_delegates
 from .device import (
     DeviceShards,

@@ -8,7 +8,7 @@ CPU, streamed from disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,12 @@ from ...kernels.gpu.search import (
     is_resident,
 )
 from ...partition.disk.memory import format_bytes
-from ...partition.errors import InputError
 from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.superstep_log import SuperstepLog
-from .engine import Engine, Need, Subject
+from .engine import Engine, Need, Strategy, Subject
 from .memory import graph_bytes
-
-Strategy = Literal["auto", "rows", "slices"]
-"""What searches go over. auto: the faster of both, as it is measured when the graph is loaded."""
 
 _GAIN = 0.9  # of the time by rows, that slices may take: less is not worth their memory
 _TRIED = 4  # sources
@@ -120,14 +116,6 @@ def method_of(gpu: GpuSearch | None) -> str:
     if gpu is not None and gpu.over_slices:
         return "slices"
     return "push-pull, tiered" if gpu is not None and gpu.graph.tiered else "push-pull"
-
-
-def check_strategy(strategy: Strategy, device: Device | None) -> None:
-    """InputError for another word, and where slices are asked for and no one GPU searches."""
-    if strategy not in get_args(Strategy):
-        raise InputError(f"a strategy is one of {', '.join(get_args(Strategy))}, not {strategy!r}")
-    if strategy == "slices" and device is None:
-        raise InputError("slices are searched on one GPU: leave out the strategy")
 
 
 def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSearch:

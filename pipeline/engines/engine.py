@@ -6,15 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.memory import format_bytes, return_freed_memory
+from ...partition.errors import InputError
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.names import Names
 from ..run.plan import fits, too_little
 from ..run.records import GraphRecord
+
+Strategy = Literal["auto", "rows", "slices"]
+"""What searches go over. auto: the faster of both, as it is measured when the graph is loaded."""
 
 Result = TypeVar("Result")
 E = TypeVar("E", bound="Engine")
@@ -95,6 +99,14 @@ class SearchEngine(Engine, Protocol):
         checkpoint: the search goes on from what it holds, and saves to it, where the engine can.
         """
         ...
+
+
+def check_strategy(strategy: Strategy, device: Device | None) -> None:
+    """InputError for another word, and where slices are asked for and no one GPU searches."""
+    if strategy not in get_args(Strategy):
+        raise InputError(f"a strategy is one of {', '.join(get_args(Strategy))}, not {strategy!r}")
+    if strategy == "slices" and device is None:
+        raise InputError("slices are searched on one GPU: leave out the strategy")
 
 
 class Ran(NamedTuple):

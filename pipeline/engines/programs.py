@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...kernels.base.graph import Graph
 from ...kernels.gpu.device import Device
 from ...partition.store.store import Store
-from .device_program import DeviceProgramEngine
 from .engine import Subject
 from .operations.engine import AloneEngine
 from .operations.program import DeviceProgram, Program, ProgramEngine
@@ -25,6 +24,8 @@ def engines_of_program(
     on_cpus = engines_on_cpus(store, subject, program, threads, beside)
     if device is None or not isinstance(program, DeviceProgram):
         return [*on_cpus]
+    from .device_program import DeviceProgramEngine
+
     return [DeviceProgramEngine(store, subject, program, device, threads, beside), *on_cpus]
 
 

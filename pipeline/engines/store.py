@@ -23,8 +23,7 @@ from ..results.store_names import StoreNames
 from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
 from ..run.resources import Resources
-from .device import DeviceEngine, Strategy
-from .engine import CODE_BYTES, Engine, Need, SearchEngine, Subject, choose
+from .engine import CODE_BYTES, Engine, Need, SearchEngine, Strategy, Subject, choose
 from .memory import MemoryEngine
 from .operations.program import Program
 from .programs import engines_of_program
@@ -54,6 +53,8 @@ def engines_of_store(
     ]
     if device is None:
         return engines
+    from .device import DeviceEngine
+
     return [DeviceEngine(store, subject, device, threads, strategy=strategy), *engines]
 
 

@@ -13,7 +13,6 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +21,9 @@ from ..._version import __version__
 from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
-from .contact import CLOSE_SECONDS, TIMEOUT_SECONDS, Contact, begin, cluster_errors
+from .contact import CLOSE_SECONDS, Contact, begin, cluster_errors
 from .local import local_cluster
+from .resources import ClusterOptions
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,36 +35,6 @@ WORKERLESS_SECONDS = 60
 _LOOK_SECONDS = 1
 _RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
 _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address,
-    by the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
-
-    None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
-    or a rank, after which it is given up.
-    """
-
-    workers: int | None = None
-    scheduler: str | Client | None = None
-    scheduler_file: str | None = None
-    timeout: float = TIMEOUT_SECONDS
-
-    def __post_init__(self) -> None:
-        if self.timeout <= 0:
-            raise InputError("the timeout must be positive")
-        given = [value for value in (self.workers, self.scheduler, self.scheduler_file) if value]
-        if len(given) > 1:
-            raise InputError("give one of --workers, --scheduler and --scheduler-file")
-
-    @property
-    def any(self) -> bool:
-        return bool(self.workers or self.scheduler or self.scheduler_file)
-
-    def absolute(self, path: str | Path) -> str | Path:
-        """What a path is for tasks: workers may have begun in another folder than this process."""
-        return Path(path).absolute() if self.any and not is_remote(path) else path
 
 
 class Cluster:

@@ -22,9 +22,6 @@ from ...partition.errors import DelegraphError, LostError
 
 Result = TypeVar("Result")
 
-TIMEOUT_SECONDS = 60.0
-"""How long a cluster is waited for, by default, that shows no sign of life."""
-
 CLOSE_SECONDS = 5
 """How long what is closed in good order may take."""
 

@@ -6,9 +6,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
-
-from dask.threaded import get
 
 from ...partition.errors import InputError
 from .records import StepRecord
@@ -42,6 +41,10 @@ class Pool(Protocol):
         """``task`` of each item, in order, ``at_once`` at a time; ``done`` of each that ends."""
         ...
 
+    def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
+        """Raises DelegraphError naming a worker that does not see our files."""
+        ...
+
 
 class Threads:
     """Dask's threads in this process."""
@@ -58,10 +61,17 @@ class Threads:
             done(i)
             return result
 
+        if len(items) == 1:
+            return [run_one(0)]
+        from dask.threaded import get  # takes longer to load than a small search runs
+
         # A graph as it is: Delayed ones took longer to build than a small search runs.
         tasks = {("task", i): (run_one, i) for i in range(len(items))}
         results: Any = get(tasks, list(tasks), num_workers=at_once)
         return list(results)
+
+    def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
+        """This process does."""
 
 
 class Executor:

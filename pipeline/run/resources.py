@@ -8,12 +8,45 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
+from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError
-from .cluster import ClusterOptions
 from .devices import check_choice, choose_device
 
 if TYPE_CHECKING:
     from distributed import Client
+
+TIMEOUT_SECONDS = 60.0
+"""How long a cluster is waited for, by default, that shows no sign of life."""
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where tasks run: ``workers`` local processes, or the cluster of a scheduler, by its address,
+    by the file that it wrote, or by a ``distributed.Client`` of it, which stays open.
+
+    None of them: in this process. timeout: seconds without a sign of life, of a scheduler, a worker
+    or a rank, after which it is given up.
+    """
+
+    workers: int | None = None
+    scheduler: str | Client | None = None
+    scheduler_file: str | None = None
+    timeout: float = TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.timeout <= 0:
+            raise InputError("the timeout must be positive")
+        given = [value for value in (self.workers, self.scheduler, self.scheduler_file) if value]
+        if len(given) > 1:
+            raise InputError("give one of --workers, --scheduler and --scheduler-file")
+
+    @property
+    def any(self) -> bool:
+        return bool(self.workers or self.scheduler or self.scheduler_file)
+
+    def absolute(self, path: str | Path) -> str | Path:
+        """What a path is for tasks: workers may have begun in another folder than this process."""
+        return Path(path).absolute() if self.any and not is_remote(path) else path
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.store import Store
 from ...results.checkpoint import Checkpoint
 from ..engine import Engine
@@ -16,6 +15,9 @@ from ..ranks.graph import count_of, owned, rows_bytes, segments_of
 from ..ranks.search import on_disk_instead
 from .operations import Operations
 from .vectors import Vector
+
+if TYPE_CHECKING:
+    from ....kernels.gpu_programs.rows import ProgramGraph
 
 Tell = Callable[[int, int, str], None]
 """Called with steps done, in all as far as that is known, and what the last one gave: names and

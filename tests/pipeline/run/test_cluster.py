@@ -18,7 +18,8 @@ from distributed import Client, LocalCluster, Security
 import delegraph as package
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.run import cluster
-from delegraph.pipeline.run.cluster import ClusterOptions, open_cluster
+from delegraph.pipeline.run.cluster import open_cluster
+from delegraph.pipeline.run.resources import ClusterOptions
 from support.marks import slow
 from support.outputs import digest
 

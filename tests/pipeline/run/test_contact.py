@@ -16,8 +16,9 @@ from delegraph.partition.errors import BusyError, DelegraphError, InputError, Lo
 from delegraph.pipeline.ranks.lease import lease
 from delegraph.pipeline.run import cluster as clusters
 from delegraph.pipeline.run import local
-from delegraph.pipeline.run.cluster import Cluster, ClusterOptions, open_cluster, unlike
+from delegraph.pipeline.run.cluster import Cluster, open_cluster, unlike
 from delegraph.pipeline.run.contact import Contact, begin, cluster_errors
+from delegraph.pipeline.run.resources import ClusterOptions
 from support.processes import cluster, pids, scheduler_process, wait_until
 
 # Sockets that the cluster itself leaves to the garbage collector.
