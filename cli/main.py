@@ -96,7 +96,7 @@ def run() -> NoReturn:
     """
     # Importing makes many objects and no garbage: looking for it takes a sixth of the time.
     gc.set_threshold(100_000, 50, 50)
-    # Numba looks for BLAS in SciPy, if that is there: a tenth of a second, and nothing here wants it.
+    # Numba looks for BLAS in SciPy, if that is there: a tenth of a second, and no kernel wants it.
     sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType]
     _open_streams()
     _hear_signals()
