@@ -13,6 +13,10 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
 
+# Peers come from pip with their modules compiled. Ours are, too, unless the environment forbids it,
+# and an installation is editable: then each command would compile all of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def describe(packages: tuple[str, ...]) -> dict:
     """Hardware, versions of ``packages`` and the command, for a benchmark's results."""

@@ -7,6 +7,7 @@ long as a small search.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,18 @@ def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
             return np.concatenate(parts)
         column = column.chunk(0)
     return np.from_dlpack(column)
+
+
+def compute(function: str, *arguments: Any, options: Any = None) -> Any:
+    """What one of Arrow's functions gives. They are loaded when one is called first: as long as a
+    small search.
+
+    >>> compute("min_max", pa.array([3, 1, 2])).as_py()
+    {'min': 1, 'max': 3}
+    """
+    import pyarrow.compute as pc
+
+    return pc.call_function(function, list(arguments), options)
 
 
 def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
@@ -104,4 +117,22 @@ def valid(column: pa.Array) -> NDArray[np.bool_]:
     >>> valid(pa.array([1, None, 3]))
     array([ True, False,  True])
     """
-    return as_numpy(column.is_valid().cast(pa.uint8())).view(np.bool_)
+    stored = column.buffers()[0]
+    if stored is None:
+        return np.ones(len(column), np.bool_)
+    last = column.offset + len(column)
+    bits = np.unpackbits(np.frombuffer(stored, np.uint8), count=last, bitorder="little")
+    return bits[column.offset :].view(np.bool_)
+
+
+def numbers_and_nulls(column: pa.Array) -> tuple[NDArray, NDArray[np.bool_] | None]:
+    """The numbers of a column, 0 where it is null; and where it is, None for nowhere.
+
+    >>> numbers_and_nulls(pa.array([7, None], pa.uint32()))
+    (array([7, 0], dtype=uint32), array([False,  True]))
+    """
+    if not column.null_count:
+        return as_numpy(column), None
+    null = ~valid(column)
+    numbers = np.frombuffer(column.buffers()[1], column.type.to_pandas_dtype())
+    return np.where(null, 0, numbers[column.offset :][: len(column)]), null

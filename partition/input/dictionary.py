@@ -19,11 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..disk.scratch import FileScratch
-from .arrow import as_arrow, as_numpy, string_ends
+from .arrow import as_arrow, as_numpy, compute, string_ends
 from .edges import Chunk, EdgeList, is_string
 from .ids import Batch, merge_dictionaries, read_encoded
 from .pages import STRING_BYTES
@@ -39,7 +38,7 @@ def encode_chunk(edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratc
     """Write a chunk's batches; returns the rows of each."""
     written = []
     for batch, (columns, dictionary) in enumerate(read_encoded(edges, chunk)):
-        order = pc.call_function("sort_indices", [dictionary])
+        order = compute("sort_indices", dictionary)
         place = np.empty(len(order), np.uint32)
         place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
         name = f"{number}-{batch}"
@@ -75,7 +74,7 @@ def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.Dat
     """Decide the ranges and write ``positions``; returns the bytes of ids in each."""
     samples = pa.concat_arrays([_load_all(scratch, f"samples-{name}", id_type) for name in batches])
     sampled = np.concatenate([scratch.load(f"sizes-{name}") for name in batches])
-    order = as_numpy(pc.call_function("sort_indices", [samples]))
+    order = as_numpy(compute("sort_indices", samples))
     ends = np.cumsum(sampled[order])
     steps = np.arange(RANGE_BYTES, ends[-1], RANGE_BYTES)
     at = order[np.searchsorted(ends, steps, side="right")]

@@ -220,7 +220,8 @@ class EdgeList:
             )
         coded = pa.types.is_dictionary(column.type)
         if not is_string(self.id_type):
-            return (column.dictionary_decode() if coded else column).cast(self.id_type)
+            ids = column.dictionary_decode() if coded else column
+            return ids if ids.type == self.id_type else ids.cast(self.id_type)
         if coded and not _fits(column):
             raise InputError(f"{path}: column {name!r} of row group {group} is damaged")
         try:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.prepare import ingest
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
-from .arrow import as_arrow, as_numpy, string_ends
+from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
 from .edges import Chunk, EdgeList, is_string
 from .pages import STRING_BYTES
 
@@ -52,7 +51,8 @@ class Ids:
     def decode(self, dense: pa.Array) -> pa.Array:
         """The user's ids, in the user's type, of some dense ids (uint32; nulls stay nulls)."""
         if self.values is None:
-            return dense.cast(self.id_type)
+            numbers, null = numbers_and_nulls(dense)
+            return as_arrow(numbers.astype(self.id_type.to_pandas_dtype()), null)
         return self.values.take(dense).cast(self.id_type)
 
     def characters(self, first: int, stop: int) -> NDArray[np.int64]:
@@ -130,9 +130,7 @@ def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
 def chunk_bounds(edges: EdgeList, chunk: Chunk) -> tuple[int, int]:
     """Least and greatest integer id of a chunk, from the data."""
     extremes = [
-        pc.call_function("min_max", [column]).as_py()
-        for pair in edges.batches(chunk)
-        for column in pair
+        compute("min_max", column).as_py() for pair in edges.batches(chunk) for column in pair
     ]
     return min(e["min"] for e in extremes), max(e["max"] for e in extremes)
 
@@ -261,7 +259,7 @@ def merge_dictionaries(
 ) -> tuple[Ids, list[NDArray[np.uint32]]]:
     """One sorted dictionary of all; for each chunk, its places in it."""
     merged = pa.concat_arrays(list(dictionaries)).dictionary_encode()
-    order = pc.call_function("sort_indices", [merged.dictionary])
+    order = compute("sort_indices", merged.dictionary)
     place = np.empty(len(order), np.uint32)
     place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
     places = place[as_numpy(merged.indices)]

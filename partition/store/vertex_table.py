@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ..disk.files import wrong_contents
 from ..errors import one_line
-from ..input.arrow import as_numpy
+from ..input.arrow import as_numpy, compute
 from ..input.edges import is_string
 from .manifest import GraphInfo
 
@@ -82,7 +81,7 @@ def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
     try:
         if is_string(ids.type):
             ids.validate(full=True)
-            rise = pc.call_function("all", [pc.call_function("less", [ids[:-1], ids[1:]])])
+            rise = compute("all", compute("less", ids[:-1], ids[1:]))
             fits = rise.as_py() is not False  # of fewer than two there is no answer
         else:
             numbers = as_numpy(ids)

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...kernels.pieces import hops
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_numpy
+from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
@@ -195,7 +194,7 @@ def sources_record(sources: int, method: str, given: Given) -> SourcesRecord:
 def sources_by_id(named: NamedVertices, names: Names) -> tuple[pa.Array, NDArray[np.uint32]]:
     """User ids, rising, and their places in the arrays of a graph. InputError for others."""
     given = named.read(names.id_type)
-    order = pc.call_function("array_sort_indices", [given.vertex])
+    order = compute("array_sort_indices", given.vertex)
     return given.vertex.take(order), given.places(names)[as_numpy(order)]
 
 

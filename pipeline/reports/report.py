@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.outputs import is_store
 from ...partition.disk.urls import named
 from ...partition.errors import InputError
-from ...partition.input.arrow import as_numpy
+from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
@@ -134,8 +133,8 @@ def _each_facts(result: Result) -> Document:
 def _component_facts(result: Result) -> Document:
     named = 0
     for batch in result.batches(1 << 20):
-        same = pc.call_function("equal", [batch.column("vertex"), batch.column("component")])
-        named += int(pc.call_function("sum", [same]).as_py() or 0)
+        same = compute("equal", batch.column("vertex"), batch.column("component"))
+        named += int(compute("sum", same).as_py() or 0)
     return {"components": named}
 
 
@@ -147,8 +146,10 @@ def _value_facts(result: Result) -> Document:
     for batch in result.batches(1 << 20):
         some = pa.Table.from_batches([batch])
         both = some if top is None else pa.concat_tables([top, some])
+        import pyarrow.compute as pc  # as arrow.compute has it
+
         chosen = pc.SelectKOptions(_TOP, order)
-        top = both.take(pc.call_function("select_k_unstable", [both], chosen))
+        top = both.take(compute("select_k_unstable", both, options=chosen))
     rows = [] if top is None else top.to_pylist()
     return {"top": [[row["vertex"], row[name]] for row in rows]}
 

@@ -138,7 +138,7 @@ class RowsBySource:
             if number != held:  # the same for all sources of a small graph
                 vertex, held = self.names.piece(number)[0], number
             there, distance = self._distances.of(source, self._pieces[number])
-            of = vertex.filter(pa.array(there))
+            of = vertex.take(as_arrow(np.flatnonzero(there)))
             step = self._rows_of(source)
             for first in range(0, len(distance), step):
                 rows = slice(first, first + step)

@@ -17,7 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...partition.input.arrow import as_arrow, as_numpy, string_ends, text_cuts, valid
+from ...partition.input.arrow import (
+    as_arrow,
+    as_numpy,
+    numbers_and_nulls,
+    string_ends,
+    text_cuts,
+)
 from ...partition.input.edges import is_string
 from ...partition.input.ids import Ids, find_id
 from ...partition.store.store import Store
@@ -107,8 +113,8 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     position[index] = np.arange(len(index), dtype=np.uint32)
 
     def decode(places: pa.Array) -> pa.Array:
-        at = position[as_numpy(places.fill_null(0))]
-        return ids.take(as_arrow(at, ~valid(places))).cast(id_type)
+        numbers, null = numbers_and_nulls(places)
+        return ids.take(as_arrow(position[numbers], null)).cast(id_type)
 
     def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
         return np.diff(string_ends(ids))[position[places]] if is_string(id_type) else None

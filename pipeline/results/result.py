@@ -55,7 +55,8 @@ def batches_of(
     """
     vertex, at = names.piece(piece)
     if only is not None:
-        vertex, at = vertex.filter(pa.array(only[at])), at[only[at]]
+        told = np.flatnonzero(only[at])
+        vertex, at = vertex.take(as_arrow(told)), at[told]
     values = [column.values[at] for column in columns]
     none = [
         np.zeros(len(at), np.bool_) if column.missing is None else some == column.missing

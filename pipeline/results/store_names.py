@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
 from ...partition.errors import DelegraphError
-from ...partition.input.arrow import as_arrow, as_numpy, string_ends, valid
+from ...partition.input.arrow import as_arrow, as_numpy, numbers_and_nulls, string_ends
 from ...partition.input.edges import is_string
 from ...partition.input.ids import find_id
 from ...partition.store.manifest import VERTICES
@@ -77,7 +77,7 @@ class StoreNames:
         return None
 
     def decode(self, places: pa.Array) -> pa.Array:
-        at, null = as_numpy(places.fill_null(0)), ~valid(places)
+        at, null = numbers_and_nulls(places)
         ids = self._ids()
         if isinstance(ids, np.ndarray):
             return as_arrow(ids[at], null)

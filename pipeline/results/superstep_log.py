@@ -126,8 +126,8 @@ class _Latest:
         kinds = np.array(self.kinds, np.int64)
         directions = [dict(some) for some, _ in self._told]
         for key in {key: None for some in directions for key in some}:
-            ways = strings([some.get(key) for some in directions])
-            columns[f"direction.{key}"] = ways.take(as_arrow(kinds))
+            ways = [some.get(key) for some in directions]
+            columns[f"direction.{key}"] = strings([ways[kind] for kind in self.kinds])
         messages = [some for _, some in self._told]
         counts = np.array([len(some) for some in messages], np.int64)[kinds]
         first, sent = np.cumsum(counts) - counts, np.array(self.sent, np.int64)

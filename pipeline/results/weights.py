@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
 from ...partition.disk.remote import source_of
 from ...partition.errors import InputError, one_line
-from ...partition.input.arrow import as_arrow, as_numpy, strings, valid
+from ...partition.input.arrow import as_arrow, as_numpy, compute, strings, valid
 from ...partition.input.edges import is_string
 from ...partition.input.ids import parse_id
 from .names import Names
@@ -43,7 +42,7 @@ class VertexWeights(NamedTuple):
     @property
     def digest(self) -> str:
         """Of what it says, in whatever order its rows stand."""
-        order = pc.call_function("array_sort_indices", [self.vertex])
+        order = compute("array_sort_indices", self.vertex)
         named = xxhash.xxh3_128()
         for start in range(0, len(order), _ROWS_AT_ONCE):
             some = order.slice(start, _ROWS_AT_ONCE)
@@ -56,10 +55,12 @@ class VertexWeights(NamedTuple):
         """Of its vertices in the arrays of a graph. InputError for one that is not there."""
         places = np.zeros(len(self.vertex), np.uint32)
         found = np.zeros(len(self.vertex), np.bool_)
+        import pyarrow.compute as pc  # as arrow.compute has it
+
         wanted = pc.SetLookupOptions(value_set=self.vertex)
         for number in range(len(names.pieces)):
             vertex, at = names.piece(number)
-            which = pc.call_function("index_in", [vertex.cast(self.vertex.type)], wanted)
+            which = compute("index_in", vertex.cast(self.vertex.type), options=wanted)
             here = valid(which)
             rows = as_numpy(which.fill_null(0))[here]
             places[rows] = at[here]
@@ -158,7 +159,7 @@ def _check_weights(where: str, weight: NDArray[np.float64]) -> None:
 
 
 def _check_once(where: str, vertex: pa.Array) -> None:
-    counts = pc.call_function("value_counts", [vertex])
+    counts = compute("value_counts", vertex)
     if len(counts) < len(vertex):
         most = int(np.argmax(as_numpy(counts.field("counts"))))
         raise InputError(f"{where}: {counts.field('values')[most].as_py()!r} stands there twice")

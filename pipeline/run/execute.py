@@ -1,4 +1,4 @@
-"""Runs the steps of a plan as Dask tasks: on threads of this process, or on a cluster."""
+"""Runs the steps of a plan as tasks: on threads of this process, or as Dask's on a cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -47,7 +48,7 @@ class Pool(Protocol):
 
 
 class Threads:
-    """Dask's threads in this process."""
+    """Threads of this process."""
 
     def run(
         self,
@@ -61,14 +62,16 @@ class Threads:
             done(i)
             return result
 
-        if len(items) == 1:
-            return [run_one(0)]
-        from dask.threaded import get  # takes longer to load than a small search runs
-
-        # A graph as it is: Delayed ones took longer to build than a small search runs.
-        tasks = {("task", i): (run_one, i) for i in range(len(items))}
-        results: Any = get(tasks, list(tasks), num_workers=at_once)
-        return list(results)
+        if len(items) < 2:
+            return [run_one(i) for i in range(len(items))]
+        pool = ThreadPoolExecutor(min(at_once, len(items)))
+        futures = [pool.submit(run_one, i) for i in range(len(items))]
+        try:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()
+            return [future.result() for future in futures]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # an error is not kept waiting
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
         """This process does."""

@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Literal, TypedDict
 
-import dask
 import numba
 import numpy as np
 import pyarrow as pa
@@ -330,7 +330,8 @@ def versions() -> dict[str, str]:
     return {
         "delegraph": __version__,
         "python": platform.python_version(),
-        **{library.__name__: library.__version__ for library in (dask, numba, np, pa)},
+        "dask": version("dask"),
+        **{library.__name__: library.__version__ for library in (numba, np, pa)},
     }
 
 

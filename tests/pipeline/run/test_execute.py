@@ -8,7 +8,7 @@ from delegraph.pipeline.run.execute import Executor
 
 
 def test_items_are_given_as_they_are():
-    """Though Dask's graphs have keys and tasks that look the same."""
+    """Though in Dask's graphs keys and tasks look like some of these."""
     items = [("task", 0), 1, "task", (len, [1, 2]), [("task", 1)], None]
     assert Executor(2).step("give", lambda item: item, items) == items
     assert Executor(2).step("give", lambda item: item, []) == []
