@@ -183,8 +183,7 @@ class _Paths:
                 mark_where(marks, np.isfinite(distance) & (distance >= begin))
             return saved.done
         source = np.array([self._of.source], np.uint32)
-        self._operations.put(self.distance, source, np.zeros(1))
-        self._mark_reached(self._pending)
+        self._pending.put(self._operations.put(self.distance, source, np.zeros(1)))
         return 0
 
     def _mark_reached(self, marks: Marks) -> None:

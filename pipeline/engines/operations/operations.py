@@ -258,18 +258,24 @@ class Operations:
         degree.ghosts.clear()
         return degree
 
-    def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> None:
-        """Values of some vertices, by global id: each rank takes those that it knows."""
+    def put(self, into: Vector, vertices: NDArray[np.uint32], values: NDArray) -> Places:
+        """Values of some vertices, by global id: each rank takes those that it knows. Where these
+        stand.
+        """
         graph = self.graph
         local, partition = np.divmod(vertices.astype(np.int64), graph.partitions)
         here = partition % graph.ranks == graph.rank
-        into.own[local[here] * len(graph.held) + partition[here] // graph.ranks] = values[here]
+        own = local[here] * len(graph.held) + partition[here] // graph.ranks
+        into.own[own] = values[here]
+        shared = np.empty(0, np.int64)
         if graph.shared is not None:
             rows = np.argsort(graph.delegates)
             at = np.searchsorted(graph.delegates, vertices, sorter=rows)
             at = rows[np.minimum(at, len(rows) - 1)] if len(rows) else at
             known = graph.delegates[at] == vertices if len(rows) else np.zeros(len(at), np.bool_)
-            into.shared[at[known]] = values[known]
+            shared = at[known]
+            into.shared[shared] = values[known]
+        return Places(own.astype(np.uint32), shared.astype(np.uint32))
 
     # Edges
 
