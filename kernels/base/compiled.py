@@ -16,6 +16,7 @@ made anew; where nothing can be kept, each process compiles for itself.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import product
@@ -77,6 +78,17 @@ class _Cache(FunctionCache):
                 self.disable()  # as saving reads what is there first
             return None
 
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Whether there is something to be loaded."""
+        try:
+            kept = self._cache_file._load_index()
+            name = kept.get(self._index_key(sig, target_context.codegen()))
+            return name is not None and os.path.exists(self._cache_file._data_path(name))
+        except MemoryError:
+            raise
+        except Exception:  # load_overload says what is wrong
+            return False
+
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
@@ -106,10 +118,13 @@ def kernel(*arguments: Any) -> Callable[[Callable], Any]:
     return declare
 
 
-def compile_kernels(*modules: ModuleType, **dtypes: DTypeLike | Iterable[DTypeLike]) -> None:
+def compile_kernels(
+    *modules: ModuleType, load: bool = True, **dtypes: DTypeLike | Iterable[DTypeLike]
+) -> None:
     """Compile, or load from the cache, what modules declare.
 
-    dtypes: of each of Several that they name, one or some.
+    load: False leaves what the cache holds there until it is called, which takes some milliseconds
+    each. dtypes: of each of Several that they name, one or some.
     """
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
     for module in modules:
@@ -117,7 +132,15 @@ def compile_kernels(*modules: ModuleType, **dtypes: DTypeLike | Iterable[DTypeLi
             names = sorted({name for some in arguments for name in _names_in(some)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
-                dispatcher.compile(tuple(_type_of(some, known) for some in arguments))
+                signature = tuple(_type_of(some, known) for some in arguments)
+                if load or not _is_kept(dispatcher, signature):
+                    dispatcher.compile(signature)
+
+
+def _is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
+    """Whether the cache holds it."""
+    cache = dispatcher._cache
+    return isinstance(cache, _Cache) and cache.holds(signature, dispatcher.targetctx)
 
 
 def variants(*modules: ModuleType) -> dict[str, int]:

@@ -84,6 +84,28 @@ def build_shard(
     return records
 
 
+def build_rows(
+    shard: Shard,
+    runs: Runs,
+    layout: Layout,
+    vertices: int,
+    weighing: Weighing | None,
+    targets: NDArray[np.uint32],
+    bits: NDArray[np.uint32],
+) -> NDArray[np.uint32]:
+    """The same in memory, of a layout that is numbered by position: the first of ``targets``, and
+    of ``bits`` of their weights, are a shard's. Returns how many each of its rows has.
+    """
+    ids, starts = target_ids(shard.subgraph, layout), shard.subgraph.ranges.starts
+    counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
+    at = 0
+    for places, some in _built(shard, runs, vertices, weighing, counts):
+        targets[at : at + len(places)] = ids(places)
+        bits[at : at + len(some)] = some
+        at += len(places)
+    return counts
+
+
 def _open(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> ArrayWriter:
     return stack.enter_context(ArrayWriter(stack.enter_context(replacing(path)), dtype))
 
@@ -228,7 +250,10 @@ def target_ids(
     return ids
 
 
-def compile_build(rows: int, weighted: bool) -> None:
-    """What the tasks of a build call. rows: of the input; weighted: whether they have weights."""
+def compile_build(rows: int, weighted: bool, load: bool = True) -> None:
+    """What the tasks of a build call. rows: of the input; weighted: whether they have weights.
+
+    load: see compile_kernels.
+    """
     modules = bitmap, sort, positions, csr, *([weights] if weighted else [])
-    compile_kernels(*modules, degrees=csr.degree_dtype(rows))
+    compile_kernels(*modules, load=load, degrees=csr.degree_dtype(rows))

@@ -8,7 +8,6 @@ scaled by n / sources, as NetworkX does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,18 +21,16 @@ from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import paths as path_kernels
 from ...kernels.pieces.operators import Or, Sum
 from ...kernels.pieces.paths import add_levels, count_levels
-from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.vectors import Vector
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..run.execute import Executor
 from .many_sources import Sources, sources_record
 from .run import Answer
 from .searches import lists_bytes
@@ -249,6 +246,7 @@ class Betweenness:
     name = "betweenness"
     step = "source"
     weighted = False
+    kernels = Brandes.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type), "normalized": self.normalized}
@@ -258,11 +256,6 @@ class Betweenness:
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + 4 * self.sources.most(counts.vertices)
-
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        return []  # many passes want rows
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         score = given.values["betweenness"]

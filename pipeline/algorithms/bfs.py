@@ -12,6 +12,7 @@ from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store
+from ..build.prepare import BuildOptions
 from ..engines.edges import engines_of_edges
 from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
 from ..engines.store import engines_of_store
@@ -58,10 +59,13 @@ class Bfs:
         return engines_of_store(store, subject, device, threads, self._strategy_on(device))
 
     def engines_of_edges(
-        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+        self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> list[SearchEngine]:
         strategy = self._strategy_on(device)
-        return engines_of_edges(edges, directed, device, executor, once=True, strategy=strategy)
+        if edges.weight is not None:
+            return []  # they were asked to be kept, in a store
+        of = edges, choices.directed, device, executor
+        return engines_of_edges(*of, once=True, strategy=strategy)
 
     def _strategy_on(self, device: Device | None) -> Strategy:
         check_strategy(self.strategy, device)

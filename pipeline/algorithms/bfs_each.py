@@ -23,6 +23,7 @@ from ...kernels.pieces import hops
 from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
 from ..build.plan import id_width
+from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
@@ -181,7 +182,7 @@ class BfsEach:
         return engines_on_cpus(store, subject, self._first(subject.names), threads, writing)
 
     def engines_of_edges(
-        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+        self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
         return []  # levels want rows
 

@@ -6,7 +6,6 @@ neighbours of the level before have taken, so that the result is the same howeve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,17 +16,15 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.operators import Min
-from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.marks import Places
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.vectors import Vector
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices, digest_of
-from ..run.execute import Executor
 from .bfs import check_depth
 from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
 from .run import Answer
@@ -169,6 +166,7 @@ class BfsTogether:
     name = "bfs-together"
     step = "level"
     weighted = False
+    kernels = Nearest.kernels
 
     def __post_init__(self) -> None:
         check_depth(self.max_depth)
@@ -182,11 +180,6 @@ class BfsTogether:
 
     def held_bytes(self, counts: Counts) -> int:
         return nearest_bytes(counts) + SOURCE_BYTES * counts.vertices  # all may be named
-
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        return []  # levels want rows
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         distance, nearest = (np.asarray(given.values[name]) for name in Nearest.columns)

@@ -18,6 +18,7 @@ from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.forest import tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
+from ..build.prepare import BuildOptions
 from ..engines.operations.edges import EdgeScanEngine
 from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
@@ -66,6 +67,7 @@ class Components:
     name = "components"
     step = "scan"
     weighted = False
+    kernels = JoinAll.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {}
@@ -77,9 +79,9 @@ class Components:
         return JoinAll().held_bytes(counts)
 
     def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
+        self, edges: EdgeList, choices: BuildOptions, executor: Executor
     ) -> Sequence[ProgramEngine]:
-        return [EdgeScanEngine(edges, directed, executor)]
+        return [EdgeScanEngine(edges, choices.directed, executor)]
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         component = given.values["component"]

@@ -4,7 +4,7 @@ distances up by source and keep none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from ...kernels.pieces import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
-from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.ranks.edges import Rows
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices
-from ..run.execute import Executor
 from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
 from .searches import WIDTH, Searches, search_apart, sums_bytes
@@ -156,6 +154,7 @@ class ByDistances:
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
     step = "batch of sources"
     weighted = False
+    kernels = Sums.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {**self.sources.told(id_type)}
@@ -165,11 +164,6 @@ class ByDistances:
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * self.sources.most(counts.vertices)
-
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        return []  # many passes want rows
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         source, reached, total, farthest = (np.asarray(given.values[c]) for c in Sums.columns)

@@ -30,11 +30,10 @@ from ...kernels.pieces.gather import CUTS, join_cuts, starts_of_turns
 from ...kernels.pieces.operators import Sum, WeightedSum
 from ...kernels.pieces.walk import Teleport, advance, at_ends, gather_and_advance
 from ...partition.errors import InputError
-from ...partition.input.edges import EdgeList
 from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
 from ..results.checkpoint import Checkpoint
@@ -42,7 +41,6 @@ from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import WEIGHT_BYTES, NamedVertices
-from ..run.execute import Executor
 from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
 
@@ -309,6 +307,7 @@ class PageRank:
     name = "pagerank"
     step = "iteration"
     weighted = False
+    kernels = Walk.kernels
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
@@ -351,11 +350,6 @@ class PageRank:
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)
-
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        return []  # a neighbour counts once: rows have to be sorted for that
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         rank = given.values["pagerank"]

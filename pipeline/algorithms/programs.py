@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from types import ModuleType
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -12,7 +13,10 @@ from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
+from ..build.held import fits_held
+from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
+from ..engines.operations.held import HeldEngine
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.programs import engines_of_program
 from ..results.checkpoint import Checkpoint
@@ -25,7 +29,7 @@ from .run import Answer, Run
 
 class Question(Protocol):
     """name: the command's. step: of what its run goes on from, if it is cut off. weighted: whether
-    the graph has to have weights.
+    the graph has to have weights. kernels: modules of those that its program calls itself.
     """
 
     @property
@@ -34,6 +38,8 @@ class Question(Protocol):
     def step(self) -> str: ...
     @property
     def weighted(self) -> bool: ...
+    @property
+    def kernels(self) -> Sequence[ModuleType]: ...
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         """What decides the result beside the graph."""
@@ -47,13 +53,16 @@ class Question(Protocol):
         """That its program holds."""
         ...
 
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        """None where an edge list has to become a store."""
-        ...
-
     def answer(self, given: Given, names: Names, method: str) -> Answer: ...
+
+
+@runtime_checkable
+class ScansEdges(Protocol):
+    """A question that edges answer as they come."""
+
+    def engines_of_edges(
+        self, edges: EdgeList, choices: BuildOptions, executor: Executor
+    ) -> Sequence[ProgramEngine]: ...
 
 
 @dataclass(frozen=True)
@@ -90,11 +99,15 @@ class ByProgram:
         return engines_of_program(store, subject, program, threads, device=device)
 
     def engines_of_edges(
-        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+        self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
-        if device is not None:
-            return []  # its kernels want rows
-        return self.question.engines_of_edges(edges, directed, executor)
+        question = self.question
+        if device is not None or not fits_held(edges):
+            return []  # rows of a store, then
+        if isinstance(question, ScansEdges) and edges.weight is None:
+            return question.engines_of_edges(edges, choices, executor)
+        asks = question.program, question.held_bytes, question.kernels
+        return [HeldEngine(edges, choices, executor, *asks)]
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise

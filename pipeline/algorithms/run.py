@@ -110,7 +110,7 @@ class Algorithm(Protocol[E]):
     ) -> Sequence[E]: ...
 
     def engines_of_edges(
-        self, edges: EdgeList, directed: bool, device: Device | None, executor: Executor
+        self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[E]:
         """None where an edge list has to become a store."""
         ...
@@ -259,7 +259,7 @@ def _run(
     kept.give_back()
     refused: LimitError | None = None
     if not choices.shapes_store and run.resources.scratch is None:
-        engines = algorithm.engines_of_edges(graph, choices.directed, device, run.executor)
+        engines = algorithm.engines_of_edges(graph, choices, device, run.executor)
         if engines:
             of = f"{run.info.graph}, edges as they came"
             try:

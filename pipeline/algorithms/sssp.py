@@ -14,7 +14,6 @@ they are a tree.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,13 +42,12 @@ from ...kernels.pieces.relax import (
     take_below,
 )
 from ...partition.errors import DelegraphError, InputError
-from ...partition.input.edges import EdgeList
 from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import Looked, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
@@ -57,7 +55,6 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..run.execute import Executor
 from ..run.records import ShortestPathsRecord
 from .bfs import find
 from .run import Answer
@@ -422,6 +419,7 @@ class ShortestPaths:
     name = "sssp"
     step = "round"
     weighted = True
+    kernels = DeltaStepping.kernels
 
     def __post_init__(self) -> None:
         if self.max_distance is not None and not self.max_distance >= 0:
@@ -436,11 +434,6 @@ class ShortestPaths:
 
     def held_bytes(self, counts: Counts) -> int:
         return paths_bytes(counts)
-
-    def engines_of_edges(
-        self, edges: EdgeList, directed: bool, executor: Executor
-    ) -> Sequence[ProgramEngine]:
-        return []  # a duplicate's weight is known once rows are sorted
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         distance, parent = (np.asarray(given.values[name]) for name in DeltaStepping.columns)

@@ -127,8 +127,8 @@ def _build(run: Preparation, device: Device) -> None:
     rows_made, shards, entries = _one_task(
         run, "sort", partial(_sort, run, device, batches, positions, layout)
     )
-    make_folders(run.work.output, layout.partitions)
-    writer = ShardWriter(device, layout, rows_made, shards, run.work.output, run.scratch)
+    make_folders(run.output, layout.partitions)
+    writer = ShardWriter(device, layout, rows_made, shards, run.output, run.scratch)
     records = run.spread("build", writer.write, list(range(len(shards))), writer.sizes)
     finish_store(run, counted, entries_of(layout, entries), [[record] for record in records])
 

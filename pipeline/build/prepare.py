@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -50,6 +51,8 @@ IN_MEMORY_ROWS = 1 << 27
 
 ALWAYS_PARTITIONS, ROWS_A_PARTITION = 64, 1 << 10
 """A graph may have so many partitions, or more of so many rows each."""
+
+IN_MEMORY = Shape(batch_rows=1 << 20, in_memory=True)
 
 TASK_ROWS = 1 << 23
 """Rows of a task that writes a run."""
@@ -124,8 +127,8 @@ class BuildOptions:
     @property
     def shapes_store(self) -> bool:
         """Whether anything but the reading of the input was asked for."""
-        chosen = (self.partitions, self.threshold, self.order, self.layout, self.weight)
-        return chosen != (None, None, "degree", "delegate", None)
+        chosen = (self.partitions, self.threshold, self.order, self.layout)
+        return chosen != (None, None, "degree", "delegate")
 
     def places_for(self, rows: int) -> tuple[int, Grid | None]:
         """Of a graph of so many input rows: its partitions, and their grid; None for delegates.
@@ -173,20 +176,26 @@ def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
 class Preparation:
     """A build on its way.
 
-    plan: for the steps ahead; made anew when more has been counted. journal: runs a step, or
-    tells what it gave to an earlier attempt. characters: bytes of neighbouring ids that are
-    strings, from one to before another.
+    work: None where all stays in memory (held.py). plan: for the steps ahead; made anew when more
+    has been counted. journal: runs a step, or tells what it gave to an earlier attempt. characters:
+    bytes of neighbouring ids that are strings, from one to before another.
     """
 
     edges: EdgeList
     options: BuildOptions
     executor: Executor
-    work: Work
+    work: Work | None
     plan: Plan
     source: EdgeSource
     scratch: Scratch
     decode: Callable[[NDArray[np.uint32]], pa.Array]
     characters: Callable[[int, int], NDArray[np.int64]]
+
+    @property
+    def output(self) -> Path:
+        """The folder of the store."""
+        assert self.work is not None
+        return self.work.output
 
     @property
     def in_memory(self) -> bool:
@@ -195,6 +204,7 @@ class Preparation:
     def journal(self, name: str, run: Callable[[], Step]) -> Step:
         if self.in_memory:
             return run()
+        assert self.work is not None
         self.edges.check_unchanged()
         before = len(self.work.reused)
         given = self.work.step(name, run)
@@ -258,7 +268,7 @@ def _choose_plan(
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
     if not shape and not through_files and not budget.workers and facts.rows <= IN_MEMORY_ROWS:
         with contextlib.suppress(LimitError):  # through files, then
-            return make_plan(facts, budget, tasks, Shape(batch_rows=1 << 20, in_memory=True))
+            return make_plan(facts, budget, tasks, IN_MEMORY)
     return make_plan(facts, budget, tasks, shape)
 
 
@@ -284,14 +294,14 @@ def begin(
     if plan.shape.in_memory:
         dense = read_edges(edges, executor, plan.held(plan.step("read")))
         source, scratch = HeldSource(dense.batches, dense.ids.domain), MemoryScratch()
-        decode, characters = _decoder(dense.ids), dense.ids.characters
+        decode, characters = decoder(dense.ids), dense.ids.characters
     else:
         return_freed_memory()
         scratch = FileScratch(str(work.scratch))
         if domain is not None:
             source = ParquetSource(edges, tuple(edges.chunks()), domain)
             numbering = Ids(edges.id_type, domain, None)
-            decode, characters = _decoder(numbering), numbering.characters
+            decode, characters = decoder(numbering), numbering.characters
         else:
             source = encoded = _encode(edges, executor, plan, work, scratch)
             decode = partial(encoded.decode, id_type=edges.id_type)
@@ -306,7 +316,7 @@ def begin(
     return Preparation(edges, options, executor, work, plan, source, scratch, decode, characters)
 
 
-def _decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
+def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
     return lambda dense: numbering.decode(as_arrow(dense))
 
 
@@ -367,7 +377,7 @@ def rows_of(run: Preparation, tasks: list[list[int]]) -> list[int]:
     return [sum(run.source.chunk_rows[c] for c in task) for task in tasks]
 
 
-def compile_tasks(id_type: pa.DataType, rows: int, weighted: bool) -> None:
-    """What building calls, of so many input rows."""
+def compile_tasks(id_type: pa.DataType, rows: int, weighted: bool, load: bool = True) -> None:
+    """What building calls, of so many input rows. load: see compile_kernels."""
     ids.compile_reading(id_type)
-    shards.compile_build(rows, weighted)
+    shards.compile_build(rows, weighted, load)

@@ -312,7 +312,7 @@ def job_of(run: Preparation, ranks: int, threads: int, resources: Resources) -> 
     return BuildJob(
         source=run.source,
         scratch=run.scratch,
-        output=run.work.output.resolve(),
+        output=run.output.resolve(),
         options=run.options,
         rows=run.edges.rows,
         spans=run.plan.shape.spans,

@@ -48,18 +48,18 @@ _VERTEX_ROWS = 1 << 18
 def write_store(run: Preparation, counted: Counted) -> None:
     """Scatter, build, and write what is left: the output is a store then."""
     layout = counted.layout
-    runs = _scatter(run, counted)
+    runs = scatter(run, counted)
     shards = [shard for subgraph in layout.subgraphs for shard in subgraph.shards()]
     sizes = [int(s.subgraph.ranges.edges[s.first : s.stop].sum()) for s in shards]
 
     def build_all() -> Step:
-        make_folders(run.work.output, layout.partitions)
+        make_folders(run.output, layout.partitions)
         build_one = partial(
             build.build_shard,
             runs=runs,
             layout=layout,
             vertices=counted.order.vertices,
-            folder=str(run.work.output),
+            folder=str(run.output),
             scratch=run.scratch,
             weighing=weighing_of(run),
         )
@@ -100,7 +100,7 @@ def finish_store(
     Scratch holds positions and degrees of the vertices, and the counts of each shard's rows.
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
-    writer = StoreWriter(run.work.output)
+    writer = StoreWriter(run.output)
     for shard, (targets, *weights) in zip(shards, records, strict=True):
         name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
         writer.add(name, targets)
@@ -112,7 +112,7 @@ def finish_store(
     run.edges.check_unchanged()
 
 
-def _scatter(run: Preparation, counted: Counted) -> Runs:
+def scatter(run: Preparation, counted: Counted) -> Runs:
     table, layout = counted.table, counted.layout
     if isinstance(run.source, HeldSource):
         source = run.source
@@ -128,7 +128,7 @@ def _scatter(run: Preparation, counted: Counted) -> Runs:
     assert isinstance(run.scratch, FileScratch)
     tasks = tasks_of(run.source.chunk_rows)
 
-    def scatter() -> Step:
+    def scatter_all() -> Step:
         scatter_one = partial(
             _scatter_task,
             source=run.source,
@@ -141,7 +141,7 @@ def _scatter(run: Preparation, counted: Counted) -> Runs:
         run.spread("scatter", scatter_one, items, rows_of(run, tasks))
         return {"runs": [name for _, name in items]}
 
-    names = tuple(run.journal("scatter", scatter)["runs"])
+    names = tuple(run.journal("scatter", scatter_all)["runs"])
     return FileRuns(run.scratch, names, run.edges.weight is not None)
 
 
@@ -156,12 +156,7 @@ def _write_rest(
     shards: list[Shard],
     writer: StoreWriter,
 ) -> None:
-    order, threshold, layout, options = (
-        counted.order,
-        counted.threshold,
-        counted.layout,
-        run.options,
-    )
+    order, layout = counted.order, counted.layout
     writer.write_vertices(*_vertex_table(run, counted))
     if layout.grid is None:
         global_of_position = order.global_of_position
@@ -178,32 +173,43 @@ def _write_rest(
         entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
+    writer.finish(graph_info(run, counted, written, _weight_info(run, shards)))
+
+
+def graph_info(
+    run: Preparation, counted: Counted, entries: dict[str, int], weights: WeightInfo | None
+) -> GraphInfo:
+    """entries: of each kind of subgraph."""
+    order, threshold, layout, options = (
+        counted.order,
+        counted.threshold,
+        counted.layout,
+        run.options,
+    )
     rows = run.edges.rows
-    edges_kept = sum(written.values()) // (1 if options.directed else 2)
-    writer.finish(
-        GraphInfo(
-            fingerprint=graph_fingerprint(run.edges, options.directed, options.duplicates),
-            src=run.edges.src,
-            dst=run.edges.dst,
-            id_type=str(run.edges.id_type),
-            directed=options.directed,
-            order=options.order,
-            layout=options.layout if layout.partitions > 1 else "csr",
-            grid=layout.grid,
-            partitions=layout.partitions,
-            vertices=order.vertices,
-            edges=edges_kept,
-            rows=rows,
-            self_loops=counted.self_loops,
-            duplicates=rows - counted.self_loops - edges_kept,
-            degree_histogram=order.histogram(),
-            threshold=threshold.value,
-            threshold_chosen_by=threshold.chosen_by,
-            delegates=threshold.delegates,
-            nn_row_share=threshold.nn_share,
-            subgraph_edges=written,
-            weights=_weight_info(run, shards),
-        )
+    edges_kept = sum(entries.values()) // (1 if options.directed else 2)
+    return GraphInfo(
+        fingerprint=graph_fingerprint(run.edges, options.directed, options.duplicates),
+        src=run.edges.src,
+        dst=run.edges.dst,
+        id_type=str(run.edges.id_type),
+        directed=options.directed,
+        order=options.order,
+        layout=options.layout if layout.partitions > 1 else "csr",
+        grid=layout.grid,
+        partitions=layout.partitions,
+        vertices=order.vertices,
+        edges=edges_kept,
+        rows=rows,
+        self_loops=counted.self_loops,
+        duplicates=rows - counted.self_loops - edges_kept,
+        degree_histogram=order.histogram(),
+        threshold=threshold.value,
+        threshold_chosen_by=threshold.chosen_by,
+        delegates=threshold.delegates,
+        nn_row_share=threshold.nn_share,
+        subgraph_edges=entries,
+        weights=weights,
     )
 
 

@@ -17,12 +17,13 @@ from ...partition.input import ids
 from ...partition.input.arrow import TEXT_BYTES, string_ends
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
+from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
-from ..results.names import PARENT_BYTES, names_of_ids
+from ..results.names import PARENT_BYTES, Names, names_of_ids
 from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
@@ -144,10 +145,18 @@ class RowsEngine(HostRows):
         self.graph = plain_rows(dense.batches, lengths, dense.ids.domain, self._directed, team)
 
 
-def subject_of(edges: EdgeList, dense: DenseEdges, directed: bool, layout: str) -> Subject:
-    names = names_of_ids(dense.ids, dense.present)
+def subject_of(
+    edges: EdgeList,
+    dense: DenseEdges,
+    directed: bool,
+    layout: str,
+    names: Names | None = None,
+    duplicates: Duplicates = "min",
+) -> Subject:
+    """names: None where arrays are by dense id."""
+    names = names or names_of_ids(dense.ids, dense.present)
     record = GraphRecord(
-        fingerprint=graph_fingerprint(edges, directed, "min"),
+        fingerprint=graph_fingerprint(edges, directed, duplicates),
         directed=directed,
         vertices=sum(names.pieces),
         rows=edges.rows,

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...partition.input.arrow import (
     as_arrow,
@@ -124,6 +125,28 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
         return None if place is None else int(index[place])
 
     return VertexNames(id_type, index, decode, widths, find)
+
+
+def names_by_position(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
+    """Names for arrays by position. position: of each dense id; UNREACHED of what is no vertex."""
+    dense = np.flatnonzero(position != UNREACHED).astype(np.uint32)
+    index = position[dense]
+    dense_of = np.empty(len(dense), np.uint32)
+    dense_of[index] = dense
+
+    def decode(places: pa.Array) -> pa.Array:
+        numbers, null = numbers_and_nulls(places)
+        return ids.decode(as_arrow(dense_of[numbers], null))
+
+    def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+        return ids.widths(dense_of[places])
+
+    def find(value: int | str) -> int | None:
+        found = ids.find(value)
+        known = found is not None and position[found] != UNREACHED
+        return int(position[found]) if known else None
+
+    return VertexNames(ids.id_type, index, decode, widths, find)
 
 
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:

@@ -18,6 +18,21 @@ from .program import Given, Program, Tell, counts_of, program_bytes
 from .vectors import Vector
 
 
+def run_alone(
+    program: Program,
+    graph: RankGraph,
+    team: Team,
+    directed: bool,
+    checkpoint: Checkpoint | None,
+    tell: Tell,
+) -> Given:
+    """By the only rank, of a graph that it has loaded; arrays of the whole graph."""
+    operations = Operations(graph, SingleCommunicator(), team, directed, checkpoint)
+    given = program.run(operations, tell)
+    values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
+    return Given(values, given.record)
+
+
 class AloneEngine:
     """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan.
 
@@ -80,11 +95,8 @@ class AloneEngine:
         self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
     ) -> Given:
         assert self._graph is not None
-        alone, directed = SingleCommunicator(), self._store.info.directed
-        operations = Operations(self._graph, alone, self._team, directed, checkpoint)
-        given = (program or self._program).run(operations, tell)
-        values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
-        return Given(values, given.record)
+        of = self._graph, self._team, self._store.info.directed
+        return run_alone(program or self._program, *of, checkpoint, tell)
 
     def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
         """Whether the graph, which is loaded, can stay so for another program."""

@@ -533,9 +533,13 @@ def _is_by_place(graph: RankGraph) -> bool:
     return one and all(end.segment is graph.own and is_identity(end.places) for end in ends)
 
 
-def warm_up(offset_types: Iterable[np.dtype], more: Iterable[ModuleType]) -> None:
+def warm_up(
+    offset_types: Iterable[np.dtype], more: Iterable[ModuleType], load: bool = True
+) -> None:
     """Compile, or load from the cache, what operations call. offset_types: of the subgraphs. more:
-    modules of kernels that a program calls itself.
+    modules of kernels that a program calls itself. load: whether to load what only operations call
+    (compile_kernels).
     """
-    modules = bitmap, numbering, piece, vertices, gather, forest, *more
-    compile_kernels(*modules, offsets=set(offset_types))
+    modules, types = (bitmap, numbering, piece, vertices, gather, forest), set(offset_types)
+    compile_kernels(*modules, load=load, offsets=types)
+    compile_kernels(*more, offsets=types)

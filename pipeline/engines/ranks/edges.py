@@ -27,6 +27,7 @@ from ....kernels.pieces.vertices import add_all, numbers_in
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
+from ...build.held import HeldGraph
 from .packing import NONE, joined
 
 EDGES_A_TURN = 1 << 16
@@ -293,7 +294,7 @@ class Loader(NamedTuple):
     graph of one partition, where it is in memory already.
     """
 
-    store: Store
+    store: Store | HeldGraph
     team: Team
     check: Callable[[], None]
     buffers: list[NDArray[np.uint8]] | None
@@ -308,6 +309,7 @@ class Loader(NamedTuple):
             if not self.weighted:
                 return rows
             return rows._replace(weights=self.store.weights(partition, name, self.team))
+        assert isinstance(self.store, Store)
         offsets = self.store.offsets(partition, name, self.team)
         stream = EdgeStream(self.store, partition, name)
         weights = EdgeStream(self.store, partition, name, weights=True) if self.weighted else None

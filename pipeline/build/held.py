@@ -1,0 +1,177 @@
+"""An edge list as the rows that a store of it would have, in memory: nothing is written.
+
+The steps of a build, as far as they go without a disk (prepare.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...kernels.prepare.csr import SUBGRAPHS
+from ...partition.disk.scratch import MemoryScratch
+from ...partition.input.edges import EdgeList
+from ...partition.input.sources import HeldSource
+from ...partition.store.layout import Subgraph
+from ...partition.store.manifest import GraphInfo, WeightInfo
+from ...partition.store.runs import Runs
+from ...partition.store.shards import build_rows
+from ...partition.store.store import offsets_dtype
+from ..results.names import VertexNames, names_by_position
+from ..run.execute import Executor
+from ..run.plan import Budget, Facts, Plan
+from .count import Counted, count
+from .plan import dictionary_bytes, make_plan
+from .prepare import (
+    IN_MEMORY,
+    IN_MEMORY_ROWS,
+    BuildOptions,
+    Preparation,
+    decoder,
+    facts_ahead,
+    tasks_of,
+)
+from .read import DenseEdges, read_edges
+from .write_store import graph_info, scatter, weighing_of
+
+_ANY_LIMIT = Budget(1 << 62, 0, 1)
+
+
+class _Rows(NamedTuple):
+    """weights: bits, uint32, of each target; (0,) where there are none."""
+
+    offsets: NDArray
+    targets: NDArray[np.uint32]
+    weights: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class HeldGraph:
+    """A store of one partition, by degree, as far as ranks ask for it; by subgraph its rows.
+
+    dense: what was read, without its edges.
+    """
+
+    info: GraphInfo
+    names: VertexNames
+    dense: DenseEdges
+    rows: dict[str, _Rows]
+
+    def delegates(self, team: Team) -> NDArray[np.uint32]:
+        return np.empty(0, np.uint32)
+
+    def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
+        return self.rows[name][:2]
+
+    def weights(self, partition: int, name: str, team: Team) -> NDArray[np.uint32]:
+        return self.rows[name].weights
+
+
+def fits_held(edges: EdgeList) -> bool:
+    """Whether it is small enough for a run to begin with it anew each time."""
+    return edges.rows <= IN_MEMORY_ROWS
+
+
+def _plan(edges: EdgeList, options: BuildOptions, threads: int) -> Plan:
+    facts = facts_ahead(edges, replace(options, partitions=1))
+    tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
+    return make_plan(facts, replace(_ANY_LIMIT, threads=threads), tasks, IN_MEMORY)
+
+
+class HeldNeed(NamedTuple):
+    """Bytes: to make the rows, and of what stays of them. facts: bounds of the graph."""
+
+    making: int
+    staying: int
+    facts: Facts
+
+
+def held_need(edges: EdgeList, options: BuildOptions, threads: int) -> HeldNeed:
+    plan = _plan(edges, options, threads)
+    assert plan.facts is not None
+    facts = plan.facts
+    both = 2 if facts.directed else 1
+    rows = 2 * (4 + facts.weight_bytes) * facts.rows + 8 * both * (facts.vertices + 1)
+    steps = [step for step in plan.steps if step.name != "vertices"]
+    making = max(plan.held(step) + (rows if step.name == "build" else 0) for step in steps)
+    names = (4 + 1) * facts.domain + 2 * 4 * facts.vertices + dictionary_bytes(facts)
+    return HeldNeed(making, rows + names, facts)
+
+
+def hold(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGraph:
+    """Read an edge list and make its rows. InputError where what it holds is wrong."""
+    options = replace(options, partitions=1)
+    plan = _plan(edges, options, executor.threads)
+    dense = read_edges(edges, executor, plan.held(plan.step("read")))
+    run = Preparation(
+        edges,
+        options,
+        executor,
+        None,
+        plan,
+        HeldSource(dense.batches, dense.ids.domain),
+        MemoryScratch(),
+        decoder(dense.ids),
+        dense.ids.characters,
+    )
+    counted = count(run)
+    runs = scatter(run, counted)
+    dense.batches.clear()
+    rows = {some.name: _rows_of(run, counted, runs, some) for some in counted.layout.subgraphs}
+    edges.check_unchanged()
+    entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
+    info = graph_info(run, counted, entries, _weight_info(run, rows))
+    position = run.scratch.load("position-0")
+    return HeldGraph(info, names_by_position(dense.ids, position), dense, rows)
+
+
+def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> _Rows:
+    """Shards are built where their keys would fit, and then moved together."""
+    shards, base, vertices = subgraph.shards(), subgraph.first_bucket, counted.order.vertices
+    weighing = weighing_of(run)
+    keys = [int(runs.keys(base + shard.first, base + shard.stop).sum()) for shard in shards]
+    begins = np.cumsum([0, *keys]).tolist()
+    targets = np.empty(begins[-1], np.uint32)
+    bits = np.empty(0 if weighing is None else begins[-1], np.uint32)
+
+    def build(i: int) -> NDArray[np.uint32]:
+        room = slice(begins[i], begins[i + 1])
+        of = shards[i], runs, counted.layout, vertices, weighing
+        return build_rows(*of, targets[room], bits[room])
+
+    counts = run.spread("build", build, list(range(len(shards))), keys)
+    at = 0
+    for begin, some in zip(begins, counts, strict=False):
+        its = int(some.sum())
+        for values in (targets, bits):
+            values[at : at + its] = values[begin : begin + its]
+        at += its
+    lengths = np.concatenate([np.zeros(1, np.uint32), *counts])
+    offsets = np.cumsum(lengths, dtype=offsets_dtype(begins[-1]))
+    return _Rows(offsets, targets[:at], bits[:at])
+
+
+def _weight_info(run: Preparation, rows: dict[str, _Rows]) -> WeightInfo | None:
+    weighing = weighing_of(run)
+    if weighing is None or run.edges.weight is None:
+        return None
+    every = [some.weights.view(weighing.kind) for some in rows.values()]
+    least, most, total = _extremes(every)
+    mean = total / max(1, sum(map(len, every)))
+    return WeightInfo(run.edges.weight.column, *weighing, least, most, mean)
+
+
+def _extremes(every: list[NDArray]) -> tuple[float, float, float]:
+    """The least, the greatest, the sum; 0 of none."""
+    some = [values for values in every if len(values)]
+    if not some:
+        return 0.0, 0.0, 0.0
+    sums: Iterator[float] = (float(values.sum(dtype=np.float64)) for values in some)
+    least, most = min(v.min() for v in some), max(v.max() for v in some)
+    return float(least), float(most), math.fsum(sums)
