@@ -1,8 +1,8 @@
 """A command over a graph: from a store or an edge list to a result on disk, by any algorithm.
 
 The engines of the input are asked in turn: a store is loaded, or streamed where it does not fit the
-memory limit; an edge list is read as it comes where an algorithm can use it so and it fits, else
-through a temporary store.
+memory limit; an edge list is read as it comes, or made into rows, where it fits, else through a
+temporary store.
 """
 
 from __future__ import annotations
