@@ -221,7 +221,7 @@ _heard: int | None = None
 _heard_at = 0.0
 _AT_ONCE = 1.0
 """Seconds in which several signals are one."""
-_AGAIN = 12.0
+_SOON, _AGAIN = 0.01, 12.0
 
 
 def _hear_signals() -> None:
@@ -233,6 +233,7 @@ def _hear_signals() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     signal.signal(signal.SIGALRM, _interrupt)
+    sys.unraisablehook = _tell_unless_interrupted
 
 
 def _batch() -> Any:
@@ -253,10 +254,20 @@ def _end(number: int, frame: object) -> None:
         return  # supervisors may tell the group, and each process of it
     _heard_at = now
     saves = not again and ending.ask()
-    # Where an interrupt is swallowed, as in what a finalizer calls, there is another one later.
+    # Where a library swallows an interrupt there is another one later.
     signal.setitimer(signal.ITIMER_REAL, ending.SAVE_SECONDS if saves else _AGAIN, _AGAIN)
     if not saves:
         raise KeyboardInterrupt
+
+
+def _tell_unless_interrupted(told: Any) -> None:
+    """Python swallows an interrupt in what the garbage collector or a finalizer calls: then it comes
+    again at once.
+    """
+    if _heard is not None and issubclass(told.exc_type, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
+    else:
+        sys.__unraisablehook__(told)
 
 
 def _ignore_signals() -> None:

@@ -175,3 +175,29 @@ def test_too_few_descriptors_for_workers(delegraph, tmp_path, monkeypatch):
     ran = delegraph("build", tmp_path, "-o", tmp_path / "o", "--workers", 2)
     assert ran.code == 1
     assert "--workers 2 needs 80 open files, and the limit is 79" in ran.err
+
+
+SWALLOWED = """
+import gc, os, signal, time
+from delegraph.cli import main
+
+def interrupt(phase, info):
+    gc.callbacks.remove(interrupt)
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started this may ignore it
+main._hear_signals()
+gc.callbacks.append(interrupt)
+try:
+    gc.collect()
+    time.sleep(10)
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+def test_an_interrupt_that_python_swallows():
+    """In what the garbage collector calls, which raises nothing."""
+    run = [sys.executable, "-c", SWALLOWED]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("heard\n", "")
