@@ -371,7 +371,7 @@ def run_gap(program: Path, graph: Path, *arguments: object) -> str:
 def sources_of_gap(programs: Path, folder: Path) -> list[int]:
     """Those that its betweenness begins with: its log says them."""
     said = run_gap(programs / "bc", folder / "graph.sg", "-i", SOURCES, "-l")
-    return [int(source) for source in re.findall(r"Source *(\d+)", said)]
+    return [int(source) for source in re.findall(r"Source:? *(\d+)", said)]
 
 
 def gap(

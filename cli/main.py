@@ -261,8 +261,8 @@ def _end(number: int, frame: object) -> None:
 
 
 def _tell_unless_interrupted(told: Any) -> None:
-    """Python swallows an interrupt in what the garbage collector or a finalizer calls: then it comes
-    again at once.
+    """Python swallows an interrupt in what the garbage collector or a finalizer calls: then it
+    comes again at once.
     """
     if _heard is not None and issubclass(told.exc_type, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
