@@ -34,7 +34,7 @@ from .algorithms import run
 from .algorithms.bfs import Bfs, answer_of, find
 from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums
 from .algorithms.many_sources import sources_by_id
-from .algorithms.programs import Question, telling
+from .algorithms.programs import Question, spare_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
@@ -228,7 +228,8 @@ class Graph:
             this = self._begin(question, subject)
             program = question.program(subject.names, store.info)
             engine = self._ready(store, subject, program)
-            given = _timed(this, lambda: engine.run(None, telling(question, this), program))
+            spare = spare_bytes(question, subject, self._resources.limit)
+            given = _timed(this, lambda: engine.run(None, telling(question, this), program, spare))
             return Result(
                 question.answer(given, subject.names, engine.method), Ran.of(engine), this
             )

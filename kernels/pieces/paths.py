@@ -1,14 +1,20 @@
-"""Shortest paths of one edge a step, counted by one thread: levels that are too small to be shared.
+"""Shortest paths of one edge a step, counted by one thread: levels that are too small to be shared,
+or all levels of a source.
 
 Forward a level counts the paths that lead to each vertex of the next one; backward it adds up what
 depends on its vertices (Brandes, A Faster Algorithm for Betweenness Centrality, 2001). A road has
 thousands of levels of a few vertices: one call goes through many.
+
+Where a source is one thread's, vertices are numbered as they are found: a level is a range of
+numbers, so one look says whether a neighbour is new, or of the next level, and what is known of a
+level stands together.
 """
 
 import numpy as np
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import f64s, i64, i64s, kernel, u32s, u64s
+from ..base.graph import UNREACHED
 from .piece import PIECE, edges_of
 
 
@@ -85,3 +91,84 @@ def add_levels(piece, few, places, ends, level, paths, share, came, score):
             share[v] = (1 + dependency) / paths[v]
         level -= 1
     return level, edges
+
+
+@kernel(PIECE, i64, i64, u32s, u32s, f64s, i64s)
+def count_alone(piece, source, most, number, places, paths, ends):
+    """All levels from a source, unless one has more than ``most`` edges. Returns (levels, 0 then;
+    vertices; edges).
+
+    Of a subgraph as ``count_levels`` has it. number: uint32, UNREACHED everywhere, receives that of
+    each vertex. places, paths: by number, as far as vertices are reached. ends: int64, receives
+    where levels begin, and the last one ends; two entries more than there may be levels.
+    """
+    offsets, targets, _, _, _ = piece
+    number[source] = 0
+    places[0] = source
+    paths[0] = 1.0
+    first = np.int64(0)
+    last = np.int64(1)
+    levels = 0
+    edges = np.int64(0)
+    while first < last:
+        its = edges_of(offsets, places, first, last)
+        if its > most:
+            return 0, last, edges
+        edges += its
+        ends[levels] = first
+        levels += 1
+        end = last
+        for i in range(first, last):
+            u = places[i]
+            for e in range(np.int64(offsets[u]), np.int64(offsets[u + 1])):
+                v = targets[np.uintp(e)]
+                there = number[v]
+                if there == UNREACHED:
+                    number[v] = np.uint32(end)
+                    places[end] = v
+                    paths[end] = paths[i]
+                    end += 1
+                elif there >= last:
+                    paths[there] += paths[i]
+        first, last = last, end
+    ends[levels] = last
+    return levels, last, edges
+
+
+@kernel(PIECE, u32s, u32s, f64s, f64s, i64s, i64)
+def depend_alone(piece, number, places, paths, share, ends, levels):
+    """What depends on each vertex by such a source takes the place of ``paths``; on the source
+    itself, 0. Returns the edges.
+
+    share: room, by number.
+    """
+    offsets, targets, _, _, _ = piece
+    edges = np.int64(0)
+    for i in range(ends[levels - 1], ends[levels]):
+        share[i] = 1.0 / paths[i]
+        paths[i] = 0.0
+    for level in range(levels - 2, 0, -1):
+        begin = ends[level + 1]
+        end = ends[level + 2]
+        for i in range(ends[level], begin):
+            v = places[i]
+            total = 0.0
+            for e in range(np.int64(offsets[v]), np.int64(offsets[v + 1])):
+                there = number[targets[np.uintp(e)]]
+                if there >= begin and there < end:
+                    total += share[there]
+            edges += np.int64(offsets[v + 1]) - np.int64(offsets[v])
+            dependency = paths[i] * total
+            share[i] = (1 + dependency) / paths[i]
+            paths[i] = dependency
+    paths[0] = 0.0
+    return edges
+
+
+@kernel(u32s, u32s, f64s, i64, f64s)
+def take_in(number, places, depends, count, score):
+    """Add what depends on the first ``count`` numbers to the score, by place, and forget these."""
+    for i in range(count):
+        v = places[i]
+        score[v] += depends[i]
+        number[v] = UNREACHED

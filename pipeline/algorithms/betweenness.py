@@ -16,11 +16,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import betweenness as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import paths as path_kernels
 from ...kernels.pieces.operators import Or, Sum
-from ...kernels.pieces.paths import add_levels, count_levels
+from ...kernels.pieces.paths import (
+    add_levels,
+    count_alone,
+    count_levels,
+    depend_alone,
+    take_in,
+)
+from ...kernels.pieces.piece import Piece
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
@@ -40,8 +48,19 @@ _FEW_EDGES = 1 << 20
 share a level look at its edges three times. Chosen on two cores.
 """
 
+_MOST_APART = 1 << 22
+"""Edges of a level of the first source, up to which each source is one thread's: a larger level is
+looked through sooner by all of them.
+"""
+
 _AT_ONCE = 1 << 12
 """Levels that a call counts at most."""
+
+_ANY = 1 << 62
+"""Edges of a level."""
+
+_ALONE_BYTES = 2 * 4 + 3 * 8
+"""Of a vertex, for a source that is one thread's."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +78,20 @@ class Brandes:
         return brandes_bytes(counts) + 4 * len(self.sources)
 
     def run(self, operations: Operations, tell: Tell) -> Given:
-        paths = _Paths(operations)
+        score = operations.vector(np.float64)
         done, count = 0, len(self.sources)
-        saved = operations.load({"score": paths.score})
+        saved = operations.load({"score": score})
         if saved:
             done = saved.done
-        for source in self.sources[done:]:
-            paths.count_from(source)
-            paths.add_up()
-            done += 1
+        paths = _Apart.of(operations, self.sources, score) or _Paths(operations, score)
+        while done < count:
+            done += paths.add(self.sources[done:])
             tell(done, count, "")
             if operations.due():
-                operations.save(done, {"score": paths.score})
-        operations.each(partial(_scale, self._factor(operations.directed)), paths.score)
+                operations.save(done, {"score": score})
+        operations.each(partial(_scale, self._factor(operations.directed)), score)
         looked = operations.looked()._asdict()
-        return Given({"betweenness": paths.score}, {**looked, "sources": count})
+        return Given({"betweenness": score}, {**looked, "sources": count})
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries)
@@ -114,18 +132,24 @@ class _Paths:
     what a product combines; came: what it gives.
     """
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: Operations, score: Vector) -> None:
         self._operations = operations
+        self._score = score
         self._reached = operations.vector(np.uint64, ghosts=True)
         self._edge = operations.vector(np.uint64, ghosts=True)
         self._paths = operations.vector(np.float64)
         self._share = operations.vector(np.float64, ghosts=True)
         self._came = operations.vector(np.float64, ghosts=True)
-        self.score = operations.vector(np.float64)
-        self._levels = PlacesByLevel(len(self.score.own), len(self.score.shared))
+        self._levels = PlacesByLevel(len(score.own), len(score.shared))
         self._found = Marks.none(operations.graph).own
 
-    def count_from(self, source: np.uint32) -> None:
+    def add(self, sources: NDArray[np.uint32]) -> int:
+        """Of the first one; how many these were."""
+        self._count_from(sources[0])
+        self._add_up()
+        return 1
+
+    def _count_from(self, source: np.uint32) -> None:
         """Levels, and how many shortest paths lead to each vertex."""
         operations, edge, share = self._operations, self._edge, self._share
         here = np.array([source], np.uint32)
@@ -183,16 +207,16 @@ class _Paths:
         self._levels.append(new)
         return True
 
-    def add_up(self) -> None:
+    def _add_up(self) -> None:
         """Dependencies of all levels on the ones before them."""
         operations, levels = self._operations, self._levels
         level = len(levels) - 1
         self._share.fill(0, levels[level])
-        vectors, reads = (self._share, self.score), (self._paths, self._came)
+        vectors, reads = (self._share, self._score), (self._paths, self._came)
         rows, ends = operations.whole, levels.own_ends()
         while level:  # the source itself is no vertex between
             if rows is not None:
-                own = [v.own for v in (self._paths, self._share, self._came, self.score)]
+                own = [v.own for v in (self._paths, self._share, self._came, self._score)]
                 level, edges = add_levels(rows.piece, _FEW_EDGES, levels.own, ends, level, *own)
                 operations.note(edges)
             if level:
@@ -206,6 +230,87 @@ class _Paths:
         """What comes along edges to some vertices."""
         self._came.fill(0, wanted)
         self._operations.gather(Sum(), share, self._came, along, wanted)
+
+
+class _Alone:
+    """One thread's source (paths.py)."""
+
+    def __init__(self, piece: Piece, vertices: int) -> None:
+        self._piece = piece
+        self._number = np.full(vertices, UNREACHED)
+        self._places = np.empty(vertices, np.uint32)
+        self._paths, self._share = np.empty(vertices), np.empty(vertices)
+        self._ends = np.empty(vertices + 2, np.int64)
+        self._source = -1
+
+    def count(self, source: int, most: int) -> int:
+        """Paths, until a level has more than ``most`` edges, unless that is done; edges that were
+        looked at.
+        """
+        if source == self._source:
+            return 0
+        if self._source >= 0:
+            self._number.fill(UNREACHED)
+        vectors = self._number, self._places, self._paths, self._ends
+        self._levels, self._reached, edges = count_alone(self._piece, source, most, *vectors)
+        self._source = source
+        return edges
+
+    @property
+    def counted(self) -> bool:
+        """Whether no level had too many edges."""
+        return self._levels > 0
+
+    def add_up(self) -> int:
+        """What depends on each vertex; edges that were looked at."""
+        vectors = self._number, self._places, self._paths, self._share
+        return depend_alone(self._piece, *vectors, self._ends, self._levels)
+
+    def move_to(self, score: NDArray[np.float64]) -> None:
+        """Add that to the score, and forget the source."""
+        take_in(self._number, self._places, self._paths, self._reached, score)
+        self._source = -1
+
+
+class _Apart:
+    """Several sources at once, each by one thread. What they add to the score is added in the order
+    of the sources, so it is the same for any number of threads.
+    """
+
+    def __init__(self, operations: Operations, score: Vector, threads: list[_Alone]) -> None:
+        self._operations = operations
+        self._score = score.own
+        self._threads = threads
+
+    @classmethod
+    def of(
+        cls, operations: Operations, sources: NDArray[np.uint32], score: Vector
+    ) -> _Apart | None:
+        """None where threads share sources: where edges are not in memory as one subgraph, where
+        levels are large, or where there is no room.
+        """
+        rows, n = operations.whole, operations.graph.vertices
+        threads = min(operations.team.threads, len(sources))
+        if rows is None or threads * _ALONE_BYTES * n > operations.spare:
+            return None
+        first = _Alone(rows.piece, n)
+        operations.note(first.count(int(sources[0]), _MOST_APART))
+        if not first.counted:
+            return None
+        return cls(operations, score, [first, *(_Alone(rows.piece, n) for _ in range(1, threads))])
+
+    def add(self, sources: NDArray[np.uint32]) -> int:
+        """As many sources as there are threads; how many these were."""
+
+        def run(pair: tuple[_Alone, int]) -> int:
+            alone, source = pair
+            return alone.count(source, _ANY) + alone.add_up()
+
+        pairs = list(zip(self._threads, sources.tolist(), strict=False))
+        self._operations.note(sum(self._operations.team.map(run, pairs)))
+        for alone, _ in pairs:
+            alone.move_to(self._score)
+        return len(pairs)
 
 
 def _find(counted: Any, edge: NDArray, reached: NDArray, paths: NDArray) -> int:

@@ -23,7 +23,7 @@ from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
-from ..run.plan import Facts
+from ..run.plan import Facts, held_now
 from .run import Answer, Run
 
 
@@ -117,10 +117,17 @@ class ByProgram:
         return WorkersEngine(*place, program)
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
-        given = engine.run(checkpoint, telling(self.question, run))
         assert engine.subject is not None
+        spare = spare_bytes(self.question, engine.subject, run.resources.limit)
+        given = engine.run(checkpoint, telling(self.question, run), spare=spare)
         with run.clock.phase("write"):  # names are read for it
             return self.question.answer(given, engine.subject.names, engine.method)
+
+
+def spare_bytes(question: Question, subject: Subject, limit: int) -> int:
+    """That a program may hold beyond what it has said, once its graph is loaded."""
+    n = subject.record["vertices"]
+    return max(0, limit - held_now() - question.held_bytes(Counts(n, n, 0, 0)))
 
 
 def telling(question: Question, run: Run) -> Tell:

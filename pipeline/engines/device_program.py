@@ -167,7 +167,11 @@ class DeviceProgramEngine:
             return cupy.asarray(bits)
 
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         assert self._graph is not None
         asked = program or self._program

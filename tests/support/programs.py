@@ -55,6 +55,7 @@ def run_program(
     on_disk: bool = False,
     threads: int = 2,
     checkpoint: Checkpoint | None = None,
+    spare: int = 0,
 ) -> tuple[dict[str, np.ndarray], list[Given]]:
     """Its columns by global id, and what each rank gave."""
 
@@ -64,7 +65,7 @@ def run_program(
             team = stream_team(threads) if on_disk else Team(threads)
             weighted = program.weighted
             graph = load_rank(store, *place, team, on_disk=on_disk, weighted=weighted)
-            of = graph, communicator, team, store.info.directed, checkpoint
+            of = graph, communicator, team, store.info.directed, checkpoint, spare
             given = program.run(Operations(*of), lambda *_: None)
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
             if parts:

@@ -56,7 +56,11 @@ class EdgeScanEngine:
         self.subject = subject_of(self._edges, self._dense, self._directed, "edges")
 
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         """As join_vertices, by dense id: of all ids below the largest. program: none is asked."""
         dense = self._dense

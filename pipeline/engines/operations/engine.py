@@ -25,9 +25,10 @@ def run_alone(
     directed: bool,
     checkpoint: Checkpoint | None,
     tell: Tell,
+    spare: int,
 ) -> Given:
     """By the only rank, of a graph that it has loaded; arrays of the whole graph."""
-    operations = Operations(graph, SingleCommunicator(), team, directed, checkpoint)
+    operations = Operations(graph, SingleCommunicator(), team, directed, checkpoint, spare)
     given = program.run(operations, tell)
     values = {k: v.own if isinstance(v, Vector) else v for k, v in given.values.items()}
     return Given(values, given.record)
@@ -92,11 +93,15 @@ class AloneEngine:
         )
 
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         assert self._graph is not None
         of = self._graph, self._team, self._store.info.directed
-        return run_alone(program or self._program, *of, checkpoint, tell)
+        return run_alone(program or self._program, *of, checkpoint, tell, spare)
 
     def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
         """Whether the graph, which is loaded, can stay so for another program."""

@@ -81,12 +81,16 @@ class HeldEngine:
         self._graph = load_rank(held, 0, 1, self._team, weighted=self._program.weighted)
 
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         assert self._graph is not None
         assert self._program is not None
         of = self._graph, self._team, self._options.directed
-        return run_alone(program or self._program, *of, checkpoint, tell)
+        return run_alone(program or self._program, *of, checkpoint, tell, spare)
 
     def close(self) -> None:
         self._graph = None

@@ -88,7 +88,9 @@ class _Part(NamedTuple):
 
 
 class Operations:
-    """Of one rank. directed: of the store. checkpoint: as of Saving."""
+    """Of one rank. directed: of the store. checkpoint: as of Saving. spare: bytes that a program
+    may hold beyond what it has said.
+    """
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class Operations:
         team: Team,
         directed: bool,
         checkpoint: Checkpoint | None = None,
+        spare: int = 0,
     ) -> None:
         self.graph = graph
         self.communicator = communicator
@@ -105,6 +108,7 @@ class Operations:
         self._saving = Saving(graph, communicator, checkpoint)
         self._due = False
         self.directed = directed
+        self.spare = spare
         self._by_place = _is_by_place(graph)
         self._edges = self._read = self._sent = 0
         self._labels_sent = 0

@@ -92,11 +92,16 @@ class DeviceProgram(Program, Protocol):
 
 class ProgramEngine(Engine, Protocol):
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         """Values by place in the arrays of ``subject.names``.
 
-        program: instead of the one that the engine is for, and holding no more.
+        program: instead of the one that the engine is for, and holding no more. spare: bytes that
+        it may hold beyond its need, if that is of use.
         """
         ...
 

@@ -126,7 +126,11 @@ class WorkersEngine:
             return Found(*gather(self._store, attempt.place), done.results[0])
 
     def run(
-        self, checkpoint: Checkpoint | None, tell: Tell, program: Program | None = None
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
     ) -> Given:
         """The program, on CPUs. Raises as ``search`` does. tell: not used."""
         if program is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -74,10 +75,11 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
     along=st.booleans(),
     pulled=st.sampled_from([0, 8, 10**9]),
     small=st.sampled_from([(-1, 1), (5, 1), (1 << 16, 2), (1 << 16, 1 << 12)]),
+    apart=st.sampled_from([None, 5, 1 << 22]),
 )
-def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled, small):
+def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled, small, apart):
     """pulled: never, as it is, always. small: edges of levels that one thread counts, and how many
-    levels at once.
+    levels at once. apart: edges of a level, where threads may have sources of their own.
     """
     src, dst, _, _ = graph
     if not len(src):
@@ -86,6 +88,8 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
         patched.setattr(betweenness, "_FEW_EDGES", small[0])
         patched.setattr(betweenness, "_AT_ONCE", small[1])
+        patched.setattr(betweenness, "_MOST_APART", apart)
+        spare = 0 if apart is None else 1 << 30
         folder = Path(name)
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
@@ -100,7 +104,7 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
             assert found == [len(reached), reached.sum(), reached.max()]
         few = sources[::10]
         program = Brandes(n, few, normalized=False)
-        columns, _ = run_program(store, program, folder / "b", ranks, on_disk)
+        columns, _ = run_program(store, program, folder / "b", ranks, on_disk, spare=spare)
         wanted = reference.betweenness(u, v, n, few) * n / len(few)
         if not options.directed:
             wanted /= 2
@@ -166,17 +170,32 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
     np.testing.assert_allclose(found[0]["pagerank"], found[3]["pagerank"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("few", [-1, betweenness._FEW_EDGES])
+@pytest.mark.parametrize(("few", "spare"), [(-1, 0), (betweenness._FEW_EDGES, 0), (-1, 1 << 30)])
 @pytest.mark.parametrize("shape", ["grid", "hubs"])
-def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch, shape, few):
+def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch, shape, few, spare):
+    """Which share levels, or not, or have sources of their own."""
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
     program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32), normalized=False)
     found = [
-        run_program(store, program, tmp_path / f"{threads}", 1, threads=threads)[0]["betweenness"]
+        run_program(store, program, tmp_path / f"{threads}", 1, threads=threads, spare=spare)[0]
         for threads in (1, 2, 5)
     ]
-    assert all((one == found[0]).all() for one in found)
+    assert all((one["betweenness"] == found[0]["betweenness"]).all() for one in found)
+
+
+def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
+    """A thread has 32 bytes of a vertex; no level may be large."""
+    store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
+    n = store.info.vertices
+    began = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", began)
+    program = Brandes(n, np.arange(4, dtype=np.uint32), normalized=False)
+    for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:
+        monkeypatch.setattr(betweenness, "_MOST_APART", most)
+        began.reset_mock()
+        run_program(store, program, tmp_path / "out", threads=3, spare=32 * n * room)
+        assert began.call_count == threads
 
 
 @pytest.mark.slow
