@@ -119,7 +119,7 @@ def valid(column: pa.Array) -> NDArray[np.bool_]:
     """
     stored = column.buffers()[0]
     if stored is None:
-        return np.ones(len(column), np.bool_)
+        return np.full(len(column), not pa.types.is_null(column.type))
     last = column.offset + len(column)
     bits = np.unpackbits(np.frombuffer(stored, np.uint8), count=last, bitorder="little")
     return bits[column.offset :].view(np.bool_)

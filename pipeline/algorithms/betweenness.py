@@ -49,9 +49,13 @@ share a level look at its edges three times. Chosen on two cores.
 """
 
 _MOST_APART = 1 << 22
-"""Edges of a level of the first source, up to which each source is one thread's: a larger level is
-looked through sooner by all of them.
+"""Edges of a level, up to which each source is one thread's, where there are several; of fewer,
+_FEW_EDGES. A larger level is looked through sooner by all threads.
 """
+
+_SEVERAL = 4
+_TELLING = 8
+"""A source that reaches one in so many vertices says how large levels are."""
 
 _AT_ONCE = 1 << 12
 """Levels that a call counts at most."""
@@ -233,7 +237,7 @@ class _Paths:
 
 
 class _Alone:
-    """One thread's source (paths.py)."""
+    """One thread's source (paths.py). reached: vertices."""
 
     def __init__(self, piece: Piece, vertices: int) -> None:
         self._piece = piece
@@ -252,7 +256,7 @@ class _Alone:
         if self._source >= 0:
             self._number.fill(UNREACHED)
         vectors = self._number, self._places, self._paths, self._ends
-        self._levels, self._reached, edges = count_alone(self._piece, source, most, *vectors)
+        self._levels, self.reached, edges = count_alone(self._piece, source, most, *vectors)
         self._source = source
         return edges
 
@@ -268,7 +272,7 @@ class _Alone:
 
     def move_to(self, score: NDArray[np.float64]) -> None:
         """Add that to the score, and forget the source."""
-        take_in(self._number, self._places, self._paths, self._reached, score)
+        take_in(self._number, self._places, self._paths, self.reached, score)
         self._source = -1
 
 
@@ -293,8 +297,12 @@ class _Apart:
         threads = min(operations.team.threads, len(sources))
         if rows is None or threads * _ALONE_BYTES * n > operations.spare:
             return None
+        most = _MOST_APART if len(sources) >= _SEVERAL else _FEW_EDGES
         first = _Alone(rows.piece, n)
-        operations.note(first.count(int(sources[0]), _MOST_APART))
+        operations.note(first.count(int(sources[0]), most))
+        if first.counted and _TELLING * first.reached < n:
+            degrees = rows.offsets[sources.astype(np.int64) + 1] - rows.offsets[sources]
+            operations.note(first.count(int(sources[np.argmax(degrees)]), most))
         if not first.counted:
             return None
         return cls(operations, score, [first, *(_Alone(rows.piece, n) for _ in range(1, threads))])

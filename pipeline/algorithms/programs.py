@@ -102,10 +102,12 @@ class ByProgram:
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
         question = self.question
-        if device is not None or not fits_held(edges):
-            return []  # rows of a store, then
+        if device is not None:
+            return []  # its kernels want the rows of a store
         if isinstance(question, ScansEdges) and edges.weight is None:
             return question.engines_of_edges(edges, choices, executor)
+        if not fits_held(edges):
+            return []
         asks = question.program, question.held_bytes, question.kernels
         return [HeldEngine(edges, choices, executor, *asks)]
 

@@ -65,8 +65,8 @@ class Threads:
         if len(items) < 2:
             return [run_one(i) for i in range(len(items))]
         pool = ThreadPoolExecutor(min(at_once, len(items)))
-        futures = [pool.submit(run_one, i) for i in range(len(items))]
         try:
+            futures = [pool.submit(run_one, i) for i in range(len(items))]
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
             return [future.result() for future in futures]

@@ -99,6 +99,16 @@ def test_self_loops_alone(edge_list, tmp_path):
     assert rows(tmp_path / "held") == {"vertex": [7, 9], "pagerank": [0.5, 0.5]}
 
 
+def test_more_rows_than_are_held(ok, edge_list, tmp_path, monkeypatch):
+    """They go through a store, but where edges are looked at as they come."""
+    monkeypatch.setattr(held, "IN_MEMORY_ROWS", 100)
+    edges = edge_list(*random_edges(3, 100, 101))
+    for name, stored in (("components", False), ("pagerank", True)):
+        ok(name, edges, "-o", tmp_path / name)
+        steps = json.loads((tmp_path / f"{name}.run.json").read_text())["plan"]["steps"]
+        assert ("vertices" in {step["name"] for step in steps}) == stored
+
+
 def test_a_source_that_is_not_there(delegraph, edge_list, tmp_path):
     edges = edge_list([0, 1], [1, 2], weight=[1.0, 2.0])
     told = delegraph("sssp", edges, "--weight", "weight", "--source", 9, "-o", tmp_path / "out")

@@ -184,6 +184,25 @@ def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch,
     assert all((one["betweenness"] == found[0]["betweenness"]).all() for one in found)
 
 
+def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
+    """The one with the most edges is asked."""
+    src, dst = SHAPES["hubs"]
+    store = stored(tmp_path, np.r_[9000, src], np.r_[9001, dst], BuildOptions())
+    n = store.info.vertices
+    u, v = edges_of(store)
+    sources = np.array([n - 1, 0, 1, 2], np.uint32)  # the last one in the order has one neighbour
+    began = Mock(wraps=betweenness._Alone)
+    monkeypatch.setattr(betweenness, "_Alone", began)
+    for most, threads in [(1 << 22, 2), (1 << 10, 1)]:
+        monkeypatch.setattr(betweenness, "_MOST_APART", most)
+        began.reset_mock()
+        program = Brandes(n, sources, normalized=False)
+        found = run_program(store, program, tmp_path / f"{most}", spare=1 << 30)[0]["betweenness"]
+        assert began.call_count == threads
+        wanted = reference.betweenness(u, v, n, sources) * n / len(sources) / 2
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
 def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
     """A thread has 32 bytes of a vertex; no level may be large."""
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
@@ -191,7 +210,7 @@ def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
     began = Mock(wraps=betweenness._Alone)
     monkeypatch.setattr(betweenness, "_Alone", began)
     program = Brandes(n, np.arange(4, dtype=np.uint32), normalized=False)
-    for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:
+    for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:  # 4 sources
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
         run_program(store, program, tmp_path / "out", threads=3, spare=32 * n * room)
