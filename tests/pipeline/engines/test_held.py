@@ -68,7 +68,7 @@ def test_the_nearest_source_as_of_a_store(edge_list, tmp_path, directed):
     both_ways("bfs", edges, tmp_path, {"directed": directed}, {**asked, "together": True})
 
 
-@pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
+@pytest.mark.parametrize("duplicates", mostly_slow(["min", "max", "sum"], "sum"))
 @pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
 @pytest.mark.parametrize("directed", [False, True])
 def test_weights_as_of_a_store(edge_list, tmp_path, kind, duplicates, directed):
