@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ class Failing:
         self.calls = 0
 
     def __enter__(self) -> Failing:
+        gc.collect()  # what other tests have left puts folders of its own away
         self._context = self._patches.context()
         patched = self._context.__enter__()
         for name in NAMES:
