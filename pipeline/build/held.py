@@ -40,7 +40,7 @@ from .prepare import (
 from .read import DenseEdges, read_edges
 from .write_store import graph_info, scatter, weighing_of
 
-_ANY_LIMIT = Budget(1 << 62, 0, 1)
+_ANY = 1 << 62  # of a limit: whether it fits is for whoever asks what is needed
 
 
 class _Rows(NamedTuple):
@@ -81,7 +81,7 @@ def fits_held(edges: EdgeList) -> bool:
 def _plan(edges: EdgeList, options: BuildOptions, threads: int) -> Plan:
     facts = facts_ahead(edges, replace(options, partitions=1))
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
-    return make_plan(facts, replace(_ANY_LIMIT, threads=threads), tasks, IN_MEMORY)
+    return make_plan(facts, Budget(_ANY, 0, threads), tasks, IN_MEMORY)
 
 
 class HeldNeed(NamedTuple):

@@ -140,14 +140,14 @@ def _component_facts(result: Result) -> Document:
 
 def _value_facts(result: Result) -> Document:
     """The vertices of the greatest values, of a column of numbers."""
+    import pyarrow.compute as pc  # as arrow.compute has it
+
     (name,) = COLUMNS[result.algorithm]
     order = [(name, "descending"), ("vertex", "ascending")]
     top: pa.Table | None = None
     for batch in result.batches(1 << 20):
         some = pa.Table.from_batches([batch])
         both = some if top is None else pa.concat_tables([top, some])
-        import pyarrow.compute as pc  # as arrow.compute has it
-
         chosen = pc.SelectKOptions(_TOP, order)
         top = both.take(compute("select_k_unstable", both, options=chosen))
     rows = [] if top is None else top.to_pylist()
