@@ -8,16 +8,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..gpu.graph import Array
 from .rows import ProgramGraph, kernel_of
 
 
 def components(graph: ProgramGraph) -> np.ndarray:
     """The least vertex that edges join each vertex to: uint32 (n,), in host memory."""
+    with graph.device.use():
+        return join_all(graph).get()
+
+
+def join_all(graph: ProgramGraph) -> Array:
+    """The same on the device."""
     device, cut = graph.device, graph.cut
     with device.use() as cupy:
         forest, arrived = cupy.empty(cut.vertices, np.uint32), cupy.zeros(1, np.uint64)
         kernel(graph)(cut.packed(), forest, np.uint32(graph.twice), arrived)
-        return forest.get()
+        return forest
 
 
 def kernel(graph: ProgramGraph) -> Callable[..., None]:

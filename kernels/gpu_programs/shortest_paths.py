@@ -146,6 +146,11 @@ class GpuPaths:
             self._kernel("shortest_paths")(self._rows, self._graph.weights, self._paths)
             self._read()
 
+    @property
+    def distance(self) -> Array:
+        """float64 (n,), infinite where unreached, on the device."""
+        return self._distance
+
     def distances(self) -> np.ndarray:
         """float64 (n,), infinite where unreached, in host memory."""
         with self._graph.device.use():
@@ -155,6 +160,11 @@ class GpuPaths:
         """uint32 (n,), UNREACHED of the source and where unreached, in host memory: a tree, for
         distances that are done.
         """
+        with self._graph.device.use():
+            return self.adopt().get()
+
+    def adopt(self) -> Array:
+        """The same on the device."""
         graph = self._graph
         with graph.device.use() as cupy:
             parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
@@ -164,7 +174,7 @@ class GpuPaths:
             settled[self._source] = True
             if bool((settled != cupy.isfinite(self._distance)).any()):
                 self._adopt_alike(parent, settled)
-            return parent.get()
+            return parent
 
     def _adopt_alike(self, parent: Array, settled: Array) -> None:
         graph, offsets = self._graph, self._graph.cut.rows.offsets

@@ -1,0 +1,309 @@
+"""One GPU: components, PageRank, shortest paths and betweenness of graphs made, or read, there.
+
+    python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
+        [--sources 16] [--data FOLDER]
+
+Graphs are named as in gpu.py: by default the generated ones below, and all Parquet files of FOLDER
+and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
+on the device; a time is a whole call up to the device's end of it, its arrays made anew: the median
+of several, and the worst; of PageRank an iteration's by the device's clocks; of betweenness all
+sources. Every result is checked: see the functions ``check_...``. Goals are those that we set
+ourselves for one NVIDIA H200; beside them what cuGraph 26.10 took there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+from typing import Any, NamedTuple
+
+import environment
+import gpu
+import numpy as np
+import real
+
+from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu.graph import Rows
+from delegraph.kernels.gpu_programs import betweenness, components, pagerank, shortest_paths
+from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
+
+GENERATED = "kron22,kron24,urand24"
+PUBLISHED = ["kron22", "kron24", "urand24", "cnr-2000", "luxembourg-osm"]
+# Milliseconds of cuGraph, and our goals, of the graphs above.
+FIGURES = {
+    "components": ((27, 42, 188, 23, 26), (1.0, 3, 6, 0.25, 0.5)),
+    "pagerank": ((0.92, 3.31, 9.33, 0.12, 0.08), (0.4, 1.5, 4.5, 0.05, 0.03)),
+    "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
+    "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
+}
+REPEATS = 5
+ITERATIONS = 20
+DAMPING = 0.85
+PIECE = 1 << 26  # entries that a check looks at together
+
+
+class Timed(NamedTuple):
+    """milliseconds: of runs. facts: what the last one did."""
+
+    milliseconds: list[float]
+    facts: dict[str, Any]
+
+
+class Subject(NamedTuple):
+    """graph: with degrees and weights. sources: by position. mean_weight: of its entries."""
+
+    graph: ProgramGraph
+    sources: list[int]
+    mean_weight: float
+
+    @property
+    def vertices(self) -> int:
+        return self.graph.cut.vertices
+
+    @property
+    def rows(self) -> Rows:
+        return self.graph.cut.rows
+
+    def pieces(self) -> Iterator[tuple[Any, Any, slice]]:
+        """(row, target) of some entries, and which these are."""
+        cupy, rows = self.graph.device.cupy, self.rows
+        for first in range(0, rows.edges, PIECE):
+            some = slice(first, min(first + PIECE, rows.edges))
+            entries = cupy.arange(some.start, some.stop, dtype=rows.offsets.dtype)
+            row = (cupy.searchsorted(rows.offsets, entries, "right") - 1).astype(np.uint32)
+            yield row, rows.near[some], some
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time programs on one GPU.")
+    parser.add_argument("--graphs")
+    parser.add_argument("--algorithms", default=",".join(MEASURED))
+    parser.add_argument("--sources", type=int, default=16)
+    real.add_option(parser)
+    options = parser.parse_args()
+    device = open_device()
+    about = environment.describe(("numpy", "pyarrow"))
+    about["versions"] |= device.versions()
+    about["gpu"] = {"name": device.name, **gpu.clocks()}
+    environment.show(about)
+    print(f"{device}, {about['gpu']}", flush=True)
+    found = real.real_graphs(options.data)
+    results = []
+    for name, _ in real.asked_for(options, GENERATED, gpu.recipe_of):
+        subject = subject_of(device, name, found, options.sources)
+        for algorithm in options.algorithms.split(","):
+            results.append(measure(name, algorithm, subject))
+            show(results[-1])
+        del subject
+        with device.use() as cupy:
+            cupy.get_default_memory_pool().free_all_blocks()
+    environment.keep("gpu_algorithms", about, results)
+
+
+def subject_of(device: Device, name: str, found: dict[str, Any], sources: int) -> Subject:
+    loaded = gpu.load(device, name, found)
+    chosen = gpu.choose_sources(loaded, sources, device)
+    prepared = loaded.prepared
+    with device.use() as cupy:
+        rows = Rows(prepared.offsets, prepared.targets)
+        weights = cupy.empty(rows.edges, np.uint32)
+        degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
+        spare = device.memory_bytes // 2
+        graph = ProgramGraph(device, cut(device, rows), True, weights, "uint32", degree, spare)
+        subject = Subject(graph, chosen, 128)
+        for row, target, some in subject.pieces():
+            least, most = cupy.minimum(row, target), cupy.maximum(row, target)
+            mixed = least.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + most
+            mixed *= np.uint64(0xBF58476D1CE4E5B9)
+            weights[some] = (mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)
+    return subject
+
+
+def measure(name: str, algorithm: str, subject: Subject) -> dict[str, Any]:
+    with subject.graph.device.use():
+        timed = MEASURED[algorithm](subject)
+    known = dict(zip(PUBLISHED, zip(*FIGURES[algorithm], strict=True), strict=True))
+    cugraph, goal = known.get(name, (None, None))
+    return {
+        "graph": name,
+        "algorithm": algorithm,
+        "vertices": subject.vertices,
+        "entries": subject.rows.edges,
+        "median_ms": median(timed.milliseconds),
+        "worst_ms": max(timed.milliseconds),
+        "goal_ms": goal,
+        "cugraph_ms": cugraph,
+        **timed.facts,
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    ms, goal, peer = (result[f"{of}_ms"] for of in ("median", "goal", "cugraph"))
+    print(
+        f"{result['graph']:<20}{result['algorithm']:<13}{ms:>10.3f} ms, worst "
+        f"{result['worst_ms']:.3f}"
+        + (f"; goal {goal}: {ms / goal:.2f} of it; cuGraph's {peer / ms:.1f} times" if goal else "")
+        + "; "
+        + ", ".join(f"{fact} {value}" for fact, value in list(result.items())[8:]),
+        flush=True,
+    )
+
+
+def clock(device: Device, run: Callable[[], Any]) -> tuple[float, Any]:
+    """Milliseconds until the device is through, and what ``run`` gave."""
+    cupy = device.cupy
+    cupy.cuda.Device().synchronize()
+    began = time.perf_counter()
+    given = run()
+    cupy.cuda.Device().synchronize()
+    return 1e3 * (time.perf_counter() - began), given
+
+
+def measure_components(subject: Subject) -> Timed:
+    graph, times, forest = subject.graph, [], None
+    components.kernel(graph)
+    for _ in range(1 + REPEATS):
+        spent, forest = clock(graph.device, lambda: components.join_all(graph))
+        times.append(spent)
+    count = check_components(subject, forest)
+    return Timed(times[1:], {"components": count})
+
+
+def check_components(subject: Subject, forest: Any) -> int:
+    """One label along each edge, which is a vertex that has it, the least of them; how many labels.
+    That no two components share one, tests show on small graphs.
+    """
+    cupy = subject.graph.device.cupy
+    assert bool((forest[forest] == forest).all())
+    assert bool((forest <= cupy.arange(subject.vertices, dtype=np.uint32)).all())
+    for row, target, _ in subject.pieces():
+        assert bool((forest[row] == forest[target]).all())
+    roots = cupy.flatnonzero(forest == cupy.arange(subject.vertices, dtype=np.uint32))
+    return len(roots)
+
+
+def measure_pagerank(subject: Subject) -> Timed:
+    graph = plain(subject.graph)
+    pagerank.kernel(graph)
+    walk = pagerank.GpuWalk(graph, DAMPING, None, True)
+    walk.run(ITERATIONS)
+    times = [1e3 * some.seconds for some in walk.run(ITERATIONS)]
+    check_walk(subject, graph)
+    return Timed(times, {"iterations": ITERATIONS})
+
+
+def plain(graph: ProgramGraph) -> ProgramGraph:
+    """The same without weights."""
+    return ProgramGraph(graph.device, graph.cut, graph.twice, degree=graph.degree)
+
+
+def check_walk(subject: Subject, graph: ProgramGraph) -> None:
+    """The definition's next iteration of some ranks is the next iteration's."""
+    cupy, n = graph.device.cupy, subject.vertices
+    before, after = (_ranks(graph, count) for count in (ITERATIONS, ITERATIONS + 1))
+    degree = graph.degree
+    share = before / cupy.where(degree == 0, 1, degree)
+    came = cupy.zeros(n)
+    for row, target, _ in subject.pieces():
+        came += cupy.bincount(row, share[target], n)
+    lost = before[degree == 0].sum()
+    wanted = DAMPING * (came + lost / n) + (1 - DAMPING) / n
+    assert bool((abs(wanted - after) <= 1e-12 * wanted).all()), float(abs(wanted / after - 1).max())
+    assert abs(float(after.sum()) - 1) < 1e-9
+
+
+def _ranks(graph: ProgramGraph, iterations: int) -> Any:
+    walk = pagerank.GpuWalk(graph, DAMPING, None, True)
+    done = 0
+    while done < iterations:
+        done += len(walk.run(iterations - done))
+    return graph.device.cupy.asarray(walk.ranks())
+
+
+def measure_sssp(subject: Subject) -> Timed:
+    graph, times = subject.graph, []
+    shortest_paths.warm_up(graph)
+    width = subject.mean_weight / max(1.0, subject.rows.edges / subject.vertices)
+    paths = None
+    for source in [subject.sources[0], *subject.sources]:
+
+        def run(source: int = source) -> shortest_paths.GpuPaths:
+            paths = shortest_paths.GpuPaths(graph, source, width, np.inf)
+            while not paths.done:
+                paths.run()
+            return paths
+
+        spent, paths = clock(graph.device, run)
+        times.append(spent)
+        check_paths(subject, source, paths.distance)
+    adopting, _ = clock(graph.device, paths.adopt)
+    facts = {"rounds": paths.rounds, "buckets": paths.buckets, "edges": paths.edges}
+    return Timed(times[1:], {**facts, "parents_ms": round(adopting, 3)})
+
+
+def check_paths(subject: Subject, source: int, distance: Any) -> None:
+    """Of each vertex the least that an edge leads to it by, as no edge weighs nothing."""
+    cupy, weights = subject.graph.device.cupy, subject.graph.weights
+    far = np.uint64(1 << 60)
+    whole = cupy.where(cupy.isfinite(distance), distance, 0).astype(np.uint64)
+    whole[~cupy.isfinite(distance)] = far
+    least = cupy.full(subject.vertices, far, np.uint64)
+    for row, target, some in subject.pieces():
+        through = cupy.minimum(whole[target] + weights[some], far)
+        cupy.minimum.at(least, row, through)
+    least[source] = 0
+    assert bool((least == whole).all())
+
+
+def measure_betweenness(subject: Subject) -> Timed:
+    graph, times = subject.graph, []
+    betweenness.warm_up(graph)
+    sources = np.array(subject.sources, np.uint32)
+
+    def run() -> betweenness.GpuBrandes:
+        state, done = betweenness.GpuBrandes(graph), 0
+        while done < len(sources):
+            done += state.run(sources[done:])
+        return state
+
+    state = None
+    for _ in range(3):
+        spent, state = clock(graph.device, run)
+        times.append(spent)
+    check_scores(subject, sources, state.score())
+    return Timed(times[1:], {"sources": len(sources), "edges": state.edges})
+
+
+def check_scores(subject: Subject, sources: np.ndarray, score: np.ndarray) -> None:
+    """A shortest path of d edges depends on d - 1 vertices, one path or many."""
+    wanted = 0.0
+    for source in sources.tolist():
+        distance = hops(subject, source)
+        wanted += float((distance[distance > 0] - 1.0).sum())
+    assert abs(score.sum() - wanted) <= 1e-9 * max(1.0, wanted), (score.sum(), wanted)
+
+
+def hops(subject: Subject, source: int) -> Any:
+    """Distances in edges, from paths along edges that all weigh one."""
+    graph = subject.graph
+    one = graph.device.cupy.ones(subject.rows.edges, np.uint32)
+    alike = ProgramGraph(graph.device, graph.cut, True, one, "uint32")
+    paths = shortest_paths.GpuPaths(alike, source, 1.0, np.inf)
+    while not paths.done:
+        paths.run()
+    distance = paths.distance
+    distance[~graph.device.cupy.isfinite(distance)] = -1
+    return distance
+
+
+MEASURED: dict[str, Callable[[Subject], Timed]] = {
+    "components": measure_components,
+    "pagerank": measure_pagerank,
+    "sssp": measure_sssp,
+    "betweenness": measure_betweenness,
+}
+
+if __name__ == "__main__":
+    main()
