@@ -18,7 +18,7 @@ STATE = np.dtype(
     [
         *((name, "u8") for name in ("edges", "taken", "again")),
         *((name, "f8") for name in ("begin", "width", "limit")),
-        *((name, "u4") for name in ("round", "buckets", "bucket_round", "done")),
+        *((name, "u4") for name in ("round", "buckets", "bucket_round", "piled", "done")),
     ],
     align=True,
 )
@@ -106,8 +106,9 @@ class GpuPaths:
         )
 
     def _control_of(self, width: float = 0.0, limit: float = 0.0, piled: int = 0) -> Array:
-        """width: half of the first bucket's."""
-        control = pack(CONTROL, least=[_FAR, _FAR], piled=[piled, 0])
+        """width: half of the first bucket's. limit: nothing that is piled is nearer."""
+        least = np.float64(limit).view(np.uint64)
+        control = pack(CONTROL, least=[least, _FAR], piled=[piled, 0])
         state = control["state"]
         state["width"], state["limit"], state["round"], state["bucket_round"] = width, limit, 1, 1
         return self._graph.device.cupy.asarray(control.view(np.uint8))

@@ -2,6 +2,7 @@
 #include "base/warp.cuh"
 
 #define PART 128  // entries of an item, at most
+#define AHEAD 2   // entries of a lane that are looked at together
 
 // A part of a row: a vertex of many edges is several items, so that none takes long.
 struct __align__(8) Item {
@@ -33,13 +34,14 @@ __device__ inline u32 items_of(const Offset *offsets, u32 vertex) {
   return (u32)(((u64)offsets[vertex + 1] - offsets[vertex] + PART - 1) / PART);
 }
 
-// Call `visit(own, edge, any)` with each entry of some items, by all lanes of a warp together; any:
-// whether a lane has one. own: what `begin(vertex)` gave of the row's vertex, 8 bytes. A warp takes so
-// many items at a time that all have some; its lanes find theirs among the entries by a prefix sum
-// (Merrill, Garland, Grimshaw: Scalable GPU Graph Traversal, PPoPP 2012, section 5.2).
-template <class Offset, class Begin, class Visit>
+// Call `visit(own, seen, any)` with each entry of some items, by all lanes of a warp together; any: whether
+// a lane has one. own: what `begin(vertex)` gave of the row's vertex, 8 bytes. seen: what `look(edge)` gave,
+// of several entries before any is visited. A warp takes so many items at a time that all have some; its
+// lanes find theirs among the entries by a prefix sum (Merrill, Garland, Grimshaw: Scalable GPU Graph
+// Traversal, PPoPP 2012, section 5.2).
+template <class Offset, class Begin, class Look, class Visit>
 __device__ inline void follow(const Offset *offsets, const Item *items, u32 count, Crew crew,
-                              Begin begin, Visit visit) {
+                              Begin begin, Look look, Visit visit) {
   const u32 each = min(max(count / crew.warps, 1u), 32u);
   for (u64 first = (u64)crew.warp * each; first < count; first += (u64)crew.warps * each) {
     u32 entries = 0;
@@ -53,15 +55,26 @@ __device__ inline void follow(const Offset *offsets, const Item *items, u32 coun
     }
     const u32 upto = warp_scan(entries), all = __shfl_sync(ALL, upto, 31);
     start -= upto - entries;
-    for (u32 base = 0; base < all; base += 32) {
-      const u32 k = base + lane_id();
-      u32 owner = 0;  // lanes whose entries all come before
+    for (u32 base = 0; base < all; base += 32 * AHEAD) {
+      decltype(begin(0)) owns[AHEAD];
+      decltype(look(0)) seen[AHEAD];
 #pragma unroll
-      for (u32 step = 16; step; step /= 2)
-        if (__shfl_sync(ALL, upto, owner + step - 1) <= k) owner += step;
-      owner = min(owner, 31u);
-      const u64 edge = __shfl_sync(ALL, start, owner) + k;
-      visit(__shfl_sync(ALL, own, owner), edge, k < all);
+      for (u32 ahead = 0; ahead < AHEAD; ahead++) {
+        const u32 k = base + 32 * ahead + lane_id();
+        u32 owner = 0;  // lanes whose entries all come before
+#pragma unroll
+        for (u32 step = 16; step; step /= 2)
+          if (__shfl_sync(ALL, upto, owner + step - 1) <= k) owner += step;
+        owner = min(owner, 31u);
+        const u64 edge = __shfl_sync(ALL, start, owner) + k;
+        owns[ahead] = __shfl_sync(ALL, own, owner);
+        seen[ahead] = {};
+        if (k < all) seen[ahead] = look(edge);
+      }
+#pragma unroll
+      for (u32 ahead = 0; ahead < AHEAD; ahead++)
+        if (base + 32 * ahead < all)
+          visit(owns[ahead], seen[ahead], base + 32 * ahead + lane_id() < all);
     }
   }
 }

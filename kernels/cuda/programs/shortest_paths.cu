@@ -8,20 +8,24 @@
 
 #define FAR 0x7ff0000000000000ull  // bits of the distance of what no path leads to
 #define LITTLE 65536     // edges of a bucket that are no work: the next one is wider
+#define FEW_EDGES 4      // for each vertex of the pile that was looked through for it, likewise
 #define AGAIN 0.25       // of the vertices that leave a bucket, from which on the next one is narrower
 #define NARROWEST 1e-30
 
 // What all threads know between rounds. round: from 1 on. bucket_round: the first of the bucket, which
-// holds distances from `begin` up to `limit`. edges, taken, again: as of Control, before the bucket.
+// holds distances from `begin` up to `limit`; piled: vertices among which it was looked for. edges, taken,
+// again: as of Control, before the bucket.
 struct State {
   u64 edges, taken, again;
   double begin, width, limit;
   u32 round, buckets, bucket_round;
+  u32 piled;
   u32 done;
 };
 
 // arrived: as of grid_barrier. edges: followed, in all; taken: vertices put in queues; again: those of
-// them that had been in one of the same bucket. least: distance in the pile, by the bucket's parity.
+// them that had been in one of the same bucket. least: no distance of the pile that is beyond the bucket
+// is less, by the bucket's parity.
 // queued: items of this round, the next, and the one whose time is over. piled: vertices of the piles.
 // stop: whether the time of a launch is over, by the round's parity.
 struct Control {
@@ -72,19 +76,30 @@ struct Stepper {
     const u32 round = state.round, next = round + 1;
     const u32 turn = state.buckets & 1;
     const u64 limit = bits_of(state.limit);
+    u64 least = FAR;
     u32 edges = 0, taken = 0, again = 0;
     auto distance_of = [&](u32 vertex) { return fresh(paths.distance[vertex]); };
-    follow(rows.offsets, paths.queue[round & 1], count, gang.crew(), distance_of,
-           [&](u64 own, u64 edge, bool any) {
+    struct Seen {
+      u32 vertex;
+      Weight weight;
+      u64 distance;
+    };
+    // (A distance that is not fresh is greater, and the atomic operation knows better.)
+    auto look = [&](u64 edge) -> Seen {
+      const u32 vertex = entry<TIERED>(rows.targets, edge);
+      return {vertex, __ldg(weights + edge), paths.distance[vertex]};
+    };
+    follow(rows.offsets, paths.queue[round & 1], count, gang.crew(), distance_of, look,
+           [&](u64 own, const Seen &seen, bool any) {
              u32 vertex = NONE, items = 0;
              bool piled = false;
              if (any) {
                edges++;
-               vertex = entry<TIERED>(rows.targets, edge);
-               const double through = value_of(own) + (double)__ldg(weights + edge);
+               vertex = seen.vertex;
+               const double through = value_of(own) + (double)seen.weight;
                const u64 bits = bits_of(through);
                u64 before = 0;
-               if (through <= paths.most && bits < fresh(paths.distance[vertex]))
+               if (through <= paths.most && bits < seen.distance)
                  before = atomicMin(paths.distance + vertex, bits);
                if (bits < before && bits < limit) {
                  const u32 last = atomicExch(paths.queued_in + vertex, next);
@@ -94,6 +109,7 @@ struct Stepper {
                  }
                } else if (bits < before) {
                  piled = before == FAR;  // else it is there already
+                 least = min(least, bits);
                }
              }
              push_items(paths.queue[next & 1], &control.queued[next % 3], vertex, items);
@@ -101,31 +117,33 @@ struct Stepper {
            });
     u64 *const to[3] = {&control.edges, &control.taken, &control.again};
     add_sums({edges, taken, again}, to);
+    note_least(least, turn);
   }
 
-  // The next bucket, from the least distance in the pile on; whether there is any. What is nearer has
-  // been queued since it was piled.
+  // By whole warps.
+  __device__ void note_least(u64 least, u32 turn) {
+    if (!__any_sync(ALL, least < FAR)) return;
+    for (u32 step = 16; step; step /= 2) least = min(least, __shfl_xor_sync(ALL, least, step));
+    u64 &of_all = paths.control->least[turn];
+    if (lane_id() == 0 && least < fresh(of_all)) atomicMin(&of_all, least);
+  }
+
+  // The next bucket, from the least distance in the pile on; whether there may be any. What is nearer
+  // has been queued since it was piled.
   __device__ bool next_bucket() {
     Control &control = *paths.control;
-    const u32 turn = state.buckets & 1, piled = fresh(control.piled[turn]);
-    const u32 *const pile = paths.pile[turn];
-    const u64 nearer = bits_of(state.limit);
-    u64 least = FAR;
-    for (u32 i = gang.thread(); i < piled; i += gang.threads()) {
-      const u64 distance = fresh(paths.distance[fresh(pile[i])]);
-      if (distance >= nearer) least = min(least, distance);
-    }
-    for (u32 step = 16; step; step /= 2) least = min(least, __shfl_xor_sync(ALL, least, step));
-    if (lane_id() == 0 && least < FAR) atomicMin(&control.least[turn], least);
-    widen_or_narrow();
-    gang.meet();
-    least = fresh(control.least[turn]);
+    const u32 turn = state.buckets & 1;
+    const u64 least = fresh(control.least[turn]), nearer = bits_of(state.limit);
     if (least == FAR) return false;
+    widen_or_narrow();
+    state.piled = fresh(control.piled[turn]);
+    if (gang.leads()) control.least[turn ^ 1] = FAR;
+    gang.meet();
     state.begin = value_of(least);
     state.limit = max(state.begin + state.width, nextafter(state.begin, value_of(FAR)));
     state.buckets++;
     state.bucket_round = state.round;
-    split(pile, piled, turn, nearer);
+    split(paths.pile[turn], state.piled, turn, nearer);
     gang.meet();
     if (gang.leads()) control.piled[turn] = 0;
     return true;
@@ -135,7 +153,7 @@ struct Stepper {
   __device__ void widen_or_narrow() {
     const Control &control = *paths.control;
     const u64 edges = fresh(control.edges), taken = fresh(control.taken), again = fresh(control.again);
-    if (edges - state.edges < LITTLE)
+    if (edges - state.edges < max((u64)LITTLE, (u64)FEW_EDGES * state.piled))
       state.width *= 2;
     else if (again - state.again > AGAIN * (taken - state.taken))
       state.width = max(state.width / 2, NARROWEST);
@@ -147,6 +165,7 @@ struct Stepper {
     Control &control = *paths.control;
     const u32 round = state.round;
     const u64 limit = bits_of(state.limit);
+    u64 least = FAR;
     u32 taken = 0;
     for (u32 first = 0; first < piled; first += gang.threads()) {  // by whole warps
       const u32 i = first + gang.thread();
@@ -161,10 +180,11 @@ struct Stepper {
       }
       push_items(paths.queue[round & 1], &control.queued[round % 3], vertex, items);
       push_vertex(paths.pile[turn ^ 1], &control.piled[turn ^ 1], vertex, distance >= limit);
+      if (distance >= limit) least = min(least, distance);
     }
     taken = warp_sum(taken);
     if (lane_id() == 0 && taken) atomicAdd(&control.taken, (u64)taken);
-    if (gang.leads()) control.least[turn ^ 1] = FAR;
+    note_least(least, turn ^ 1);
   }
 
   // Until nothing is left, the time is over, or rounds are not of the gang's size. began: by clock64.
@@ -263,17 +283,24 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const u32 count = fresh(control.queued[round % 3]), next = round + 1;
     if (count == 0) return;
     if (grid.leads()) control.queued[(round + 2) % 3] = 0;
+    struct Seen {
+      u32 vertex;
+      Weight weight;
+    };
     auto itself = [](u32 vertex) { return vertex; };
-    follow(rows.offsets, paths.queue[round & 1], count, grid.crew(), itself,
-           [&](u32 own, u64 edge, bool any) {
+    auto look = [&](u64 edge) -> Seen {
+      return {entry<TIERED>(rows.targets, edge), __ldg(weights + edge)};
+    };
+    follow(rows.offsets, paths.queue[round & 1], count, grid.crew(), itself, look,
+           [&](u32 own, const Seen &seen, bool any) {
              u32 vertex = NONE, items = 0;
              if (any) {
-               vertex = entry<TIERED>(rows.targets, edge);
+               vertex = seen.vertex;
                const u64 there = paths.distance[vertex];
                const u32 since = fresh(paths.queued_in[vertex]);
                const bool orphan = since == 0 || since == next;
                if (orphan && paths.distance[own] == there &&
-                   bits_of(value_of(there) + (double)weights[edge]) == there) {
+                   bits_of(value_of(there) + (double)seen.weight) == there) {
                  atomicMin(parent + vertex, own);
                  if (atomicExch(paths.queued_in + vertex, next) == 0)
                    items = items_of(rows.offsets, vertex);
