@@ -13,7 +13,10 @@ from ..base.arrays import Array, allocate, total_bytes
 from .rows import Launch, ProgramGraph, blocks_of, kernel_of
 from .shortest_paths import PART, items_of
 
-_FIELDS = ("distance", "paths", "share", "items", "ends", "part_sums", "queued", "score", "looked")
+_FIELDS = (
+    *("distance", "paths", "share", "items", "ends", "part_sums"),
+    *("queued", "leaving", "score", "looked"),
+)
 TREE = np.dtype([(name, "u8") for name in _FIELDS], align=True)
 
 LAUNCH = Launch(1024, 1)
@@ -40,25 +43,35 @@ class GpuBrandes:
 
     def __init__(self, graph: ProgramGraph, score: np.ndarray | None = None) -> None:
         self._graph = graph
-        self._trees: list[dict[str, Any]] = []
         self._apart: bool | None = None
         with graph.device.use() as cupy:
             offsets = graph.cut.rows.offsets
             self._cut = np.uint32(int((offsets[1:] - offsets[:-1]).max()) > PART)
             self._arrived = cupy.zeros(1, np.uint64)
-            self._add_trees(1)
+            self._twice = np.uint32(graph.twice)
+            self._trees = self._allocate(1)
+            self._packed = self._pack()
             if score is not None:
-                self._trees[0]["score"].set(score)
+                self._trees["score"][0].set(score)
 
-    def _add_trees(self, count: int) -> None:
-        cupy = self._graph.device.cupy
+    def _allocate(self, count: int) -> dict[str, Any]:
+        """Of so many gangs, by name: each has a row of an array."""
         declared = _arrays(self._graph.cut.vertices, self._graph.cut.rows.edges)
-        self._trees += [allocate(declared, cupy) for _ in range(count)]
-        packed = np.zeros(len(self._trees), TREE)
-        for place, tree in zip(packed, self._trees, strict=True):
-            for name in _FIELDS:
-                place[name] = tree[name].data.ptr
-        self._packed = cupy.asarray(packed.view(np.uint8))
+        whole = [array._replace(length=count * array.length) for array in declared]
+        found = allocate(whole, self._graph.device.cupy)
+        return {name: array.reshape(count, -1) for name, array in found.items()}
+
+    def _pack(self) -> Any:
+        packed = np.zeros(self._gangs, TREE)
+        for name in _FIELDS:
+            rows = self._trees[name]
+            each = rows.shape[1] * rows.itemsize
+            packed[name] = rows.data.ptr + each * np.arange(self._gangs, dtype=np.uint64)
+        return self._graph.device.cupy.asarray(packed.view(np.uint8))
+
+    @property
+    def _gangs(self) -> int:
+        return len(self._trees["score"])
 
     def run(self, sources: np.ndarray) -> int:
         """Some of the sources, global ids, from the first one on; how many."""
@@ -67,43 +80,45 @@ class GpuBrandes:
         with graph.device.use() as cupy:
             if not self._apart:
                 some = cupy.asarray(sources[:1].astype(np.uint32))
-                self._kernel("betweenness_together")(
-                    rows, self._packed, some, self._cut, self._arrived
-                )
+                of = rows, self._packed, some, self._cut, self._twice, self._arrived
+                self._kernel("betweenness_together")(*of)
                 if self._apart is None:
                     self._apart = self._pays_apart(len(sources) - 1, blocks)
                 return 1
-            count = min(len(sources), len(self._trees))
+            count = min(len(sources), self._gangs)
             some = cupy.asarray(sources[:count].astype(np.uint32))
-            self._kernel("betweenness_apart")(rows, self._packed, some, self._cut, np.uint32(count))
-            # In the order of the sources.
-            whole = self._trees[0]["score"]
-            for tree in self._trees[1:count]:
-                whole += tree["score"]
-                tree["score"].fill(0)
+            of = rows, self._packed, some, self._cut, self._twice, np.uint32(count)
+            self._kernel("betweenness_apart")(*of)
+            score = self._trees["score"]
+            score[0] = score[:count].sum(axis=0)
+            score[1:count] = 0
             return count
 
     def _pays_apart(self, left: int, blocks: int) -> bool:
-        edges, levels = self._trees[0]["looked"].get().tolist()
+        edges, levels = self._trees["looked"][0].get().tolist()
         if edges >= EDGES_TO_SHARE * max(1, levels):
             return False
         each = tree_bytes(self._graph.cut.vertices, self._graph.cut.rows.edges)
         spare = self._graph.spare - self._graph.spare // _RESERVE
-        more = min(left, blocks, 1 + spare // each) - 1
-        if more > 0:
-            self._add_trees(more)
-        return more > 0
+        gangs = min(left, blocks, spare // each)
+        if gangs < 2:
+            return False
+        first, self._trees = self._trees, self._allocate(gangs)
+        for name in ("score", "looked"):
+            self._trees[name][0] = first[name][0]
+        self._packed = self._pack()
+        return True
 
     @property
     def edges(self) -> int:
         """That were looked at."""
         with self._graph.device.use():
-            return sum(int(tree["looked"][0]) for tree in self._trees)
+            return int(self._trees["looked"][:, 0].sum())
 
     def score(self) -> np.ndarray:
         """float64 (n,), in host memory."""
         with self._graph.device.use():
-            return self._trees[0]["score"].get()
+            return self._trees["score"][0].get()
 
     def _kernel(self, function: str) -> Callable[..., None]:
         return _kernel(self._graph, function)
@@ -131,6 +146,7 @@ def _arrays(vertices: int, entries: int) -> list[Array]:
         Array("ends", np.uint32, vertices + 1),
         Array("part_sums", np.float64, items),
         Array("queued", np.uint32, 3, fill=0),
+        Array("leaving", np.uint64, 3, fill=0),
         Array("score", np.float64, vertices, fill=0.0),
         Array("looked", np.uint64, 2, fill=0),
     ]

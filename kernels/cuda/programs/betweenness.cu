@@ -1,16 +1,20 @@
 // Betweenness: pipeline/algorithms/betweenness.py says what is counted, kernels/reference.py has the
 // definition (Brandes: A Faster Algorithm for Betweenness Centrality, 2001). From one source the paths
-// are counted level by level along the edges, and dependencies added up on the way back, each vertex
-// by a sum over its row. A gang (queue.cuh) does one source: the whole grid, or each block another one.
+// are counted level by level, and dependencies added up on the way back, each vertex by a sum over its
+// row. A level that most edges leave is not followed, where edges lead both ways: vertices that are not
+// reached yet look for it (Beamer, Asanovic, Patterson: Direction-Optimizing Breadth-First Search, SC
+// 2012). A gang (queue.cuh) does one source: the whole grid, or each block another one.
 #include "programs/queue.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
+#define TOGETHER 4  // entries of a lane whose loads are under way at once
+
 // What a gang has. distance: NONE where no path has come yet. paths: how many shortest ones lead to a
 // vertex, 0 there. share: what a vertex tells those before it. items: of the levels, one after the
 // other; ends: of each, where it ends. part_sums: by item. queued: items of a level, the next, and the
-// one whose time is over. score: receives dependencies. looked: edges followed, or looked at, and levels,
-// in all.
+// one whose time is over; leaving: edges out of their vertices. score: receives dependencies. looked: edges
+// followed, or looked at, and levels, in all.
 struct Tree {
   u32 *distance;
   double *paths;
@@ -19,6 +23,7 @@ struct Tree {
   u32 *ends;
   double *part_sums;
   u32 *queued;
+  u64 *leaving;
   double *score;
   u64 *looked;
 };
@@ -28,7 +33,8 @@ struct Brandes {
   const Gang gang;
   const Rows<Offset> &rows;
   const Tree &tree;
-  const u32 cut;  // whether any row has several parts
+  const u32 cut;    // whether any row has several parts
+  const u32 twice;  // whether every edge stands in the rows of both its ends
 
   // A vertex that no edge leaves is an item, too: it has a share.
   __device__ u32 items(u32 vertex) const { return max(items_of(rows.offsets, vertex), 1u); }
@@ -39,13 +45,19 @@ struct Brandes {
       tree.distance[source] = 0, tree.paths[source] = 1;
       for (u32 part = 0; part < begun; part++) tree.items[part] = {source, part};
       tree.ends[0] = begun;
-      tree.queued[1] = 0;
+      tree.queued[1] = 0, tree.leaving[1] = 0;
     }
     gang.meet();
     u32 level = 0, last = begun;
+    u64 leaving = entries_of(rows, source).count(), left = (u64)rows.offsets[rows.rows] - leaving;
     for (u32 first = 0; first < last; level++) {
-      count(first, last, level);
+      if (gang.leads()) tree.queued[(level + 2) % 3] = 0, tree.leaving[(level + 2) % 3] = 0;
+      if (twice && left + rows.rows < leaving)
+        look_for(last, level);
+      else
+        count(first, last, level);
       gang.meet();
+      leaving = __ldcg(tree.leaving + (level + 1) % 3), left -= leaving;
       first = last;
       last += __ldcg(tree.queued + (level + 1) % 3);
       if (gang.leads()) tree.ends[level + 1] = last;
@@ -62,25 +74,90 @@ struct Brandes {
 
   // The items of a level queue those of the next one, and count the paths to them.
   __device__ void count(u32 first, u32 last, u32 level) {
-    if (gang.leads()) tree.queued[(level + 2) % 3] = 0;
-    u32 edges = 0;
+    u32 edges = 0, leaving = 0;
     auto paths_to = [&](u32 vertex) { return __ldcg(tree.paths + vertex); };
-    follow(rows.offsets, tree.items + first, last - first, gang.crew(), paths_to,
-           [&](double own, u64 edge, bool any) {
+    // (A distance that is not fresh is NONE, and the atomic operation knows better.)
+    auto look = [&](u64 edge) -> uint2 {
+      const u32 vertex = entry<TIERED>(rows.targets, edge);
+      return {vertex, tree.distance[vertex]};
+    };
+    follow(rows.offsets, tree.items + first, last - first, gang.crew(), paths_to, look,
+           [&](double own, uint2 seen, bool any) {
              u32 vertex = NONE, found = 0;
              if (any) {
                edges++;
-               vertex = entry<TIERED>(rows.targets, edge);
-               u32 distance = __ldcg(tree.distance + vertex);
+               vertex = seen.x;
+               u32 distance = seen.y;
                if (distance == NONE) {
                  distance = atomicCAS(tree.distance + vertex, NONE, level + 1);
-                 if (distance == NONE) found = items(vertex), distance = level + 1;
+                 if (distance == NONE) {
+                   found = items(vertex), distance = level + 1;
+                   leaving += (u32)entries_of(rows, vertex).count();
+                 }
                }
                if (distance == level + 1) atomicAdd(tree.paths + vertex, own);
              }
              push_items(tree.items + last, &tree.queued[(level + 1) % 3], vertex, found);
            });
-    note(edges);
+    note(edges, leaving, level);
+  }
+
+  // The same by the vertices that no path has come to.
+  __device__ void look_for(u32 last, u32 level) {
+    const Crew crew = gang.crew();
+    u32 edges = 0, leaving = 0;
+    auto look = [&](u32 row, Entries whole, Entries some, u32 lane, u32 width, bool part) {
+      u32 own = row == NONE ? 0 : __ldcg(tree.distance + row);
+      // (Of parts, others may have found the row already.)
+      const bool wanted = row != NONE && (own == NONE || (part && own == level + 1));
+      double sum = 0;
+      if (wanted) {
+        sum = sum_of_level(tree.paths, level, some, lane, width);
+        if (lane == 0) edges += (u32)some.count();
+      }
+      sum = lanes_sum(sum, width);
+      u32 found = 0;
+      if (wanted && lane == 0 && sum > 0) {
+        if (part) {
+          own = atomicCAS(tree.distance + row, NONE, level + 1);
+          atomicAdd(tree.paths + row, sum);
+        } else {
+          tree.distance[row] = level + 1, tree.paths[row] = sum;
+        }
+        if (own == NONE) found = items(row), leaving += (u32)whole.count();
+      }
+      push_items(tree.items + last, &tree.queued[(level + 1) % 3], row, found);
+    };
+    for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
+      if (unit < rows.parts) {
+        const u32 place = place_of(rows, unit), row = rows.long_rows[place];
+        look(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32, true);
+        continue;
+      }
+      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+        look(row, entries, entries, lane, width, false);
+      });
+    }
+    note(edges, leaving, level);
+  }
+
+  // What those of a lane's entries that are of a level have in `values`, added up.
+  __device__ double sum_of_level(const double *values, u32 level, Entries entries, u32 lane, u32 width) {
+    double sum = 0;
+    for (u64 e = entries.begin + lane; e < entries.end; e += (u64)TOGETHER * width) {
+      u32 target[TOGETHER];
+      bool wanted[TOGETHER];
+#pragma unroll
+      for (u32 k = 0; k < TOGETHER; k++)
+        target[k] = e + k * width < entries.end ? entry<TIERED>(rows.targets, e + k * width) : NONE;
+#pragma unroll
+      for (u32 k = 0; k < TOGETHER; k++)
+        wanted[k] = target[k] != NONE && tree.distance[target[k]] == level;
+#pragma unroll
+      for (u32 k = 0; k < TOGETHER; k++)
+        if (wanted[k]) sum += __ldcg(values + target[k]);
+    }
+    return sum;
   }
 
   // The vertices of a level depend on those of the next one.
@@ -105,11 +182,8 @@ struct Brandes {
         const u64 begin = __shfl_sync(ALL, entries.begin, at);
         const u32 length = __shfl_sync(ALL, own, at);  // none beyond the last
         const u32 vertex = __shfl_sync(ALL, item.vertex, at);
-        double sum = 0;
-        for (u32 k = share.lane(); k < length; k += share.width) {
-          const u32 target = entry<TIERED>(rows.targets, begin + k);
-          if (__ldcg(tree.distance + target) == level + 1) sum += __ldcg(tree.share + target);
-        }
+        const Entries row = {begin, begin + length};
+        double sum = sum_of_level(tree.share, level + 1, row, share.lane(), share.width);
         sum = lanes_sum(sum, share.width);
         if (share.lane() || at >= count) continue;
         if (cut && items(vertex) > 1)
@@ -119,7 +193,7 @@ struct Brandes {
       }
       edges += own;
     }
-    note(edges);
+    note(edges, 0, level);
     gang.meet();
     if (!cut) return;
     join(first, last);
@@ -149,28 +223,28 @@ struct Brandes {
     tree.share[vertex] = (1 + dependency) / paths;
   }
 
-  // Called by whole blocks.
-  __device__ void note(u32 edges) {
-    u64 *const to[3] = {tree.looked, tree.looked, tree.looked};
-    add_sums({edges, 0, 0}, to);
+  // Called by whole blocks. leaving: edges out of the vertices that a level has found.
+  __device__ void note(u32 edges, u32 leaving, u32 level) {
+    u64 *const to[3] = {tree.looked, tree.leaving + (level + 1) % 3, tree.looked};
+    add_sums({edges, leaving, 0}, to);
   }
 };
 
-// trees: as many as gangs. cut: whether any row has several parts. arrived: as of grid_barrier.
+// trees: as many as gangs. cut, twice: as of Brandes. arrived: as of grid_barrier.
 template <class Offset, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     betweenness_together(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
-                         const u32 *sources, u32 cut, u64 *arrived) {
+                         const u32 *sources, u32 cut, u32 twice, u64 *arrived) {
   const Tree tree = trees[0];
-  Brandes<Grid, Offset, TIERED>{{arrived}, rows, tree, cut}.run(sources[0]);
+  Brandes<Grid, Offset, TIERED>{{arrived}, rows, tree, cut, twice}.run(sources[0]);
 }
 
 // A block does one of `count` sources, no more than there are blocks.
 template <class Offset, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     betweenness_apart(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
-                      const u32 *sources, u32 cut, u32 count) {
+                      const u32 *sources, u32 cut, u32 twice, u32 count) {
   if (blockIdx.x >= count) return;
   const Tree tree = trees[blockIdx.x];
-  Brandes<Alone, Offset, TIERED>{{}, rows, tree, cut}.run(sources[blockIdx.x]);
+  Brandes<Alone, Offset, TIERED>{{}, rows, tree, cut, twice}.run(sources[blockIdx.x]);
 }
