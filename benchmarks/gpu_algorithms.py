@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -162,13 +163,11 @@ def clock(device: Device, run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def measure_components(subject: Subject) -> Timed:
-    graph, times, forest = subject.graph, [], None
+    graph = subject.graph
     components.kernel(graph)
-    for _ in range(1 + REPEATS):
-        spent, forest = clock(graph.device, lambda: components.join_all(graph))
-        times.append(spent)
-    count = check_components(subject, forest)
-    return Timed(times[1:], {"components": count})
+    runs = [clock(graph.device, lambda: components.join_all(graph)) for _ in range(1 + REPEATS)]
+    count = check_components(subject, runs[-1][1])
+    return Timed([spent for spent, _ in runs[1:]], {"components": count})
 
 
 def check_components(subject: Subject, forest: Any) -> int:
@@ -196,7 +195,7 @@ def measure_pagerank(subject: Subject) -> Timed:
 
 def plain(graph: ProgramGraph) -> ProgramGraph:
     """The same without weights."""
-    return ProgramGraph(graph.device, graph.cut, graph.twice, degree=graph.degree)
+    return replace(graph, weights=None, weight_type=None)
 
 
 def check_walk(subject: Subject, graph: ProgramGraph) -> None:
@@ -223,29 +222,30 @@ def _ranks(graph: ProgramGraph, iterations: int) -> Any:
 
 
 def measure_sssp(subject: Subject) -> Timed:
-    graph, times = subject.graph, []
+    graph, times, facts = subject.graph, [], {}
     shortest_paths.warm_up(graph)
     width = subject.mean_weight / max(1.0, subject.rows.edges / subject.vertices)
-    paths = None
     for source in [subject.sources[0], *subject.sources]:
-
-        def run(source: int = source) -> shortest_paths.GpuPaths:
-            paths = shortest_paths.GpuPaths(graph, source, width, np.inf)
-            while not paths.done:
-                paths.run()
-            return paths
-
-        spent, paths = clock(graph.device, run)
-        times.append(spent)
+        spent, paths = clock(graph.device, lambda source=source: follow(graph, source, width))
         check_paths(subject, source, paths.distance)
-    adopting, _ = clock(graph.device, paths.adopt)
-    facts = {"rounds": paths.rounds, "buckets": paths.buckets, "edges": paths.edges}
-    return Timed(times[1:], {**facts, "parents_ms": round(adopting, 3)})
+        adopting, _ = clock(graph.device, paths.adopt)
+        times.append(spent)
+        facts = {"rounds": paths.rounds, "buckets": paths.buckets, "edges": paths.edges}
+        facts["parents_ms"] = round(adopting, 3)
+    return Timed(times[1:], facts)
+
+
+def follow(graph: ProgramGraph, source: int, width: float) -> shortest_paths.GpuPaths:
+    paths = shortest_paths.GpuPaths(graph, source, width, np.inf)
+    while not paths.done:
+        paths.run()
+    return paths
 
 
 def check_paths(subject: Subject, source: int, distance: Any) -> None:
     """Of each vertex the least that an edge leads to it by, as no edge weighs nothing."""
     cupy, weights = subject.graph.device.cupy, subject.graph.weights
+    assert weights is not None
     far = np.uint64(1 << 60)
     whole = cupy.where(cupy.isfinite(distance), distance, 0).astype(np.uint64)
     whole[~cupy.isfinite(distance)] = far
@@ -258,7 +258,7 @@ def check_paths(subject: Subject, source: int, distance: Any) -> None:
 
 
 def measure_betweenness(subject: Subject) -> Timed:
-    graph, times = subject.graph, []
+    graph = subject.graph
     betweenness.warm_up(graph)
     sources = np.array(subject.sources, np.uint32)
 
@@ -268,12 +268,11 @@ def measure_betweenness(subject: Subject) -> Timed:
             done += state.run(sources[done:])
         return state
 
-    state = None
-    for _ in range(3):
-        spent, state = clock(graph.device, run)
-        times.append(spent)
+    runs = [clock(graph.device, run) for _ in range(1 + REPEATS)]
+    state = runs[-1][1]
     check_scores(subject, sources, state.score())
-    return Timed(times[1:], {"sources": len(sources), "edges": state.edges})
+    spent = [spent for spent, _ in runs[1:]]
+    return Timed(spent, {"sources": len(sources), "edges": state.edges})
 
 
 def check_scores(subject: Subject, sources: np.ndarray, score: np.ndarray) -> None:
@@ -290,10 +289,7 @@ def hops(subject: Subject, source: int) -> Any:
     graph = subject.graph
     one = graph.device.cupy.ones(subject.rows.edges, np.uint32)
     alike = ProgramGraph(graph.device, graph.cut, True, one, "uint32")
-    paths = shortest_paths.GpuPaths(alike, source, 1.0, np.inf)
-    while not paths.done:
-        paths.run()
-    distance = paths.distance
+    distance = follow(alike, source, 1.0).distance
     distance[~graph.device.cupy.isfinite(distance)] = -1
     return distance
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from . import rows
-from .rows import ProgramGraph, blocks_of, c_name, kernel_of
+from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
 
 CONTROL = np.dtype(
     [
@@ -26,11 +26,11 @@ WALK = np.dtype(
     [
         ("degree", "u8"),
         ("shares", "u8", 2),
-        *((name, "u8") for name in ("likely", "part_sums", "block_sums", "control")),
+        *((name, "u8") for name in ("likely", "part_sums", "column_sums", "block_sums", "control")),
         *((name, "u8") for name in ("changes", "clocks")),
         *((name, "f8") for name in ("damping", "even", "tolerance")),
         ("time", "u8"),
-        *((name, "u4") for name in ("iterations", "keeps")),
+        *((name, "u4") for name in ("dense", "columns", "iterations", "keeps")),
     ],
     align=True,
 )
@@ -38,12 +38,71 @@ SUM = np.dtype([("weights", "u8")], align=True)
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
 
+_NARROW = 14
+"""Two to it: vertices whose shares the cache of a multiprocessor holds, and room is left."""
+
+_CACHED = 3
+"""The part of the second-level cache that a column's shares take at most: what streams past them
+takes some, too, and either half of the cache has its own copy of what all multiprocessors read.
+"""
+
+MOST_PIECES = 1 << 31  # rows are numbered with 32 bits
+
+_SAMPLES = 1 << 16
+_FEW_SAVED = 1 << 22  # sectors of an iteration that are not worth it
+_PAID_BACK = 6  # an iteration saves at least this part of the entries, as cutting moves them all
+_MISSED = 2  # sectors of a cache that take as long as one of memory does beyond that
+_PIECE = 1  # sectors that a piece of a row takes: its offset, and a sum that is written and read
+
 
 class Iteration(NamedTuple):
     """change: in L1."""
 
     change: float
     seconds: float
+
+
+def cuts_of(graph: ProgramGraph) -> Cuts | None:
+    """How cutting the rows into columns saves most, if it saves anything, by where their targets
+    lead, of which some are looked at.
+
+    All is counted in sectors of the second-level cache that are read: one an entry, but for those
+    of a cache nearer by; what misses that cache takes as long as some more. What is not cut has the
+    first vertices, the hubs, in the caches: theirs are no savings. Where all shares stay in the
+    second-level cache, rows of real graphs are the faster ones as they are.
+    """
+    device, rows, n = graph.device, graph.cut.rows, graph.cut.vertices
+    shift = (device.cache_bytes // _CACHED // 8).bit_length() - 1
+    if rows.far is not None or n <= 1 << shift:
+        return None
+    with device.use() as cupy:
+        samples = cupy.sort(rows.near[:: max(1, rows.edges // _SAMPLES)]).get()
+        lengths = rows.offsets[1:] - rows.offsets[:-1]
+
+        def count_longer(least: int) -> tuple[int, int]:
+            """(rows, the first ones, of so many entries; their entries)"""
+            dense = int(cupy.count_nonzero(lengths >= least))
+            return dense, int(rows.offsets[dense])
+
+        def leading_beyond(vertex: int) -> float:
+            """The share of entries."""
+            return 1.0 - float(np.searchsorted(samples, vertex) / len(samples))
+
+        best, most = None, max(_FEW_SAVED, rows.edges / _PAID_BACK)
+        for narrow in (0, 4, 8, 16, 32):
+            narrow = min(narrow, -(-n // (1 << _NARROW)))
+            first = min(n, narrow << _NARROW)
+            for wide, by in ((1, 31), (-(-(n - first) // (1 << shift)), shift)):
+                count = narrow + (wide if first < n else 0)
+                if count < 2:
+                    continue
+                dense, entries = count_longer(2 * count)
+                near = leading_beyond(1 << _NARROW) - leading_beyond(first) if narrow else 0.0
+                missed = leading_beyond(1 << shift) if by == shift else 0.0
+                saved = entries * (near + _MISSED * missed) - _PIECE * dense * count
+                if saved > most and dense * count + n < MOST_PIECES:
+                    best, most = Cuts(dense, count, narrow, _NARROW, by), saved
+    return best
 
 
 class GpuWalk:
@@ -65,13 +124,16 @@ class GpuWalk:
         share: np.ndarray | None = None,
     ) -> None:
         self._graph = graph
-        device, n, blocks = graph.device, graph.cut.vertices, blocks_of(graph.device)
+        device, n = graph.device, graph.cut.vertices
         assert graph.degree is not None
+        blocks = blocks_of(device)
+        rows_cut, weights, cuts = _cut(graph)
         with device.use() as cupy:
             self._shares: list[Array] = [cupy.empty(n, np.float64) for _ in range(2)]
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
-                "part_sums": cupy.empty(graph.cut.parts, np.float64),
+                "part_sums": cupy.empty(rows_cut.parts, np.float64),
+                "column_sums": cupy.empty(cuts.pieces, np.float64),
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),
                 "changes": cupy.empty(_MOST_AT_ONCE, np.float64),
                 "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
@@ -82,8 +144,9 @@ class GpuWalk:
             self._control: Array = cupy.asarray(pack(CONTROL, lost=lost).view(np.uint8))
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
         self._turn = 0
-        self._rows = graph.cut.packed()
-        self._sum = pack(SUM, weights=graph.weights)
+        self._cut, self._weights = rows_cut, weights  # which stay while they are in use
+        self._rows = rows_cut.packed()
+        self._sum = pack(SUM, weights=weights)
         self._walk = pack(
             WALK,
             degree=graph.degree,
@@ -95,6 +158,8 @@ class GpuWalk:
             tolerance=-1.0 if tolerance is None else tolerance,
             time=rows.TIME,
             keeps=keeps,
+            dense=cuts.dense,
+            columns=cuts.columns,
             **self._made,
         )
 
@@ -142,10 +207,22 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
+def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
+    """Rows, in columns where that pays and there is room, with their weights."""
+    cuts, device, weighted = cuts_of(graph), graph.device, graph.weights is not None
+    if cuts is not None:
+        needed = rows.columns_bytes(device, graph.cut, cuts, weighted) + 8 * cuts.pieces
+        if needed <= graph.spare:
+            made = rows.in_columns(device, graph.cut, cuts, graph.weights)
+            if made is not None:
+                return *made, cuts
+    return graph.cut, graph.weights, Cuts(0, 0, 0, 0, 0)
+
+
 def kernel(graph: ProgramGraph) -> Callable[..., None]:
-    rows = graph.cut.rows
+    whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
-    kinds: Sequence[str] = (rows.offset_type, operator, graph.cut.tiered)
+    kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered)
     return kernel_of(graph.device, "programs/pagerank.cu", "pagerank", kinds)
 
 

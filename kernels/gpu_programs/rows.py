@@ -40,6 +40,9 @@ ROWS = np.dtype(
     align=True,
 )
 
+_CUTS = ("dense", "columns", "narrow", "narrow_shift", "shift")
+CUTS = np.dtype([(name, "u4") for name in _CUTS], align=True)
+
 
 @dataclass(frozen=True)
 class CutRows:
@@ -117,6 +120,62 @@ def cut(device: Device, rows: Rows) -> CutRows:
         if len(long_rows):
             first_parts[1:] = cupy.cumsum(parts)
     return CutRows(rows, turn, turn_rows, long_rows, first_parts)
+
+
+class Cuts(NamedTuple):
+    """How targets are cut into columns: ``narrow`` of 2^narrow_shift, then some of 2^shift, in all
+    ``columns``. dense: rows from there on are not cut.
+    """
+
+    dense: int
+    columns: int
+    narrow: int
+    narrow_shift: int
+    shift: int
+
+    @property
+    def pieces(self) -> int:
+        """Of rows that are cut."""
+        return self.dense * self.columns
+
+
+def in_columns(
+    device: Device, whole: CutRows, cuts: Cuts, weights: Array | None = None
+) -> tuple[CutRows, Array | None] | None:
+    """Rows as they are cut, column after column, then those that are not; and their weights. None
+    where targets do not rise along the rows.
+
+    whole: rows that stand on the device. weights: by entry. Holds ``columns_bytes`` meanwhile.
+    """
+    n, dense, rows, kind = whole.vertices, cuts.dense, whole.rows, whole.rows.offset_type
+    with device.use() as cupy:
+        starts = cupy.empty((cuts.columns + 1, dense), rows.offsets.dtype)
+        unsorted = cupy.zeros(1, np.uint32)
+        threads = (whole.parts + len(whole.turn_rows) - 1) * 32
+        of = whole.packed(), pack(CUTS, **cuts._asdict())
+        device.launch(_SOURCE, f"find_columns<{kind}>", threads, (*of, starts, unsorted))
+        if int(unsorted[0]):
+            return None
+        offsets = cupy.zeros(cuts.pieces + n - dense + 1, starts.dtype)
+        lengths = offsets[1 : cuts.pieces + 1].reshape(cuts.columns, dense)
+        cupy.subtract(starts[1:], starts[:-1], out=lengths)
+        cupy.cumsum(offsets, out=offsets)
+        offsets[cuts.pieces :] = rows.offsets[dense:]
+        targets = rows.near.copy()
+        moved = None if weights is None else weights.copy()
+        none = np.uint64(0)
+        to = targets, none if moved is None else moved
+        places = starts, offsets, none if weights is None else weights
+        device.launch(_SOURCE, f"move_to_columns<{kind}>", threads, (*of, *places, *to))
+        del starts, lengths
+        return cut(device, Rows(offsets, targets)), moved
+
+
+def columns_bytes(device: Device, whole: CutRows, cuts: Cuts, weighted: bool) -> int:
+    n, entries, size = whole.vertices, whole.rows.edges, whole.rows.offsets.dtype.itemsize
+    pieces = cuts.pieces + n
+    offsets, starts = (pieces + 1) * size, (cuts.pieces + n) * size
+    return 4 * entries * (1 + weighted) + 2 * offsets + starts + cut_bytes(device, pieces, entries)
 
 
 def cut_bytes(device: Device, vertices: int, entries: int) -> int:

@@ -94,7 +94,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "prepare/generate.cu": ["kronecker", "uniform", "grid"],
         "prepare/prepare.cu": ["count_degrees<u32>", "order_keys<u64>", "number_vertices<u32>"],
         "programs/rows.cu": [
-            f"{name}<{offset}>" for name in ("cut_turns", "list_long_rows") for offset in OFFSETS
+            f"{name}<{offset}>"
+            for name in ("cut_turns", "list_long_rows", "find_columns", "move_to_columns")
+            for offset in OFFSETS
         ]
         + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
         "programs/components.cu": [
@@ -221,6 +223,7 @@ STRUCTURES = [
     ("ranks/check.cu", "Claim", rank_check.CLAIM),
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
     ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
+    ("programs/rows.cu", "Cuts", program_rows.CUTS),
     ("programs/betweenness.cu", "Tree", gpu_betweenness.TREE),
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),

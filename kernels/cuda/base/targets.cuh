@@ -14,3 +14,10 @@ __device__ inline u32 entry(const Targets &targets, u64 i) {
   if (TIERED && i >= targets.near_end) return __ldg(targets.far + (i - targets.near_end));
   return __ldg(targets.near + i);
 }
+
+// The same for whoever will not look at it again before long: caches keep what else they have.
+template <bool TIERED>
+__device__ inline u32 entry_once(const Targets &targets, u64 i) {
+  if (TIERED && i >= targets.near_end) return __ldcs(targets.far + (i - targets.near_end));
+  return __ldcs(targets.near + i);
+}

@@ -1,6 +1,11 @@
 // PageRank: pipeline/algorithms/pagerank.py says what is computed, kernels/pieces/walk.py how on a CPU.
 // An iteration gathers shares along all rows and makes new ones of them; a launch does many of them, and
-// the grid meets once in each, or twice where rows are cut.
+// the grid meets once in each, and once more where rows are cut, and where they stand in columns.
+//
+// A share is read for each entry, and from anywhere. Where that is what takes the time, rows are cut into
+// columns of targets that a cache holds, one column after the other (Beamer, Asanovic, Patterson: Reducing
+// Pagerank Communication via Propagation Blocking, IPDPS 2017, section III; MultiGraph's dense blocks): the
+// first ones are of hubs, and as narrow as the cache of a multiprocessor.
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
@@ -31,14 +36,16 @@ struct Control {
 
 // degree: of a vertex the edges that leave it, or their weights added up. shares: what each carries, by
 // its weight; of vertices without any, all that they have. likely: how likely a walk is at each vertex
-// when it teleports; null: `even` at all. part_sums, block_sums: of parts of rows, and twice of each
-// block. changes, clocks: of each iteration of this launch. iterations: at most. time: of the launch, in
+// when it teleports; null: `even` at all. part_sums, column_sums, block_sums: of parts of rows, of rows
+// that are one column's, and twice of each block. columns: of `dense` rows each, those of the first
+// vertices; after them come the rows of all others. changes, clocks: of each iteration of this launch. iterations: at most. time: of the launch, in
 // clocks, about.
 struct Walk {
   const double *degree;
   double *shares[2];
   const double *likely;
   double *part_sums;
+  double *column_sums;
   Pair *block_sums;
   Control *control;
   double *changes;
@@ -47,6 +54,8 @@ struct Walk {
   double even;
   double tolerance;  // less than 0 where there is none
   u64 time;
+  u32 dense;
+  u32 columns;
   u32 iterations;
   u32 keeps;  // whether walks teleport from vertices without edges, rather than end there
 };
@@ -60,7 +69,7 @@ __device__ inline double gather(const Rows<Offset> &rows, const Operator &along,
     double value[TOGETHER];
 #pragma unroll
     for (u32 k = 0; k < TOGETHER; k++)
-      target[k] = e + k * width < entries.end ? entry<TIERED>(rows.targets, e + k * width) : NONE;
+      target[k] = e + k * width < entries.end ? entry_once<TIERED>(rows.targets, e + k * width) : NONE;
 #pragma unroll
     for (u32 k = 0; k < TOGETHER; k++)
       value[k] = target[k] == NONE ? 0 : along.along(share[target[k]], e + k * width);
@@ -95,6 +104,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     double *next = walk.shares[turn ^= 1];
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
+    const u64 cut = (u64)walk.columns * walk.dense;
+    auto settle = [&](u32 row, double came) {
+      if (row < cut)
+        __stcs(walk.column_sums + row, came);
+      else
+        advance(walk, share, next, anywhere, (u32)(row - cut) + walk.dense, came, moved);
+    };
     for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
       if (unit < rows.parts) {
         const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
@@ -104,7 +120,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       }
       visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
         const double came = gather<TIERED>(rows, along, share, entries, lane, width);
-        if (row != NONE && lane == 0) advance(walk, share, next, anywhere, row, came, moved);
+        if (row != NONE && lane == 0) settle(row, came);
       });
     }
     if (rows.longs) {
@@ -115,8 +131,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
           came += __ldcg(walk.part_sums + part);
         came = lanes_sum(came);
-        if (lane_id() == 0)
-          advance(walk, share, next, anywhere, rows.long_rows[place], came, moved);
+        if (lane_id() == 0) settle(rows.long_rows[place], came);
+      }
+    }
+    if (cut) {
+      grid_barrier(&control.arrived);
+      FOR_ITEMS(v, walk.dense) {
+        double came = 0;
+        for (u32 column = 0; column < walk.columns; column++)
+          came += __ldcs(walk.column_sums + (u64)column * walk.dense + v);
+        advance(walk, share, next, anywhere, v, came, moved);
       }
     }
     moved = block_sum(moved);

@@ -1,4 +1,4 @@
-// How rows are cut into turns (programs/rows.cuh).
+// How rows are cut into turns (programs/rows.cuh), and into columns of targets.
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
@@ -37,4 +37,72 @@ __global__ void add_weights(const Offset *offsets, const Weight *weights, u32 ro
     sum = lanes_sum(sum);
     if (lane_id() == 0) sums[row] = sum;
   }
+}
+
+// Call `visit(row, whole, entries, lane, width)` with all rows, by all lanes that take one, or some of
+// its entries; whole: all of them.
+template <class Offset, class Visit>
+__device__ inline void visit_rows(const Rows<Offset> &rows, Visit visit) {
+  const Crew crew = whole_grid();
+  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
+    if (unit < rows.parts) {
+      const u32 place = place_of(rows, unit), row = rows.long_rows[place];
+      visit(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32u);
+    } else {
+      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+        if (row != NONE) visit(row, entries, entries, lane, width);
+      });
+    }
+  }
+}
+
+// How targets are cut into columns: `narrow` of 2^narrow_shift, then some of 2^shift, in all `columns`.
+// Rows from `dense` on are not cut. gpu_programs/rows.py packs the same structure.
+struct Cuts {
+  u32 dense, columns, narrow, narrow_shift, shift;
+
+  __device__ u32 column(u32 target) const {
+    const u32 first = narrow << narrow_shift;
+    return target < first ? target >> narrow_shift : narrow + ((target - first) >> shift);
+  }
+};
+
+// Of rows whose targets rise, where each column begins in each: starts[column * cuts.dense + row], and an
+// end of all. unsorted: set where targets fall, and nothing is to be made of it.
+template <class Offset>
+__global__ void find_columns(const __grid_constant__ Rows<Offset> rows, const Cuts cuts, Offset *starts,
+                             u32 *unsorted) {
+  visit_rows(rows, [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
+    if (row >= cuts.dense) return;
+    auto begin = [&](u32 first, u32 last, u64 at) {
+      for (u32 column = first; column < last; column++)
+        starts[(u64)column * cuts.dense + row] = (Offset)at;
+    };
+    if (whole.count() == 0 && lane == 0) begin(0, cuts.columns + 1, whole.begin);
+    for (u64 e = some.begin + lane; e < some.end; e += width) {
+      const u32 target = rows.targets.near[e], column = cuts.column(target);
+      const u32 before = e > whole.begin ? rows.targets.near[e - 1] : 0;
+      if (target < before) *unsorted = 1;
+      begin(e > whole.begin ? cuts.column(before) + 1 : 0, column + 1, e);
+      if (e + 1 == whole.end) begin(column + 1, cuts.columns + 1, whole.end);
+    }
+  });
+}
+
+// Targets, and their weights where there are any, column after column. offsets: of cuts.dense rows in
+// each, then of the rows that are not cut.
+template <class Offset>
+__global__ void move_to_columns(const __grid_constant__ Rows<Offset> rows, const Cuts cuts,
+                                const Offset *starts, const Offset *offsets, const u32 *weights,
+                                u32 *targets, u32 *moved_weights) {
+  visit_rows(rows, [&](u32 row, Entries, Entries some, u32 lane, u32 width) {
+    if (row >= cuts.dense) return;  // they stand where they stood
+    for (u64 e = some.begin + lane; e < some.end; e += width) {
+      const u32 target = rows.targets.near[e];
+      const u64 place = (u64)cuts.column(target) * cuts.dense + row;
+      const u64 to = (u64)offsets[place] + (e - (u64)starts[place]);
+      targets[to] = target;
+      if (weights) moved_weights[to] = weights[e];
+    }
+  });
 }

@@ -18,8 +18,10 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.gpu_programs import betweenness as on_device
+from delegraph.kernels.gpu_programs import pagerank as on_device_walk
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs import shortest_paths
+from delegraph.kernels.gpu_programs.rows import Cuts
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.components import JoinAll
@@ -139,6 +141,59 @@ def test_pagerank(device, stores, monkeypatch, shape, directed, turn):
 def test_weighted_pagerank(device, stores, shape, directed, weights):
     check_walk(stores(shape, directed, weights), device)
     check_walk(stores(shape, directed, weights), device, dangling="none")
+
+
+CUTS = {
+    "wide": lambda n: Cuts(n, -(-n // 8), 0, 0, 3),
+    "narrow": lambda n: Cuts(n // 2, 4 + 1, 4, 2, 31),
+    "both": lambda n: Cuts(n // 3 + 1, 3 + -(-max(0, n - 12) // 16), 3, 2, 4),
+}
+
+
+@pytest.mark.parametrize("turn", [None, 4])
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("weights", ["none", "floats"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
+def test_columns(device, stores, monkeypatch, shape, directed, weights, cuts, turn):
+    _cut_by(monkeypatch, turn)
+    monkeypatch.setattr(on_device_walk, "cuts_of", lambda graph: CUTS[cuts](graph.cut.vertices))
+    store = stores(shape, directed, weights)
+    check_walk(store, device)
+    check_walk(store, device, dangling="none", personal=True)
+
+
+def test_columns_are_of_rows_that_rise(device, tmp_path):
+    """Those of a graph in any other order stay as they are."""
+    src, dst = SHAPES["hubs"]
+    for order in ("degree", "random"):
+        (tmp_path / order).mkdir()
+        store = stored(tmp_path / order, src, dst, BuildOptions(order=order))
+        engine = DeviceProgramEngine(store, None, walk(store), device, 2)
+        engine.load()
+        assert engine._graph is not None
+        cuts = CUTS["both"](store.info.vertices)
+        made = cut_rows.in_columns(device, engine._graph.cut, cuts)
+        assert (made is not None) == (order == "degree")
+
+
+def test_cutting_where_it_saves(device, tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(0, 400, (2, 20_000))
+    store = stored(tmp_path, src, dst, BuildOptions())
+
+    def cuts(cached: int) -> Cuts | None:
+        """For a device with so much cache."""
+        little = replace(device, cache_bytes=3 * 8 * cached)
+        engine = DeviceProgramEngine(store, None, walk(store), little, 2)
+        engine.load()
+        assert engine._graph is not None
+        return on_device_walk.cuts_of(engine._graph)
+
+    assert cuts(64) is None  # too little to save
+    monkeypatch.setattr(on_device_walk, "_FEW_SAVED", 0)
+    assert cuts(512) is None  # one column has all
+    assert cuts(64) == Cuts(dense=400, columns=7, narrow=0, narrow_shift=14, shift=6)
 
 
 def _cut_by(monkeypatch, turn: int | None) -> None:
@@ -459,6 +514,18 @@ def test_emulated_weights(emulated, stores, directed, weights):
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_emulated_tiers(emulated, stores, partitions, share):
     test_tiers(emulated[0], stores, partitions, True, share)
+
+
+@pytest.mark.parametrize("cuts", mostly_slow(sorted(CUTS)))
+@pytest.mark.parametrize("weights", [slow("none"), "floats"])
+def test_emulated_columns(emulated, stores, monkeypatch, weights, cuts):
+    test_columns(emulated[0], stores, monkeypatch, "two components", True, weights, cuts, 4)
+
+
+@pytest.mark.slow
+def test_emulated_cutting(emulated, tmp_path, monkeypatch):
+    test_columns_are_of_rows_that_rise(emulated[0], tmp_path)
+    test_cutting_where_it_saves(emulated[0], tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

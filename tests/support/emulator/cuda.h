@@ -256,6 +256,10 @@ T __ldg(const T *address) { return *address; }
 template <class T>
 T __ldcg(const T *address) { return *(const volatile T *)address; }
 inline uint2 __ldcg(const uint2 *address) { return {__ldcg(&address->x), __ldcg(&address->y)}; }
+template <class T>
+T __ldcs(const T *address) { return *(const volatile T *)address; }
+template <class T>
+void __stcs(T *address, T value) { *(volatile T *)address = value; }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __ffs(unsigned word) { return __builtin_ffs((int)word); }
 inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
