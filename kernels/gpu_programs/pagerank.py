@@ -219,6 +219,13 @@ def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
     return graph.cut, graph.weights, Cuts(0, 0, 0, 0, 0)
 
 
+def warm_up(graph: ProgramGraph) -> None:
+    """Compile, or load from the cache, all that a walk may call."""
+    kernel(graph)
+    if cuts_of(graph) is not None:
+        rows.warm_up_columns(graph.device, graph.cut.rows.offset_type)
+
+
 def kernel(graph: ProgramGraph) -> Callable[..., None]:
     whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"

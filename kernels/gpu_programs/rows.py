@@ -171,6 +171,13 @@ def in_columns(
         return cut(device, Rows(offsets, targets)), moved
 
 
+def warm_up_columns(device: Device, offset_type: str) -> None:
+    """Compile, or load from the cache, what ``in_columns`` calls."""
+    with device.use():
+        for function in ("find_columns", "move_to_columns"):
+            device.kernel(_SOURCE, f"{function}<{offset_type}>")
+
+
 def columns_bytes(device: Device, whole: CutRows, cuts: Cuts, weighted: bool) -> int:
     n, entries, size = whole.vertices, whole.rows.edges, whole.rows.offsets.dtype.itemsize
     pieces = cuts.pieces + n

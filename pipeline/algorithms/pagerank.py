@@ -105,7 +105,7 @@ class Walk:
         return on_device.device_bytes(vertices, self.teleport is not None)
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        on_device.kernel(graph)
+        on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         likely = None

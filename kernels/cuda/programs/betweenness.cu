@@ -104,9 +104,9 @@ struct Brandes {
 
   // The same by the vertices that no path has come to.
   __device__ void look_for(u32 last, u32 level) {
-    const Crew crew = gang.crew();
     u32 edges = 0, leaving = 0;
-    auto look = [&](u32 row, Entries whole, Entries some, u32 lane, u32 width, bool part) {
+    visit_rows(rows, gang.crew(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
+      const bool part = some.count() < whole.count();
       u32 own = row == NONE ? 0 : __ldcg(tree.distance + row);
       // (Of parts, others may have found the row already.)
       const bool wanted = row != NONE && (own == NONE || (part && own == level + 1));
@@ -127,17 +127,7 @@ struct Brandes {
         if (own == NONE) found = items(row), leaving += (u32)whole.count();
       }
       push_items(tree.items + last, &tree.queued[(level + 1) % 3], row, found);
-    };
-    for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-      if (unit < rows.parts) {
-        const u32 place = place_of(rows, unit), row = rows.long_rows[place];
-        look(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32, true);
-        continue;
-      }
-      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
-        look(row, entries, entries, lane, width, false);
-      });
-    }
+    });
     note(edges, leaving, level);
   }
 

@@ -48,13 +48,6 @@ __device__ inline u32 root_of_most(const u32 *forest, u32 vertices) {
   return (u32)best;
 }
 
-template <bool TIERED, class Offset>
-__device__ inline void join_entries(const Rows<Offset> &rows, u32 *forest, u32 row, Entries entries,
-                                    u32 lane, u32 width) {
-  for (u64 e = entries.begin + lane; e < entries.end; e += width)
-    join(forest, row, entry<TIERED>(rows.targets, e));
-}
-
 // forest: of rows.rows vertices, each becomes a child of the least one that edges join it to. twice:
 // whether every edge stands in the rows of both its ends. arrived: as of grid_barrier.
 template <class Offset, bool TIERED, int THREADS, int BLOCKS>
@@ -79,20 +72,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   // Every edge that leads out of the largest tree stands in another row, too.
   const u32 known = twice ? root_of_most(forest, rows.rows) : NONE;
   if (twice) grid_barrier(arrived);  // all have looked at the same forest, and know the same tree
-  const Crew crew = whole_grid();
-  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-    if (unit < rows.parts) {
-      const u32 place = place_of(rows, unit), row = rows.long_rows[place];
-      if (parent_of(forest, row) == known) continue;
-      join_entries<TIERED>(rows, forest, row, entries_of_part(rows, unit, place), lane_id(), 32);
-      continue;
-    }
-    visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
-      if (row == NONE || entries.count() <= NEIGHBOURS || parent_of(forest, row) == known) return;
-      entries.begin += NEIGHBOURS;
-      join_entries<TIERED>(rows, forest, row, entries, lane, width);
-    });
-  }
+  visit_rows(rows, whole_grid(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
+    if (row == NONE || whole.count() <= NEIGHBOURS || parent_of(forest, row) == known) return;
+    some.begin = max(some.begin, whole.begin + NEIGHBOURS);
+    for (u64 e = some.begin + lane; e < some.end; e += width)
+      join(forest, row, entry<TIERED>(rows.targets, e));
+  });
   grid_barrier(arrived);
   flatten(forest, rows.rows);
 }

@@ -39,23 +39,6 @@ __global__ void add_weights(const Offset *offsets, const Weight *weights, u32 ro
   }
 }
 
-// Call `visit(row, whole, entries, lane, width)` with all rows, by all lanes that take one, or some of
-// its entries; whole: all of them.
-template <class Offset, class Visit>
-__device__ inline void visit_rows(const Rows<Offset> &rows, Visit visit) {
-  const Crew crew = whole_grid();
-  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-    if (unit < rows.parts) {
-      const u32 place = place_of(rows, unit), row = rows.long_rows[place];
-      visit(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32u);
-    } else {
-      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
-        if (row != NONE) visit(row, entries, entries, lane, width);
-      });
-    }
-  }
-}
-
 // How targets are cut into columns: `narrow` of 2^narrow_shift, then some of 2^shift, in all `columns`.
 // Rows from `dense` on are not cut. gpu_programs/rows.py packs the same structure.
 struct Cuts {
@@ -72,7 +55,7 @@ struct Cuts {
 template <class Offset>
 __global__ void find_columns(const __grid_constant__ Rows<Offset> rows, const Cuts cuts, Offset *starts,
                              u32 *unsorted) {
-  visit_rows(rows, [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
+  visit_rows(rows, whole_grid(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
     if (row >= cuts.dense) return;
     auto begin = [&](u32 first, u32 last, u64 at) {
       for (u32 column = first; column < last; column++)
@@ -95,7 +78,7 @@ template <class Offset>
 __global__ void move_to_columns(const __grid_constant__ Rows<Offset> rows, const Cuts cuts,
                                 const Offset *starts, const Offset *offsets, const u32 *weights,
                                 u32 *targets, u32 *moved_weights) {
-  visit_rows(rows, [&](u32 row, Entries, Entries some, u32 lane, u32 width) {
+  visit_rows(rows, whole_grid(), [&](u32 row, Entries, Entries some, u32 lane, u32 width) {
     if (row >= cuts.dense) return;  // they stand where they stood
     for (u64 e = some.begin + lane; e < some.end; e += width) {
       const u32 target = rows.targets.near[e];

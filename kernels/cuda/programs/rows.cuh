@@ -82,3 +82,20 @@ __device__ inline void visit_turn(const Rows<Offset> &rows, u32 turn, Visit visi
     visit(any ? row : NONE, any ? entries_of(rows, row) : Entries{0, 0}, share.lane(), share.width);
   }
 }
+
+// Call `visit(row, whole, some, lane, width)` with all rows, by all lanes of a crew that take one, or a part
+// of one; whole: its entries; some: all of them, or the part's. Lanes for which there is no row as of
+// visit_turn.
+template <class Offset, class Visit>
+__device__ inline void visit_rows(const Rows<Offset> &rows, Crew crew, Visit visit) {
+  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
+    if (unit < rows.parts) {
+      const u32 place = place_of(rows, unit), row = rows.long_rows[place];
+      visit(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32u);
+    } else {
+      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+        visit(row, entries, entries, lane, width);
+      });
+    }
+  }
+}

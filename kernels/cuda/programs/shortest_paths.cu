@@ -239,25 +239,16 @@ template <class Offset, class Weight, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     adopt_nearer(const __grid_constant__ Rows<Offset> rows, const Weight *weights,
                  const u64 *distance, u32 *parent) {
-  auto adopt = [&](u32 row, Entries entries, u32 lane, u32 width) {
+  visit_rows(rows, whole_grid(), [&](u32 row, Entries, Entries some, u32 lane, u32 width) {
     const u64 own = row == NONE ? FAR : distance[row];
     if (own == FAR) return;
-    for (u64 e = entries.begin + lane; e < entries.end; e += width) {
+    for (u64 e = some.begin + lane; e < some.end; e += width) {
       const u32 vertex = entry<TIERED>(rows.targets, e);
       const u64 there = distance[vertex];
       if (own < there && bits_of(value_of(own) + (double)weights[e]) == there)
         atomicMin(parent + vertex, row);
     }
-  };
-  const Crew crew = whole_grid();
-  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-    if (unit >= rows.parts) {
-      visit_turn(rows, unit - rows.parts, adopt);
-      continue;
-    }
-    const u32 place = place_of(rows, unit);
-    adopt(rows.long_rows[place], entries_of_part(rows, unit, place), lane_id(), 32);
-  }
+  });
 }
 
 // Vertices that have a parent, and the source (`queued_in` is 1), into the queue of round 1.
