@@ -202,6 +202,19 @@ def _usable(client: Client) -> Client:
     return client
 
 
+def _check_address(address: str) -> None:
+    """ValueError where it is none. Dask's client says so itself, but not always: now and then it
+    says nothing until the time is up.
+    """
+    from distributed.comm.addressing import get_address_host_port, parse_address
+    from distributed.comm.registry import get_backend
+
+    scheme, _ = parse_address(address)
+    get_backend(scheme)
+    if scheme in ("tcp", "tls"):
+        get_address_host_port(address)
+
+
 @contextlib.contextmanager
 def _connected(there: Any, timeout: float) -> Iterator[Any]:
     """A client of the cluster, or of the one at an address.
@@ -212,6 +225,8 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
 
     seconds = min(timeout, CONNECT_SECONDS)
     try:
+        if isinstance(there, str):
+            _check_address(there)
         client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
     except (ValueError, TypeError) as error:
         raise InputError(f"{there} is no address of a Dask scheduler: {error}") from error

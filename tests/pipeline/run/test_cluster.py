@@ -183,6 +183,17 @@ def elsewhere(check):
     return lambda self, folder, inputs: check(self, folder, ["/nowhere/edges.parquet"])
 
 
+@pytest.mark.parametrize("address", ["nowhere", "tcp://nowhere", "http://there:8786"])
+def test_what_is_no_address_is_not_asked(monkeypatch, address):
+    """Dask's client may wait for all of its time before it says so."""
+    monkeypatch.setattr("distributed.Client", lambda *_, **__: pytest.fail("it was asked"))
+    with (
+        pytest.raises(InputError, match="is no address of a Dask scheduler: "),
+        open_cluster(ClusterOptions(scheduler=address), 1),
+    ):
+        pass
+
+
 def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     out = tmp_path / "graph.dg"
