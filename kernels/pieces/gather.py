@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import compiled, f64s, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_or, trailing_zeros
+from ..base.intrinsics import fetch_or
 from ..base.numbering import NUMBERING, is_identity, renumber
 from ..base.turns import come, take
 from .operators import MIN, OR, SUM, WEIGHTED_SUM, along, combine, finished, merge
@@ -27,8 +27,8 @@ SHORT = 8
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uintp(count) for count in range(5))
 
 _DIGITS = 12
-_ADDED = (1 << _DIGITS) - 1
-"""As many words as so many digits can count."""
+_ADDED = (1 << _DIGITS) - 8
+"""As many words, by eights, as so many digits can count."""
 
 
 @compiled
@@ -48,13 +48,13 @@ def _combined(operator, value, targets, weights, first, stop, x):
     if e + _FOUR <= end:
         one = value
         two = three = four = operator.unit
-        while e + _FOUR <= end and not finished(operator, one):
+        while e + _FOUR <= end and not finished(operator, value):
             one = combine(operator, one, _term(operator, x, targets, weights, e))
             two = combine(operator, two, _term(operator, x, targets, weights, e + _ONE))
             three = combine(operator, three, _term(operator, x, targets, weights, e + _TWO))
             four = combine(operator, four, _term(operator, x, targets, weights, e + _THREE))
             e += _FOUR
-        value = combine(operator, combine(operator, one, two), combine(operator, three, four))
+            value = combine(operator, combine(operator, one, two), combine(operator, three, four))
     while e < end and not finished(operator, value):
         value = combine(operator, value, _term(operator, x, targets, weights, e))
         e += _ONE
@@ -269,25 +269,49 @@ def push_piece(operator, piece, queue, first, last, x_places, x, y_places, y, ch
                 fetch_or(changed, np.intp(v >> np.uint32(6)), mask(v))
 
 
+@compiled
+def _add_three(one, two, three):
+    """Of each bit, in how many of three words it is set: the lower and the higher digit."""
+    half = one ^ two
+    return half ^ three, (one & two) | (half & three)
+
+
+@compiled
+def _carry(digits, digit, carry):
+    while carry:
+        both = digits[digit] & carry
+        digits[digit] ^= carry
+        carry = both
+        digit += 1
+
+
 @kernel(u64s, i64s)
 def count_bits(words, counts):
     """Add how many words have each bit. counts: int64 (64,).
 
-    64 sums at once: a word of each of their digits, to which words are added with a carry.
+    64 sums at once: a word of each of their digits. Eight words are added up without a branch, by
+    a tree of adders (Harley and Seal's: Mula, Kurz, Lemire, Faster Population Counts Using AVX2
+    Instructions, 2018); what they carry is added to the fourth digit.
     """
     digits = np.zeros(_DIGITS, np.uint64)
     for first in range(0, words.shape[0], _ADDED):
-        for i in range(first, min(first + _ADDED, words.shape[0])):
-            carry = words[i]
-            digit = 0
-            while carry:
-                both = digits[digit] & carry
-                digits[digit] ^= carry
-                carry = both
-                digit += 1
+        some = words[first : first + _ADDED]
+        ones = twos = fours = np.uint64(0)
+        eights = some.shape[0] // 8 * 8
+        for i in range(0, eights, 8):
+            ones, two_a = _add_three(ones, some[i], some[i + 1])
+            ones, two_b = _add_three(ones, some[i + 2], some[i + 3])
+            twos, four_a = _add_three(twos, two_a, two_b)
+            ones, two_a = _add_three(ones, some[i + 4], some[i + 5])
+            ones, two_b = _add_three(ones, some[i + 6], some[i + 7])
+            twos, four_b = _add_three(twos, two_a, two_b)
+            fours, eight = _add_three(fours, four_a, four_b)
+            _carry(digits, 3, eight)
+        digits[0], digits[1], digits[2] = ones, twos, fours
+        for i in range(eights, some.shape[0]):
+            _carry(digits, 0, some[i])
         for digit in range(_DIGITS):
             word = digits[digit]
             digits[digit] = 0
-            while word:
-                counts[np.int64(trailing_zeros(word))] += np.int64(1) << digit
-                word &= word - np.uint64(1)
+            for bit in range(64):
+                counts[bit] += np.int64(word >> np.uint64(bit) & np.uint64(1)) << digit

@@ -49,6 +49,9 @@ WINDOW = 1 << 16
 PUSHED_FOR_PULLED = 8
 """Edges that a pull gets through, stopping early, while one is followed from a list."""
 
+ALL_FOR_LISTED = 8
+"""Values that are got through in their order while one is picked from a list."""
+
 How = Literal["gather", "scatter"]
 """To the rows of a subgraph from its targets, or to the targets from the rows."""
 
@@ -329,7 +332,10 @@ class Operations:
                     for ghost, at in some.items():
                         values.ghosts[ghost][at] = operator.unit
                 self._unmark()
-                return self._changed.take()
+                changed = self._changed.take()
+                listed = len(changed.own) + len(changed.shared)
+                here = len(y.own) + len(y.shared)
+                return changed if listed * ALL_FOR_LISTED < here else None
             self._unmark()
         self.links.expand(x)
         self._product(operator, x, y, self._pulls(along))
