@@ -1,4 +1,5 @@
-"""One GPU: components, PageRank, shortest paths and betweenness of graphs made, or read, there.
+"""One GPU: components, PageRank, shortest paths, betweenness and searches from 64 vertices at once,
+of graphs made, or read, there.
 
     python benchmarks/gpu_algorithms.py [--graphs kron22,cnr-2000,...] [--algorithms components,...]
         [--sources 16] [--data FOLDER]
@@ -7,8 +8,10 @@ Graphs are named as in gpu.py: by default the generated ones below, and all Parq
 and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
 on the device; a time is a whole call up to the device's end of it, its arrays made anew: the median
 of several, and the worst; of PageRank an iteration's by the device's clocks; of betweenness all
-sources. Every result is checked: see the functions ``check_...``. Goals are those that we set
-ourselves for one NVIDIA H200; beside them what cuGraph 26.10 took there.
+sources. Of 64 searches three: with sums (closeness), with distances, to the nearest; ratios are to
+searches one by one, which find parents, too, by ``bench``'s clock. Every result is checked: see the
+functions ``check_...``. Goals are those that we set ourselves for one NVIDIA H200; beside them what
+cuGraph 26.10 took there.
 """
 
 from __future__ import annotations
@@ -27,8 +30,16 @@ import real
 
 from delegraph.kernels.gpu.device import Device, open_device
 from delegraph.kernels.gpu.graph import Rows
-from delegraph.kernels.gpu_programs import betweenness, components, pagerank, shortest_paths
+from delegraph.kernels.gpu_programs import (
+    betweenness,
+    components,
+    pagerank,
+    searches,
+    shortest_paths,
+)
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
+from delegraph.pipeline.bench.protocol import DeviceSearcher, run_all
+from delegraph.pipeline.engines.device import search_of
 
 GENERATED = "kron22,kron24,urand24"
 PUBLISHED = ["kron22", "kron24", "urand24", "cnr-2000", "luxembourg-osm"]
@@ -38,6 +49,7 @@ FIGURES = {
     "pagerank": ((0.92, 3.31, 9.33, 0.12, 0.08), (0.4, 1.5, 4.5, 0.05, 0.03)),
     "sssp": ((63, 96, 113, 103, 528), (4, 12, 20, 5, 15)),
     "betweenness": ((513, 2058, 3523, 54, 716), (80, 300, 600, 12, 60)),
+    "searches": ((None,) * 5, (None, 4, 20, None, None)),
 }
 REPEATS = 5
 ITERATIONS = 20
@@ -53,10 +65,14 @@ class Timed(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """graph: with degrees and weights. sources: by position. mean_weight: of its entries."""
+    """graph: with degrees and weights. sources: by position; many: as many as go together, and what
+    they take one by one. mean_weight: of its entries.
+    """
 
     graph: ProgramGraph
     sources: list[int]
+    many: np.ndarray
+    alone_ms: float
     mean_weight: float
 
     @property
@@ -105,15 +121,21 @@ def main() -> None:
 
 def subject_of(device: Device, name: str, found: dict[str, Any], sources: int) -> Subject:
     loaded = gpu.load(device, name, found)
-    chosen = gpu.choose_sources(loaded, sources, device)
+    chosen = gpu.choose_sources(loaded, max(sources, searches.WIDTH), device)
+    many = chosen[: searches.WIDTH]
     prepared = loaded.prepared
     with device.use() as cupy:
+        searcher = DeviceSearcher(search_of(device, loaded.graph, "auto"), prepared.rows_from)
+        searcher.warm_up()
+        alone = 1e3 * sum(run_all(searcher, many, many, None).seconds)
+        del searcher
         rows = Rows(prepared.offsets, prepared.targets)
         weights = cupy.empty(rows.edges, np.uint32)
         degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
         spare = device.memory_bytes // 2
         graph = ProgramGraph(device, cut(device, rows), True, weights, "uint32", degree, spare)
-        subject = Subject(graph, chosen, 128)
+        of = chosen[:sources], np.array(many, np.uint32), alone
+        subject = Subject(graph, *of, mean_weight=128)
         for row, target, some in subject.pieces():
             least, most = cupy.minimum(row, target), cupy.maximum(row, target)
             mixed = least.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + most
@@ -145,7 +167,8 @@ def show(result: dict[str, Any]) -> None:
     print(
         f"{result['graph']:<20}{result['algorithm']:<13}{ms:>10.3f} ms, worst "
         f"{result['worst_ms']:.3f}"
-        + (f"; goal {goal}: {ms / goal:.2f} of it; cuGraph's {peer / ms:.1f} times" if goal else "")
+        + (f"; goal {goal}: {ms / goal:.2f} of it" if goal else "")
+        + (f"; cuGraph's {peer / ms:.1f} times" if peer else "")
         + "; "
         + ", ".join(f"{fact} {value}" for fact, value in list(result.items())[8:]),
         flush=True,
@@ -294,11 +317,92 @@ def hops(subject: Subject, source: int) -> Any:
     return distance
 
 
+def measure_searches(subject: Subject) -> Timed:
+    """Of sums; then, in the facts, of distances, and of the nearest."""
+    graph, many = subject.graph, subject.many
+    searches.warm_up(graph)
+    searches.warm_up_nearest(graph)
+    sums = [clock(graph.device, lambda: add_up(graph, many)) for _ in range(1 + REPEATS)]
+    bits = [clock(graph.device, lambda: keep(graph, many)) for _ in range(1 + REPEATS)]
+    near = [clock(graph.device, lambda: searches.nearest(graph, many)) for _ in range(1 + REPEATS)]
+    (hops, apart), (distances, _), found = (runs[-1][1] for runs in (sums, bits, near))
+    check_searches(subject, hops, distances, found)
+    spent = [spent for spent, _ in sums[1:]]
+    facts = {"sources": len(many), "together": not apart, "ratio": subject.alone_ms / median(spent)}
+    for name, runs in (("distances", bits), ("nearest", near)):
+        facts[f"{name}_ms"] = median(spent for spent, _ in runs[1:])
+    return Timed(spent, {key: round(value, 3) for key, value in facts.items()})
+
+
+def add_up(graph: ProgramGraph, many: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Sums by source, and whether searches went apart."""
+    state = searches.GpuSearches(graph, distances=False)
+    met = state.together(many)
+    apart = met.outcome == searches.SELDOM_MEET
+    return (state.apart(many) if apart else met.hops), apart
+
+
+def keep(graph: ProgramGraph, many: np.ndarray) -> tuple[dict[int, Any], bool]:
+    """Distances, all together (0) or by source, as they come; and whether searches went apart."""
+    state, kept = searches.GpuSearches(graph, distances=True), {}
+    met = state.together(many)
+    if met.outcome == searches.FOUND:
+        return {0: met}, False
+    state.apart(many, take=lambda i, distance: kept.update({i: distance.astype(np.uint32).get()}))
+    return kept, True
+
+
+def check_searches(
+    subject: Subject, sums: np.ndarray, kept: dict[int, Any], found: searches.Near
+) -> None:
+    """Of four sources distances in edges, by shortest paths; the nearest of all by its rule: beside
+    each vertex one that is a level nearer, and none that is nearer than that.
+    """
+    for i, source in list(enumerate(subject.many.tolist()))[::16]:
+        distance = hops(subject, source).get().astype(np.int64)
+        reached = distance[distance >= 0]
+        assert sums[i]["reached"] == len(reached)
+        assert sums[i]["total"] == reached.sum()
+        assert sums[i]["farthest"] == reached.max()
+        own = kept_distance(kept, i)
+        assert (own == distance).all()
+    cupy = subject.graph.device.cupy
+    distance, nearest = cupy.asarray(found.distance), cupy.asarray(found.nearest)
+    far = np.uint32(1 << 31)
+    near = cupy.minimum(distance, far)
+    least = cupy.full(subject.vertices, far, np.uint32)
+    own = cupy.full(subject.vertices, far, np.uint32)
+    for row, target, _ in subject.pieces():
+        cupy.minimum.at(least, row, near[target] + np.uint32(1))
+        before = near[target] + np.uint32(1) == near[row]
+        cupy.minimum.at(own, row[before], nearest[target[before]])
+    many = cupy.asarray(subject.many)
+    assert bool((near[many] == 0).all())
+    assert bool((nearest[many] == cupy.arange(len(many), dtype=np.uint32)).all())
+    others = cupy.ones(subject.vertices, bool)
+    others[many] = False
+    assert bool((near == cupy.minimum(least, far))[others].all())
+    reached = others & (near < far)
+    assert bool((nearest == own)[reached].all())
+
+
+def kept_distance(kept: dict[int, Any], i: int) -> np.ndarray:
+    """Of a source, -1 where unreached."""
+    met = kept[0]
+    if not isinstance(met, searches.Met):
+        return kept[i].view(np.int32)
+    own = np.where(met.reached >> np.uint64(i) & np.uint64(1), 0, -1)
+    for digit, some in enumerate(met.bits):
+        own |= (some >> np.uint64(i) & np.uint64(1)).astype(np.int64) << digit
+    return own
+
+
 MEASURED: dict[str, Callable[[Subject], Timed]] = {
     "components": measure_components,
     "pagerank": measure_pagerank,
     "sssp": measure_sssp,
     "betweenness": measure_betweenness,
+    "searches": measure_searches,
 }
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
     python benchmarks/several_sources.py [--graphs kron20,reddit_related] [--data FOLDER] [--runs 5]
 
-On a store, in memory. Prints medians and worst of the searches alone: one by one on a graph that is
-opened once, by search kernels that find parents, too; in a pass, by the record of ``bfs
---sources``; and with ``--together``, to the nearest of them. Then of whole commands, from store to
-Parquet, where one by one is eight of them, times eight. Ratios are to one by one, run by run.
+On a store, in memory. Prints medians and worst of the searches alone, on a graph that is opened
+once: one by one, by search kernels that find parents, too; in a pass; and to the nearest of them.
+Then of whole commands, from store to Parquet, where one by one is eight of them, times eight.
+Ratios are to one by one, run by run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -26,6 +25,7 @@ from end_to_end import GRAPHS
 import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.partition.store.store import open_store
+from delegraph.pipeline.graph import Graph
 
 SOURCES = 64
 COMMANDS = 8
@@ -59,11 +59,12 @@ def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict
     sources = [vertices[i] for i in chosen]
     times: dict[str, list[float]] = {}
     with delegraph.open(store, device="cpu") as graph:
-        graph.bfs(sources[0])  # the first one touches all that is held
-        for _ in range(runs):
-            alone = sum(graph.bfs(source).seconds for source in sources)
-            for way, spent in once(store, sources, folder, alone).items():
-                times.setdefault(way, []).append(spent)
+        alone(graph, sources)  # the first ones touch all that is held
+        taken = [alone(graph, sources) for _ in range(runs)]
+    taken += [commands(store, sources, folder) for _ in range(runs)]
+    for ways in taken:
+        for way, spent in ways.items():
+            times.setdefault(way, []).append(spent)
     print(f"\n{name}, {SOURCES} searches")
     print(f"{'':36}{'seconds':>10}{'worst':>10}{'ratio':>10}")
     results = []
@@ -76,29 +77,31 @@ def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict
     return results
 
 
-def once(store: Path, sources: Sequence[int | str], folder: Path, alone: float) -> dict[str, float]:
-    """Seconds of each way."""
-    several = ("--sources", ",".join(map(str, sources)))
-    each = search(store, folder, *several)
-    nearest = search(store, folder, *several, "--together")
-    some = [search(store, folder, "--source", source)[0] for source in sources[:COMMANDS]]
+def alone(graph: Graph, sources: Sequence[int | str]) -> dict[str, float]:
+    """Seconds of each way, in this process."""
     return {
-        "alone, one by one": alone,
-        "alone, in a pass": each[1],
-        "alone, to the nearest": nearest[1],
-        "commands, one by one": sum(some) * len(sources) / len(some),
-        "command, in a pass": each[0],
-        "command, to the nearest": nearest[0],
+        "alone, one by one": sum(graph.bfs(source).seconds for source in sources),
+        "alone, in a pass": graph.bfs(sources=sources).seconds,
+        "alone, to the nearest": graph.bfs(sources=sources, together=True).seconds,
     }
 
 
-def search(store: Path, folder: Path, *options: object) -> tuple[float, float]:
-    """Seconds of the command, and of its search by its record."""
-    out = folder / "out"
+def commands(store: Path, sources: Sequence[int | str], folder: Path) -> dict[str, float]:
+    """Seconds of each way, by the command."""
+    several = ("--sources", ",".join(map(str, sources)))
+    some = [command(store, folder, "--source", source) for source in sources[:COMMANDS]]
+    return {
+        "commands, one by one": sum(some) * len(sources) / len(some),
+        "command, in a pass": command(store, folder, *several),
+        "command, to the nearest": command(store, folder, *several, "--together"),
+    }
+
+
+def command(store: Path, folder: Path, *options: object) -> float:
     started = time.perf_counter()
-    environment.delegraph("bfs", store, "-o", out, "--overwrite", "--device", "cpu", *options)
-    spent = time.perf_counter() - started
-    return spent, json.loads((folder / "out.run.json").read_text())["seconds"]["search"]
+    where = "-o", folder / "out", "--overwrite", "--device", "cpu"
+    environment.delegraph("bfs", store, *where, *options)
+    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

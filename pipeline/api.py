@@ -40,8 +40,6 @@ from .questions import AnyPath, Some, Vertex, Vertices
 from .run.execute import Executor, Progress, available_threads
 from .run.resources import ResourceOptions, Resources, resources_of
 
-_ON_DEVICES = ("components", "pagerank", "sssp", "betweenness")  # beside bfs from one source
-
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     import numpy as np
@@ -192,7 +190,7 @@ def plan(
         program = None
         if algorithm != "bfs":
             asked: Any = {**options}
-            resources = replace(resources, device=_where(algorithm, asked).get("device", "auto"))
+            resources = replace(resources, device=_where(asked).get("device", "auto"))
             program = _program(algorithm)
         writes = algorithm == "bfs-each"
         return plan_search(edges, _threads(threads), resources, program, writes)
@@ -265,7 +263,7 @@ def bfs(
     assert sources is not None
     if together:
         return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
-    return _run(questions.bfs_each(sources, max_depth), graph, output, _where("bfs-each", options))
+    return _run(questions.bfs_each(sources, max_depth), graph, output, _where(options))
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -356,25 +354,22 @@ def eccentricity(
     return _ask(questions.eccentricity(sources, seed), graph, output, options)
 
 
-def _where(algorithm: str, options: RunningOptions) -> RunningOptions:
-    """On CPUs, unless a device is asked for. InputError where there is no kernel for one."""
+def _where(options: RunningOptions) -> RunningOptions:
+    """On CPUs, unless a device is asked for."""
     named = options.get("device", "auto") not in ("auto", "cpu")
     if not named and options.get("device_memory_limit") is None:
         return {**options, "device": "cpu"}
-    if algorithm not in _ON_DEVICES:
-        able = ", ".join(_ON_DEVICES)
-        raise InputError(
-            f"bfs from one source, {able} alone run on GPUs so far: leave out the device"
-        )
     if any(options.get(name) for name in ("workers", "scheduler", "scheduler_file")):
-        raise InputError("only bfs runs on several GPUs so far: leave out the device")
+        raise InputError(
+            "only bfs from one source runs on several GPUs so far: leave out the device"
+        )
     return options
 
 
 def _ask(question: Question, graph: AnyPath, output: AnyPath, options: RunningOptions) -> Outcome:
     from .algorithms.programs import ByProgram
 
-    return _run(ByProgram(question), graph, output, _where(question.name, options))
+    return _run(ByProgram(question), graph, output, _where(options))
 
 
 def _run(

@@ -244,7 +244,8 @@ class Graph:
             sums = no_sums()
             batches = asked.batches(engine, ids, places, this.executor.progress, sums)
             found = _timed(this, lambda: [rows for _, _, rows in batches])
-            return Result(asked.answer(len(ids), engine.method, sums), Ran.of(engine), this, found)
+            rows = [ordered() for ordered in found]
+            return Result(asked.answer(len(ids), engine.method, sums), Ran.of(engine), this, rows)
 
     def _begin(self, asked: Bfs | BfsEach | Question, subject: Subject) -> run.Run:
         executor = Executor(self._executor.threads, self._executor.progress)

@@ -10,6 +10,8 @@ from ..running import run_and_tell
 
 @options.command()
 @options.running
+@options.device_if_named
+@options.device_memory_limit
 @options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
 def eccentricity(graph: str, output: str, **values: Any) -> None:
     """Eccentricity of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...;

@@ -8,7 +8,7 @@ written before the next one begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -19,16 +19,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.gpu.device import Device
+from ...kernels.gpu_programs import searches as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
 from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
 from ..build.plan import id_width
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
+from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
-from ..engines.programs import engines_on_cpus
+from ..engines.programs import engines_of_program
 from ..engines.ranks.edges import Rows
 from ..engines.store import most_writing_bytes
 from ..results.by_source import InBits, Plain, RowsBySource, remove_files, write_rows
@@ -67,7 +70,7 @@ class DistanceBits:
     bits: int
     max_depth: int | None = None
     apart: bool = False
-    weighted = False
+    weighted = into = wants_degrees = False
     kernels = (hops,)
 
     @property
@@ -115,11 +118,53 @@ class DistanceBits:
             tell(done, len(self.sources), f"of the batch {done}")
 
         found = search_apart(operations, rows, self.sources, distances, self.max_depth, each)
-        if any(hops.reached < 0 for hops in found):
+        if found is None:
             return Given({}, {"deeper": True, "apart": True})
         reached, depth = sum(h.reached for h in found), max(h.farthest for h in found)
         given = {f"distance{i}": distance for i, distance in enumerate(distances)}
         return Given(given, {"deeper": False, "apart": True, "reached": reached, "depth": depth})
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        return on_device.device_bytes(vertices, entries, distances=True)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        del checkpoint  # batches are saved
+        searches, given = on_device.GpuSearches(graph, True), None
+        if not self.apart and self.bits == on_device.DIGITS:
+            given = self._together_on(searches)
+        if given is None:
+            given = self._apart_on(searches, tell)
+        return Given(given.values, {**Looked(edges=searches.edges)._asdict(), **given.record})
+
+    def _together_on(self, searches: on_device.GpuSearches) -> Given | None:
+        """None where searches seldom meet."""
+        met = searches.together(self.sources, self.max_depth)
+        if met.outcome == on_device.SELDOM_MEET:
+            return None
+        if met.outcome == on_device.DEEPER:
+            return Given({}, {"deeper": True, "apart": False})
+        values = {"reached": met.reached, **{f"bit{i}": some for i, some in enumerate(met.bits)}}
+        return Given(values, {"apart": False, **_of_hops(met.hops)})
+
+    def _apart_on(self, searches: on_device.GpuSearches, tell: Tell) -> Given:
+        kind, distances = np.dtype(f"u{self.bits // 8}"), {}
+
+        def take(i: int, distance: Any) -> None:
+            distances[f"distance{i}"] = distance.astype(kind).get()  # the greatest one stays so
+            tell(i + 1, len(self.sources), f"of the batch {i + 1}")
+
+        hops = searches.apart(self.sources, self.max_depth, take)
+        if int(hops["farthest"].max()) >= np.iinfo(kind).max:
+            return Given({}, {"deeper": True, "apart": True})
+        return Given(distances, {"apart": True, **_of_hops(hops)})
+
+
+def _of_hops(hops: NDArray) -> dict[str, Any]:
+    reached, depth = int(hops["reached"].sum()), int(hops["farthest"].max())
+    return {"deeper": False, "reached": reached, "depth": depth}
 
 
 def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
@@ -179,7 +224,8 @@ class BfsEach:
         self, store: Store, subject: Subject, device: Device | None, threads: int
     ) -> Sequence[ProgramEngine]:
         writing = subject.writing_bytes(1)  # while the graph is held
-        return engines_on_cpus(store, subject, self._first(subject.names), threads, writing)
+        program = self._first(subject.names)
+        return engines_of_program(store, subject, program, threads, writing, device)
 
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
@@ -211,7 +257,7 @@ class BfsEach:
         batches = self.batches(engine, ids, places, run.executor.progress, sums, done, bits)
         for done, bits, rows in batches:
             with run.clock.phase("write"):
-                sums["files"] += write_batch(engine.subject, rows, sums["files"], run)
+                sums["files"] += write_batch(engine.subject, rows(), sums["files"], run)
             if checkpoint.due() and done < len(ids):
                 run.work.sync()
                 checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
@@ -226,8 +272,9 @@ class BfsEach:
         sums: dict[str, Any],
         done: int = 0,
         bits: int = _FIRST_BITS,
-    ) -> Iterator[tuple[int, int, RowsBySource]]:
-        """Sources done, bits of distances, and what a batch has found; batch by batch.
+    ) -> Iterator[tuple[int, int, Callable[[], RowsBySource]]]:
+        """Sources done, bits of distances, and what a batch has found, which is put in the order of
+        a result when it is called, once; batch by batch.
 
         ids, places: of all sources, by rising id. sums: over batches, go on.
         """
@@ -247,7 +294,7 @@ class BfsEach:
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])
             done = min(some.stop, len(ids))
-            yield done, bits, _rows(engine.subject.names, ids[some], given)
+            yield done, bits, partial(_rows, engine.subject.names, ids[some], given)
 
     def answer(self, sources: int, method: str, sums: dict[str, Any]) -> Answer:
         record = searches_record(sources, self.max_depth, method, Given({}, sums))

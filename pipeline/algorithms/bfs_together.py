@@ -15,12 +15,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.gpu_programs import searches as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import Min
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Places
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.vectors import Vector
+from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -44,7 +48,7 @@ class Nearest:
     sources: NDArray[np.uint32]
     max_depth: int | None = None
     columns = ("distance", "nearest")
-    weighted = False
+    weighted = into = wants_degrees = False
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:
@@ -64,6 +68,23 @@ class Nearest:
         operations.each(partial(_name, self.sources), search.nearest)
         record = {**operations.looked()._asdict(), "reached": int(reached), "depth": level}
         return Given({"distance": search.distance, "nearest": search.nearest}, record)
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        return on_device.nearest_bytes(vertices, entries)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up_nearest(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        del checkpoint, tell  # it is one launch
+        found = on_device.nearest(graph, self.sources, self.max_depth)
+        reached = found.distance != UNREACHED
+        distance = found.distance.view(np.int32)  # the greatest number is -1
+        nearest = np.full(len(reached), UNREACHED, np.uint32)
+        nearest[reached] = self.sources[found.nearest[reached]]
+        record = {"reached": int(np.count_nonzero(reached)), "depth": found.levels}
+        looked = Looked(edges=found.edges)._asdict()
+        return Given({"distance": distance, "nearest": nearest}, {**looked, **record})
 
 
 class _Search:

@@ -12,13 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.gpu_programs import searches as on_device
+from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
 from ...partition.store.manifest import GraphInfo
+from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.ranks.edges import Rows
+from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
@@ -42,8 +46,12 @@ class Sums:
     sources: NDArray[np.uint32]
     along: bool
     columns = ("source", "reached", "total", "farthest")
-    weighted = False
+    weighted = wants_degrees = False
     kernels = (hops,)
+
+    @property
+    def into(self) -> bool:
+        return not self.along
 
     def held_bytes(self, counts: Counts) -> int:
         return sums_bytes(counts) + 8 * 4 * len(self.sources)
@@ -64,13 +72,44 @@ class Sums:
             if sums is None:
                 assert rows is not None
                 searches = None  # for good; its room is used
-                sums = np.array(search_apart(operations, rows, some)).T
+                apart = search_apart(operations, rows, some)
+                assert apart is not None  # 32 bits are enough
+                sums = np.array(apart).T
             for name, values in zip(names, sums, strict=True):
                 found[name][at] = values
             tell(batch + 1, batches, f"sources {min(count, (batch + 1) * WIDTH)}")
             if operations.due():
                 operations.save(batch + 1, found)
         record = {**operations.looked()._asdict(), "directed": operations.directed}
+        return Given({"source": self.sources, **found}, record)
+
+    def device_bytes(self, vertices: int, entries: int) -> int:
+        return on_device.device_bytes(vertices, entries, distances=False)
+
+    def compile_on(self, graph: ProgramGraph) -> None:
+        on_device.warm_up(graph)
+
+    def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
+        names, count, done = self.columns[1:], len(self.sources), 0
+        found = {name: np.zeros(count, np.int64) for name in names}
+        saved = checkpoint and checkpoint.load_state(dict.fromkeys(names, (np.int64, count)))
+        if checkpoint and saved:
+            checkpoint.go_on_from(saved.done)
+            done = saved.done
+            found = {name: saved.arrays[name].read() for name in names}
+        searches, batches, apart = on_device.GpuSearches(graph, False), -(-count // WIDTH), False
+        while done < batches:
+            some = slice(done * WIDTH, (done + (searches.batches_apart if apart else 1)) * WIDTH)
+            met = None if apart else searches.together(self.sources[some])
+            apart = met is None or met.outcome == on_device.SELDOM_MEET
+            hops = searches.apart(self.sources[some]) if met is None or apart else met.hops
+            for name in names:
+                found[name][some] = hops[name]
+            done = min(batches, some.stop // WIDTH)
+            tell(done, batches, f"sources {min(count, some.stop)}")
+            if checkpoint and checkpoint.due():
+                checkpoint.save_state(done, found)
+        record = {**Looked(edges=searches.edges)._asdict(), "directed": not graph.twice}
         return Given({"source": self.sources, **found}, record)
 
 

@@ -115,8 +115,8 @@ def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> N
 
 
 class Hops(NamedTuple):
-    """Of a search by itself. reached: vertices, itself among them; -1 where a distance is too great
-    for the numbers that are kept. total, farthest: of their distances.
+    """Of a search by itself. reached: vertices, itself among them. total, farthest: of their
+    distances.
     """
 
     reached: int
@@ -131,9 +131,10 @@ def search_apart(
     distances: Sequence[NDArray] | None = None,
     most: int | None = None,
     each: Callable[[int], None] = lambda done: None,
-) -> list[Hops]:
+) -> list[Hops] | None:
     """From each of ``sources`` by itself, so many at a time as there is room for instead of
-    ``Searches``.
+    ``Searches``. None where a distance is too great for the numbers that are kept: then no more
+    searches begin.
 
     rows: as ``operations.rows_along`` gives them. distances: of each a place for them (hops.py);
     None where nobody wants them. most: levels; None for all. each: called with how many are done,
@@ -146,19 +147,24 @@ def search_apart(
     for _ in range(threads):
         room.put((np.empty(0 if kept else here, np.uint32), np.empty(here, np.uint32)))
     done = iter(range(1, len(sources) + 1))  # next() on it is atomic under the GIL
+    deeper: list[int] = []
 
     def search(i: int) -> tuple[Hops, int]:
+        if deeper:
+            return Hops(0, 0, 0), 0
         own, queue = room.get()
         distance = own if distances is None else distances[i]
         *found, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue)
         room.put((own, queue))
         each(next(done))
+        if found[0] < 0:
+            deeper.append(i)
         return Hops(*found), edges
 
     team = operations.team if threads == operations.team.threads else Team(threads)
     found = team.map(search, range(len(sources)))
     operations.note(sum(edges for _, edges in found))
-    return [hops for hops, _ in found]
+    return None if deeper else [hops for hops, _ in found]
 
 
 def sums_bytes(counts: Counts) -> int:

@@ -20,6 +20,7 @@ from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
 from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
+from delegraph.kernels.gpu_programs import searches as gpu_searches
 from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
@@ -46,8 +47,14 @@ def instances(architecture: int) -> dict[str, list[str]]:
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
-    together, paths, sources = (
-        ", ".join(map(str, of.LAUNCH)) for of in (program_rows, gpu_shortest_paths, gpu_betweenness)
+    together, paths, sources, apart = (
+        ", ".join(map(str, launch))
+        for launch in (
+            program_rows.LAUNCH,
+            gpu_shortest_paths.LAUNCH,
+            gpu_betweenness.LAUNCH,
+            gpu_searches.APART,
+        )
     )
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
@@ -112,6 +119,15 @@ def instances(architecture: int) -> dict[str, list[str]]:
         "programs/betweenness.cu": [
             f"betweenness_{how}<{offset}, {tiered}, {sources}>"
             for how in ("together", "apart")
+            for offset, tiered in itertools.product(OFFSETS, BOOLS)
+        ],
+        "programs/searches.cu": [
+            f"{function}<{offset}, {tiered}, {launch}>"
+            for function, launch in (
+                ("search_together", together),
+                ("search_nearest", together),
+                ("search_apart", apart),
+            )
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "programs/shortest_paths.cu": [
@@ -228,6 +244,12 @@ STRUCTURES = [
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),
     ("programs/shortest_paths.cu", "Paths", gpu_shortest_paths.PATHS),
+    ("programs/searches.cu", "Hops", gpu_searches.HOPS),
+    ("programs/searches.cu", "Control", gpu_searches.CONTROL),
+    ("programs/searches.cu", "Together", gpu_searches.TOGETHER),
+    ("programs/searches.cu", "Ways", gpu_searches.WAYS),
+    ("programs/searches.cu", "Apart", gpu_searches.APART_STATE),
+    ("programs/searches.cu", "Nearest", gpu_searches.NEAREST),
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
@@ -282,6 +304,12 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/narrow_search.cu": narrow,
         "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
         "programs/shortest_paths.cu": {"PART": gpu_shortest_paths.PART},
+        "programs/searches.cu": {
+            "SEARCHES": gpu_searches.WIDTH,
+            "(u32)FOUND": gpu_searches.FOUND,
+            "(u32)SELDOM_MEET": gpu_searches.SELDOM_MEET,
+            "(u32)DEEPER": gpu_searches.DEEPER,
+        },
         "bfs/slices.cu": {"SET": gpu_slices.SET, "SLICES": gpu_slices.VIRTUAL},
         "ranks/delegate_search.cu": ranks,
         "ranks/grid_search.cu": grids,

@@ -1,11 +1,18 @@
-"""Ways that a search may go, and what it gives against Graph500's rules."""
+"""Ways that a search may go, and what it gives against Graph500's rules; what searches from several
+vertices give against the definition.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from delegraph.kernels import reference
 from delegraph.kernels.bfs.check import Violations, check_edges, check_joined, check_tree
 from delegraph.pipeline.engines.direction import choose
+
+Ends = tuple[np.ndarray, np.ndarray]
 
 DIRECTIONS = {
     "chosen": choose,
@@ -28,3 +35,39 @@ def violations_of(src, dst, directed, distance, parent, source, max_depth=None) 
         check_edges(*args, distance, parent, max_depth, joined, violations)
     check_joined(parent, joined, violations)
     return violations
+
+
+def check_sums(ends: Ends, vertices: int, columns: Mapping[str, np.ndarray]) -> None:
+    """What ``Sums`` gives. ends: of directed edges, the way that they are followed."""
+    for i, source in enumerate(columns["source"].tolist()):
+        distance = reference.distances(*ends, vertices, source, directed=True)
+        reached = distance[distance >= 0]
+        found = [columns[name][i] for name in ("reached", "total", "farthest")]
+        assert found == [len(reached), reached.sum(), reached.max()]
+
+
+def check_distances(
+    ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
+) -> None:
+    """What ``DistanceBits`` gives, together or apart. most: levels."""
+    for i, source in enumerate(sources.tolist()):
+        distance = reference.distances(*ends, vertices, source, directed=True)
+        distance[distance > most] = -1
+        if "reached" in columns:
+            bits = [words for name, words in columns.items() if name.startswith("bit")]
+            found = sum(((words >> i & 1).astype(int) << k for k, words in enumerate(bits)), 0)
+            found = np.where(columns["reached"] >> i & 1, found, -1)
+        else:
+            there = columns[f"distance{i}"]
+            found = np.where(there == np.iinfo(there.dtype).max, -1, there.astype(int))
+        assert (found == distance).all()
+
+
+def check_nearest(
+    ends: Ends, vertices: int, sources: np.ndarray, most: int, columns: Mapping[str, np.ndarray]
+) -> None:
+    """What ``Nearest`` gives."""
+    distance, nearest = reference.nearest(*ends, vertices, sources)
+    nearest[distance > most] = distance[distance > most] = -1
+    assert (columns["distance"] == distance).all()
+    assert (columns["nearest"] == nearest.astype(np.uint32)).all()

@@ -152,37 +152,18 @@ struct Brandes {
 
   // The vertices of a level depend on those of the next one.
   __device__ void depend(u32 first, u32 last, u32 level) {
-    const Crew crew = gang.crew();
-    const u32 each = min(max((last - first) / crew.warps, 1u), 32u);
     u32 edges = 0;
-    for (u64 some = first + (u64)crew.warp * each; some < last; some += (u64)crew.warps * each) {
-      const u32 count = (u32)min((u64)each, last - some);
-      Item item = {NONE, 0};
-      Entries entries = {0, 0};
-      if (lane_id() < count) {
-        item = tree.items[some + lane_id()];
-        const Entries row = entries_of(rows, item.vertex);
-        entries.begin = row.begin + (u64)item.part * PART;
-        entries.end = min(entries.begin + PART, row.end);
-      }
-      const u32 own = (u32)entries.count();
-      const Width share(warp_sum(own), count);
-      for (u32 base = 0; base < count; base += share.rows()) {
-        const u32 at = base + share.row();
-        const u64 begin = __shfl_sync(ALL, entries.begin, at);
-        const u32 length = __shfl_sync(ALL, own, at);  // none beyond the last
-        const u32 vertex = __shfl_sync(ALL, item.vertex, at);
-        const Entries row = {begin, begin + length};
-        double sum = sum_of_level(tree.share, level + 1, row, share.lane(), share.width);
-        sum = lanes_sum(sum, share.width);
-        if (share.lane() || at >= count) continue;
-        if (cut && items(vertex) > 1)
-          tree.part_sums[some + at] = sum;
-        else
-          settle(vertex, sum);
-      }
-      edges += own;
-    }
+    auto add_up = [&](u32 at, u32 vertex, Entries some, u32 lane, u32 width) {
+      double sum = sum_of_level(tree.share, level + 1, some, lane, width);
+      sum = lanes_sum(sum, width);
+      if (lane || at == NONE) return;
+      edges += (u32)some.count();
+      if (cut && items(vertex) > 1)
+        tree.part_sums[first + at] = sum;
+      else
+        settle(vertex, sum);
+    };
+    visit_items(rows, tree.items + first, last - first, gang.crew(), add_up);
     note(edges, 0, level);
     gang.meet();
     if (!cut) return;

@@ -1,5 +1,5 @@
 // Vertices whose edges are to be followed, and the warps that share these.
-#include "base/warp.cuh"
+#include "programs/rows.cuh"
 
 #define PART 128  // entries of an item, at most
 #define AHEAD 2   // entries of a lane that are looked at together
@@ -75,6 +75,34 @@ __device__ inline void follow(const Offset *offsets, const Item *items, u32 coun
       for (u32 ahead = 0; ahead < AHEAD; ahead++)
         if (base + 32 * ahead < all)
           visit(owns[ahead], seen[ahead], base + 32 * ahead + lane_id() < all);
+    }
+  }
+}
+
+// Call `visit(at, row, some, lane, width)` with each of some items, by all lanes of a warp that take it; at:
+// which it is, some: its entries. Lanes for which there is none are given NONE twice and no entries. few: as of
+// Width.
+template <class Offset, class Visit>
+__device__ inline void visit_items(const Rows<Offset> &rows, const Item *items, u32 count, Crew crew,
+                                   Visit visit, u32 few = Width::FEW) {
+  const u32 each = min(max(count / crew.warps, 1u), 32u);
+  for (u64 first = (u64)crew.warp * each; first < count; first += (u64)crew.warps * each) {
+    const u32 here = (u32)min((u64)each, count - first);
+    u32 vertex = NONE, length = 0;
+    u64 begin = 0;
+    if (lane_id() < here) {
+      const uint2 item = __ldcg((const uint2 *)(items + first + lane_id()));
+      const Entries row = entries_of(rows, item.x);
+      vertex = item.x, begin = row.begin + (u64)item.y * PART;
+      length = (u32)min(row.end - begin, (u64)PART);
+    }
+    const Width share(warp_sum(length), here, few);
+    for (u32 base = 0; base < here; base += share.rows()) {
+      const u32 at = base + share.row();
+      const u64 start = __shfl_sync(ALL, begin, at);
+      const u32 row = __shfl_sync(ALL, vertex, at), entries = __shfl_sync(ALL, length, at);
+      const Entries some = {start, start + entries};
+      visit(at < here ? (u32)first + at : NONE, row, some, share.lane(), share.width);
     }
   }
 }

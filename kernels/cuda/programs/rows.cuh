@@ -51,13 +51,13 @@ __device__ inline Entries entries_of_part(const Rows<Offset> &rows, u32 part, u3
 }
 
 // How the rows of a turn are shared by the lanes of a warp: `width` of them take a row together, so that
-// each has a few of its entries.
+// each has `few` of its entries: more, where a row is often left before its end.
 struct Width {
   u32 width;
 
-  __device__ Width(u64 entries, u32 rows) {
+  __device__ Width(u64 entries, u32 rows, u32 few = FEW) {
     width = 1;
-    while (width < 32 && entries > (u64)FEW * width * rows) width *= 2;
+    while (width < 32 && entries > (u64)few * width * rows) width *= 2;
   }
   __device__ u32 lane() const { return lane_id() & (width - 1); }
   __device__ u32 row() const { return lane_id() / width; }
@@ -67,15 +67,15 @@ struct Width {
 };
 
 // Call `visit(row, entries, lane, width)` with each row of a turn that is not cut, by all lanes that
-// take it; lanes for which there is none are given NONE and no entries.
+// take it; lanes for which there is none are given NONE and no entries. few: as of Width.
 template <class Offset, class Visit>
-__device__ inline void visit_turn(const Rows<Offset> &rows, u32 turn, Visit visit) {
+__device__ inline void visit_turn(const Rows<Offset> &rows, u32 turn, Visit visit, u32 few = Width::FEW) {
   const u32 first = rows.turn_rows[turn];
   u32 last = rows.turn_rows[turn + 1];
   // Only the last one can be longer than a turn: what comes after it begins beyond this turn.
   if (first < last && entries_of(rows, last - 1).count() > rows.turn) last--;
   if (first == last) return;
-  const Width share(rows.offsets[last] - rows.offsets[first], last - first);
+  const Width share(rows.offsets[last] - rows.offsets[first], last - first, few);
   for (u32 base = first; base < last; base += share.rows()) {
     const u32 row = base + share.row();
     const bool any = row < last;
@@ -85,17 +85,18 @@ __device__ inline void visit_turn(const Rows<Offset> &rows, u32 turn, Visit visi
 
 // Call `visit(row, whole, some, lane, width)` with all rows, by all lanes of a crew that take one, or a part
 // of one; whole: its entries; some: all of them, or the part's. Lanes for which there is no row as of
-// visit_turn.
+// visit_turn. few: as of Width.
 template <class Offset, class Visit>
-__device__ inline void visit_rows(const Rows<Offset> &rows, Crew crew, Visit visit) {
+__device__ inline void visit_rows(const Rows<Offset> &rows, Crew crew, Visit visit, u32 few = Width::FEW) {
   for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
     if (unit < rows.parts) {
       const u32 place = place_of(rows, unit), row = rows.long_rows[place];
       visit(row, entries_of(rows, row), entries_of_part(rows, unit, place), lane_id(), 32u);
     } else {
-      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+      auto whole = [&](u32 row, Entries entries, u32 lane, u32 width) {
         visit(row, entries, entries, lane, width);
-      });
+      };
+      visit_turn(rows, unit - rows.parts, whole, few);
     }
   }
 }

@@ -20,11 +20,15 @@ from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.gpu_programs import betweenness as on_device
 from delegraph.kernels.gpu_programs import pagerank as on_device_walk
 from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs import searches as on_device_searches
 from delegraph.kernels.gpu_programs import shortest_paths
 from delegraph.kernels.gpu_programs.rows import Cuts
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
+from delegraph.pipeline.algorithms.bfs_together import Nearest
 from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.device_program import DeviceProgramEngine
@@ -35,6 +39,7 @@ from support.marks import mostly_slow, slow
 from support.paths import WEIGHTS as PATH_WEIGHTS
 from support.paths import check_paths, entries_of, program_of
 from support.programs import stored
+from support.searches import check_distances, check_nearest, check_sums
 
 Stores = Callable[..., Store]
 
@@ -60,12 +65,16 @@ def stores(tmp_path_factory) -> Stores:
 
 
 class Ran(NamedTuple):
-    """values: of its first column."""
+    """columns: by name, in the order that the program gives them."""
 
-    values: np.ndarray
-    others: list[np.ndarray]
+    columns: dict[str, np.ndarray]
     record: dict[str, Any]
     method: str
+
+    @property
+    def values(self) -> np.ndarray:
+        """Of its first column."""
+        return next(iter(self.columns.values()))
 
 
 def run(
@@ -76,8 +85,8 @@ def run(
     engine.compile()
     given, method = engine.run(checkpoint, lambda *_: None), engine.method
     engine.close()
-    values, *others = (some for some in given.values.values() if isinstance(some, np.ndarray))
-    return Ran(values, others, given.record, method)
+    columns = {name: np.asarray(some) for name, some in given.values.items()}
+    return Ran(columns, given.record, method)
 
 
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Walk:
@@ -285,7 +294,7 @@ KINDS = sorted(PATH_WEIGHTS)
 
 def check_run(store: Store, device: Device, source: int = 0, most: float = np.inf) -> Ran:
     found = run(store, program_of(store, source, most), device)
-    check_paths(store, {"distance": found.values, "parent": found.others[0]}, source, most)
+    check_paths(store, found.columns, source, most)
     return found
 
 
@@ -397,6 +406,104 @@ def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeyp
     np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
 
 
+def check_sources(
+    store: Store, device: Device, most: int | None = None, count: int = 9
+) -> list[dict[str, Any]]:
+    """All questions about several vertices; what batches of distances recorded."""
+    n, records, (u, v) = store.info.vertices, [], edges_of(store)
+    sources = np.unique(np.linspace(0, n - 1, count).astype(np.uint32))
+    for along in (True, False):
+        found = run(store, Sums(sources, along), device)
+        check_sums((u, v) if along else (v, u), n, found.columns)
+    levels = n if most is None else most
+    for bits in (8, 16, 32):
+        some = np.random.default_rng(n).permutation(sources)[: width(bits)]
+        apart = bool(records) and records[-1]["apart"]
+        found = run(store, DistanceBits(some, bits, most, apart), device)
+        records.append(found.record)
+        if not found.record["deeper"]:
+            break
+    check_distances((u, v), n, some, levels, found.columns)
+    check_nearest((u, v), n, some, levels, run(store, Nearest(some, most), device).columns)
+    return records
+
+
+_ALWAYS = 1 << 30
+WAYS = {
+    "tell": (0, 0, 0),
+    "ask": (_ALWAYS, _ALWAYS, 0),
+    "both": (_ALWAYS, 4, 0),
+    "apart": (8, 4096, 65),
+}
+
+
+def _go(monkeypatch, way: str) -> None:
+    """Searches together: by telling alone, by asking wherever rows allow it, or some by each; or
+    apart.
+    """
+    asked, few, bits = WAYS[way]
+    monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", asked)
+    monkeypatch.setattr(on_device_searches, "FEW", few)
+    monkeypatch.setattr(on_device_searches, "BITS_TO_PAY", bits)
+    monkeypatch.setattr(on_device_searches, "LEVELS_TO_JUDGE", 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_several_sources(device, stores, monkeypatch, shape, directed, way):
+    _go(monkeypatch, way)
+    count = 9 if shape in ("star", "random") else 70  # more than a word has bits
+    records = check_sources(stores(shape, directed), device, count=count)
+    assert records[-1]["apart"] or way != "apart"
+
+
+def test_when_searches_go_apart(device, stores):
+    """Those of a path seldom meet, and it has more levels than eight bits count."""
+    records = check_sources(stores("path", False), device, count=5)
+    assert [(one["deeper"], one["apart"]) for one in records] == [(True, True), (False, True)]
+    assert not check_sources(stores("hubs", False), device)[-1]["apart"]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_searches_of_few_levels(device, stores, monkeypatch, most):
+    for way in WAYS:
+        _go(monkeypatch, way)
+        for directed in (False, True):
+            check_sources(stores("hubs", directed), device, most)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_searches_of_several_partitions_and_tiers(device, stores, monkeypatch, way):
+    _go(monkeypatch, way)
+    for share in (0, 0.4, 1):
+        store = stores("cliques", True, partitions=3)
+        program = DistanceBits(np.arange(5, dtype=np.uint32), 8)
+        check_sources(store, _within(device, store, program, share))
+
+
+def test_sums_go_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
+    store, loaded = stores("hubs", True), []
+    program = Sums(np.arange(200, dtype=np.uint32), along=False)
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
+
+    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine.load()
+
+    def tell(done: int, *_: Any) -> None:
+        if done > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(checkpoint(), tell)
+    found = run(store, program, device, checkpoint())
+    assert loaded == [1]
+    u, v = edges_of(store)
+    check_sums((v, u), store.info.vertices, found.columns)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graph=graphs(),
@@ -435,6 +542,7 @@ def check_graph(
         check_walk(store, device, dangling=dangling, personal=personal)
         n = store.info.vertices
         check_betweenness(store, device, np.arange(0, n, max(1, n // 5), dtype=np.uint32))
+        check_sources(store, device, None if partitions == 1 else 3, count=70)
 
 
 # As a user asks for it
@@ -447,7 +555,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
     ok("build", edges, "-o", tmp_path / "g.dg", "--weight", "w")
     asked = {"components": (), "pagerank": (), "sssp": ("--source", 0)}
-    asked |= {"betweenness": ("--sources", 4)}
+    asked |= dict.fromkeys(("betweenness", "closeness", "eccentricity"), ("--sources", 4))
     for command, more in asked.items():
         for graph in (tmp_path / "g.dg", edges):
             out = tmp_path / f"{command}-{graph.name}"
@@ -465,30 +573,22 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
         plan = ok("plan", tmp_path / "g.dg", "--algorithm", command, "--device", "cuda", "--json")
         (search, *_) = plan.json["steps"]
         assert search["device_bytes"] > 4 * len(src)
+    for way in ((), ("--together",)):
+        out = tmp_path / f"several{len(way)}"
+        asks = "--sources", "0,1,5", *way, "--device", "cuda", "--json"
+        record = ok("bfs", tmp_path / "g.dg", "-o", out, *asks).json
+        assert record["searches"]["method"] == "on a device"
+        ok("validate", tmp_path / "g.dg", out)
     of = delegraph.components(tmp_path / "g.dg", tmp_path / "plain", threads=1)
     assert of.record["device"] == "cpu"
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (
-            ("plan", "--algorithm", "closeness"),
-            "sssp, betweenness alone run on GPUs so far",
-        ),
-        (
-            ("bfs", "--sources", "0,1", "-o", "out"),
-            "sssp, betweenness alone run on GPUs so far",
-        ),
-        (("pagerank", "--workers", "2", "-o", "out"), "only bfs runs on several GPUs so far"),
-    ],
-)
-def test_what_does_not_run_on_devices(delegraph, ok, edge_list, tmp_path, command, message):
+def test_programs_are_of_one_gpu(delegraph, ok, edge_list, tmp_path):
     ok("build", edge_list([0], [1]), "-o", tmp_path / "g.dg", "--device", "cpu")
-    name, *more = command
-    ran = delegraph(name, tmp_path / "g.dg", *more, "--device", "cuda")
+    how = "-o", tmp_path / "out", "--workers", 2, "--device", "cuda"
+    ran = delegraph("pagerank", tmp_path / "g.dg", *how)
     assert ran.code == 2
-    assert message in ran.err
+    assert "only bfs from one source runs on several GPUs so far" in ran.err
 
 
 # On emulated devices
@@ -540,6 +640,22 @@ def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
 @pytest.mark.parametrize("shape", ["star", "cliques", "hubs", "path"])
 def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared):
     test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared)
+
+
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", mostly_slow(["star", "cliques", "two components"], "cliques"))
+def test_emulated_searches(emulated, stores, monkeypatch, shape, way, directed):
+    _go(monkeypatch, way)
+    check_sources(stores(shape, directed), emulated[0], count=9)
+
+
+@pytest.mark.slow
+def test_more_emulated_searches(emulated, stores, tmp_path, monkeypatch):
+    test_when_searches_go_apart(emulated[0], stores)
+    test_searches_of_few_levels(emulated[0], stores, monkeypatch, 1)
+    test_searches_of_several_partitions_and_tiers(emulated[0], stores, monkeypatch, "ask")
+    test_sums_go_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

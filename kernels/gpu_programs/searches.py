@@ -1,0 +1,301 @@
+"""Searches from many vertices on a device: what is found, and when it pays to go together, says
+pipeline/algorithms/searches.py; the kernels stand in cuda/programs/searches.cu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Array, allocate, total_bytes
+from ..gpu.device import pack
+from .rows import LAUNCH, Launch, ProgramGraph, blocks_of, kernel_of
+from .shortest_paths import items_of
+
+WIDTH = 64
+"""Searches that go together: bits of a word."""
+
+DIGITS = 8
+"""Of distances as bits: searches that go deeper have to go apart."""
+
+ASKED_FOR_TOLD = 16
+"""Entries that vertices look at, stopping early, in the time that one takes that is told of."""
+
+FEW = 4096
+"""A search that has found less than one in so many vertices tells their neighbours of them, so that
+those that ask for what others have found can stop early."""
+
+LEVELS_TO_JUDGE = 16
+"""After so many it is known how often searches meet."""
+
+BITS_TO_PAY = 4
+"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
+
+APART = Launch(1024, 1)
+"""A block that is alone has all warps that a multiprocessor takes."""
+
+HOPS = np.dtype(
+    [("reached", "u8"), ("total", "u8"), ("farthest", "u4"), ("unused", "u4")], align=True
+)
+CONTROL = np.dtype(
+    [
+        *((name, "u8") for name in ("arrived", "looked")),
+        *((name, "u8", 3) for name in ("leaving", "open", "found")),
+        *((name, "u4", 3) for name in ("queued", "listed")),
+        ("counts", "u4", (3, WIDTH)),
+        *((name, "u4") for name in ("levels", "outcome", "listed_open", "unused")),
+        ("hops", HOPS, WIDTH),
+    ],
+    align=True,
+)
+TOGETHER = np.dtype(
+    [
+        ("seen", "u8"),
+        *((name, "u8", 2) for name in ("words", "queue")),
+        *((name, "u8") for name in ("open", "any", "bits", "control")),
+        *((name, "u4") for name in ("digits", "unused")),
+    ],
+    align=True,
+)
+NEAREST = np.dtype(
+    [(name, "u8") for name in ("distance", "nearest", "items", "control")], align=True
+)
+WAYS = np.dtype(
+    [(name, "u4") for name in ("most", "twice", "asked", "few", "judged", "pays")], align=True
+)
+_APART = ("distance", "items", "hops", "looked", "room")
+APART_STATE = np.dtype([(name, "u8") for name in _APART], align=True)
+
+_EMPTY = ("seen", "now", "next", "bits")
+"""Arrays of searches together, before they begin."""
+
+_RESERVE = 8
+"""The part of what is spare on a device that is left for code and for what the pool rounds up."""
+
+FOUND, SELDOM_MEET, DEEPER = range(3)
+_SOURCE = "programs/searches.cu"
+_UNREACHED = 0xFFFFFFFF
+_ANY_LEVEL = 0xFFFFFFFE
+
+
+class Met(NamedTuple):
+    """What searches together have come to. outcome: FOUND; SELDOM_MEET, or DEEPER than there are
+    digits, and then the rest says nothing.
+
+    hops: of HOPS, by source. reached: uint64 (n,), a bit by source; bits: uint64 (digits, n), of
+    distances, as many as have any; in host memory, and empty where nobody wants them.
+    """
+
+    outcome: int
+    hops: np.ndarray
+    reached: np.ndarray
+    bits: np.ndarray
+
+
+class GpuSearches:
+    """Of a graph. distances: whether these are wanted.
+
+    What goes apart takes the room of what went together, and what is spare.
+    """
+
+    def __init__(self, graph: ProgramGraph, distances: bool) -> None:
+        self._graph = graph
+        self._distances = distances
+        self._arrays: dict[str, Any] | None = None
+        self._gangs: dict[str, Any] | None = None
+        self._edges = 0
+        with graph.device.use():
+            self._rows = graph.cut.packed()
+
+    @property
+    def edges(self) -> int:
+        """That were looked at."""
+        return self._edges
+
+    @property
+    def batches_apart(self) -> int:
+        """Of WIDTH sources, that are worth giving to ``apart`` at once."""
+        return max(1, self._blocks_apart // WIDTH)
+
+    @property
+    def _blocks_apart(self) -> int:
+        """That there is room for."""
+        graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
+        room = device_bytes(n, entries, self._distances) + graph.spare - graph.spare // _RESERVE
+        return min(max(1, room // gang_bytes(n, entries)), blocks_of(graph.device, APART))
+
+    def together(self, sources: np.ndarray, most: int | None = None) -> Met:
+        """From ``sources``, global ids, each once, WIDTH of them at most; ``most`` levels."""
+        graph, count, n = self._graph, len(sources), self._graph.cut.vertices
+        with graph.device.use() as cupy:
+            if self._arrays is None:
+                declared = _together_arrays(n, graph.cut.rows.edges, self._distances)
+                self._arrays = allocate(declared, cupy)
+            arrays = self._arrays
+            for name in _EMPTY:
+                arrays[name].fill(0)
+            control = cupy.zeros(CONTROL.itemsize, np.uint8)
+            of = pack(
+                TOGETHER,
+                seen=arrays["seen"],
+                words=[arrays[name].data.ptr for name in ("now", "next")],
+                queue=[arrays[name].data.ptr for name in ("queue", "other_queue")],
+                open=arrays["open"],
+                any=arrays["any"],
+                bits=arrays["bits"].data.ptr if self._distances else 0,
+                control=control,
+                digits=DIGITS,
+            )
+            ways = pack(
+                WAYS,
+                most=_levels(most),
+                twice=graph.twice,
+                asked=ASKED_FOR_TOLD,
+                few=FEW,
+                judged=LEVELS_TO_JUDGE,
+                pays=BITS_TO_PAY,
+            )
+            some = cupy.asarray(sources.astype(np.uint32))
+            self._kernel("search_together")(self._rows, of, some, np.uint32(count), ways)
+            now = control.get().view(CONTROL)[0]
+            self._edges += int(now["looked"])
+            reached, bits = np.empty(0, np.uint64), np.empty((0, n), np.uint64)
+            if self._distances and now["outcome"] == FOUND:
+                digits = int(now["levels"]).bit_length()
+                reached = arrays["seen"].get()
+                bits = arrays["bits"].reshape(DIGITS, n)[:digits].get()
+            return Met(int(now["outcome"]), now["hops"][:count].copy(), reached, bits)
+
+    def apart(
+        self,
+        sources: np.ndarray,
+        most: int | None = None,
+        take: Callable[[int, Any], None] | None = None,
+    ) -> np.ndarray:
+        """From each of ``sources`` by itself: of HOPS. take: is given what number each has, and its
+        distances, uint32 (n,), the greatest number where unreached, on the device.
+        """
+        graph, done = self._graph, 0
+        found = np.zeros(len(sources), HOPS)
+        with graph.device.use() as cupy:
+            gangs = self._gangs = self._gangs or self._make_gangs()
+            looked = cupy.zeros(1, np.uint64)
+            items = gangs["items"]
+            of = pack(APART_STATE, **gangs, looked=looked, room=items.shape[1])
+            while done < len(sources):
+                some = sources[done : done + len(items)].astype(np.uint32)
+                keep = np.uint32(take is not None)
+                how = np.uint32(len(some)), _levels(most), keep
+                self._kernel("search_apart")(self._rows, of, cupy.asarray(some), *how)
+                hops = gangs["hops"].get().view(HOPS).ravel()[: len(some)]
+                found[done : done + len(some)] = hops
+                if take is not None:
+                    for i in range(len(some)):
+                        take(done + i, gangs["distance"][i])
+                    gangs["distance"][: len(some)] = _UNREACHED
+                done += len(some)
+            self._edges += int(looked[0])
+        return found
+
+    def _make_gangs(self) -> dict[str, Any]:
+        """By name, a row of each array for a block."""
+        graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
+        self._arrays, count = None, self._blocks_apart
+        whole = [one._replace(length=count * one.length) for one in _gang_arrays(n, entries)]
+        found = allocate(whole, graph.device.cupy)
+        return {name: array.reshape(count, -1) for name, array in found.items()}
+
+    def _kernel(self, function: str) -> Callable[..., None]:
+        return _kernel(self._graph, function)
+
+
+class Near(NamedTuple):
+    """What searches have come to first. distance: uint32 (n,), hops to the nearest source; nearest:
+    uint32 (n,), its number, the least of several; both the greatest number where unreached, and in
+    host memory. levels: the greatest distance. edges: that were looked at.
+    """
+
+    distance: np.ndarray
+    nearest: np.ndarray
+    levels: int
+    edges: int
+
+
+def nearest(graph: ProgramGraph, sources: np.ndarray, most: int | None = None) -> Near:
+    """From ``sources``, global ids, each once, at the same time; ``most`` levels."""
+    with graph.device.use() as cupy:
+        arrays = allocate(_nearest_arrays(graph.cut.vertices, graph.cut.rows.edges), cupy)
+        control = cupy.zeros(CONTROL.itemsize, np.uint8)
+        of = pack(NEAREST, **arrays, control=control)
+        some = cupy.asarray(sources.astype(np.uint32))
+        how = np.uint32(len(sources)), _levels(most), np.uint32(graph.twice)
+        _kernel(graph, "search_nearest")(graph.cut.packed(), of, some, *how)
+        now = control.get().view(CONTROL)[0]
+        levels, looked = int(now["levels"]), int(now["looked"])
+        return Near(arrays["distance"].get(), arrays["nearest"].get(), levels, looked)
+
+
+def _levels(most: int | None) -> np.uint32:
+    return np.uint32(_ANY_LEVEL if most is None else min(most, _ANY_LEVEL))
+
+
+def warm_up(graph: ProgramGraph) -> None:
+    """Compile, or load from the cache, what ``GpuSearches`` calls."""
+    for function in ("search_together", "search_apart"):
+        _kernel(graph, function)
+
+
+def warm_up_nearest(graph: ProgramGraph) -> None:
+    _kernel(graph, "search_nearest")
+
+
+def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+    launch = APART if function == "search_apart" else LAUNCH
+    return kernel_of(graph.device, _SOURCE, function, kinds, launch)
+
+
+def _together_arrays(vertices: int, entries: int, distances: bool) -> list[Array]:
+    items = items_of(vertices, entries)
+    words = [Array(name, np.uint64, vertices) for name in ("seen", "now", "next")]
+    queues = [Array(name, np.uint64, items) for name in ("queue", "other_queue", "open")]
+    found = Array("any", np.uint32, -(-vertices // 32))
+    return [*words, *queues, found, Array("bits", np.uint64, DIGITS * vertices if distances else 0)]
+
+
+def _gang_arrays(vertices: int, entries: int) -> list[Array]:
+    """Of a block."""
+    return [
+        Array("distance", np.uint32, vertices, fill=_UNREACHED),
+        Array("items", np.uint64, items_of(vertices, entries)),
+        Array("hops", np.uint8, HOPS.itemsize),
+    ]
+
+
+def _nearest_arrays(vertices: int, entries: int) -> list[Array]:
+    return [
+        Array("distance", np.uint32, vertices, fill=_UNREACHED),
+        Array("nearest", np.uint32, vertices, fill=_UNREACHED),
+        Array("items", np.uint64, items_of(vertices, entries)),
+    ]
+
+
+def nearest_bytes(vertices: int, entries: int) -> int:
+    """That ``nearest`` holds beside the graph."""
+    return _bytes(_nearest_arrays(vertices, entries)) + 4 * vertices  # sources
+
+
+def gang_bytes(vertices: int, entries: int) -> int:
+    return _bytes(_gang_arrays(vertices, entries))
+
+
+def device_bytes(vertices: int, entries: int, distances: bool) -> int:
+    """That searches together hold beside the graph; more than one apart."""
+    return _bytes(_together_arrays(vertices, entries, distances))
+
+
+def _bytes(declared: list[Array]) -> int:
+    """With what the pool rounds up."""
+    return total_bytes(declared) + 512 * len(declared)
