@@ -3,7 +3,8 @@
     python benchmarks/ranks.py [--graphs kron20,grid1000] [--sources 8]
 
 Times of searches are the supersteps' (without starting, loading, writing), medians over the
-sources; bytes are those that all ranks send in a search of the median source.
+sources; bytes are those that all ranks send in a search of the median source. Of PageRank an
+iteration's is taken, the median of all but the first one; of components the search's; run by run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from delegraph.partition.store.store import open_store
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
 
 EXCHANGES = 3000
+RUNS = 5  # of a program
 DELEGRAPH = [sys.executable, "-m", "delegraph"]
 
 
@@ -111,14 +113,37 @@ def measure(name: str, sources: int, folder: Path) -> dict[str, Any]:
         f"sent: {sent}",
         flush=True,
     )
+    programs = {
+        "pagerank": (("--iterations", "11"), seconds_of_iteration),
+        "components": ((), lambda record: record["seconds"]["search"]),
+    }
+    ratios = {}
+    for command, (more, seconds_of) in programs.items():
+        each_way = []
+        for _ in range(RUNS):
+            some = []
+            for workers in (1, 2):
+                asked = ("--workers", str(workers), "--threads", "2", *more)
+                how = ("-o", f"{folder}/out", *asked, "--json", "--overwrite", "--quiet")
+                some.append(seconds_of(json.loads(run(command, store, *how).stdout)))
+            each_way.append(some[1] / some[0])
+        ratios[command] = statistics.median(each_way)
+        print(
+            f"{name}: {command}, two processes take {ratios[command]:.2f} times as long", flush=True
+        )
     return {
         "graph": name,
+        "programs": ratios,
         "sources": len(times[1]),
         "seconds": times,
         "ratio": ratio,
         "supersteps": count_of(middle),
         "bytes_sent": sent,
     }
+
+
+def seconds_of_iteration(record: dict[str, Any]) -> float:
+    return statistics.median(step["seconds"] for step in record["iterations"][1:])
 
 
 def of_all(record: dict[str, Any]) -> list[dict[str, Any]]:

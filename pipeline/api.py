@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .algorithms.run import Algorithm, Outcome
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
+    from .bench.algorithms import AlgorithmReport
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
@@ -484,7 +485,8 @@ def bench(
 
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
     strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
-    By several workers: ``bench_across``; optimizations of it one by one: ``bench_ablation``.
+    By several workers: ``bench_across``; optimizations of it one by one: ``bench_ablation``; other
+    algorithms: ``bench_algorithm``.
     """
     from .bench.device import bench_generated, parse_recipe
     from .bench.protocol import BenchOptions, bench_store
@@ -516,6 +518,31 @@ def bench_ablation(
 
     options = BenchOptions(sources, seed, _threads(threads), progress=progress)
     return bench_ablation(named(graph), options)
+
+
+def bench_algorithm(
+    graph: AnyPath,
+    algorithm: str,
+    *,
+    runs: int = 16,
+    seed: int = 1,
+    device: str = "auto",
+    memory_limit: int | str | None = None,
+    device_memory_limit: int | str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> AlgorithmReport:
+    """Run "components", "pagerank", "sssp", "betweenness" or "closeness" many times over a store
+    that stays loaded; validate the last result.
+    """
+    from .bench.algorithms import bench_algorithm
+    from .bench.protocol import BenchOptions
+
+    resources = resources_of(
+        device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
+    )
+    options = BenchOptions(runs, seed, _threads(threads), progress)
+    return bench_algorithm(named(graph), algorithm, options, resources)
 
 
 def bench_across(

@@ -7,15 +7,16 @@
         ranks = graph.pagerank()
 
 The engine that a command would take holds the graph, on a GPU where one is usable, and keeps it
-there between searches. The other algorithms run on CPUs: over the same arrays where these are those
-of a store of one partition, else over what they load when they are first asked for.
+there between searches. The other algorithms run there, too: on a CPU over the same arrays where
+these are those of a store of one partition, else over what they load when they are first asked for.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,12 +39,10 @@ from .algorithms.programs import Question, spare_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
 from .engines.edges import engines_of_edges
-from .engines.engine import Need, Ran, SearchEngine, Subject, choose, run_first
+from .engines.engine import Engine, Need, Ran, SearchEngine, Subject, choose, run_first
 from .engines.memory import MemoryEngine
-from .engines.operations.engine import AloneEngine
-from .engines.operations.operations import warm_up
-from .engines.operations.program import Program
-from .engines.programs import engines_on_cpus
+from .engines.operations.program import LocalEngine, Program
+from .engines.programs import engines_of_program
 from .engines.store import engines_of_store, plan_of, subject_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
@@ -56,6 +55,7 @@ from .run.plan import Plan
 from .run.resources import Resources
 
 Found = TypeVar("Found")
+E = TypeVar("E", bound=Engine)
 
 
 class Graph:
@@ -82,20 +82,28 @@ class Graph:
         self._lock = threading.Lock()
         self._notes = [] if isinstance(graph, Store) else list(graph.notes)
         self._choices = choices
-        self._programs: AloneEngine | None = None
+        self._programs: LocalEngine | None = None
+        self._on_device = 0  # bytes that searches hold there
         self._made: tuple[Store, Subject] | None = None
         self._engine: SearchEngine | None = self._load(engines)
         self._temporary = temporary.pop_all()
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
-        def load(engine: SearchEngine, _need: Need) -> SearchEngine:
+        engine, need = self._first(engines)
+        self._on_device = need.device
+        return engine
+
+    def _first(self, engines: Sequence[E]) -> tuple[E, Need]:
+        """The first one that can load, and has."""
+
+        def load(engine: E, need: Need) -> tuple[E, Need]:
             try:
                 engine.load()
                 engine.compile()
             except BaseException:
                 engine.close()
                 raise
-            return engine
+            return engine, need
 
         limit, notes = self._resources.limit, self._notes
         return run_first(engines, lambda left: choose(left, limit, notes), load, notes)
@@ -223,7 +231,7 @@ class Graph:
 
     def ask(self, question: Question) -> Result:
         """Of one that an algorithm's file has made: those above are some of them."""
-        with self._lock:
+        with self._lock, device_errors():
             store, subject = self._stored(question.weighted)
             this = self._begin(question, subject)
             program = question.program(subject.names, store.info)
@@ -235,7 +243,7 @@ class Graph:
             )
 
     def _search_each(self, asked: BfsEach) -> Result:
-        with self._lock:
+        with self._lock, device_errors():
             store, subject = self._stored(weighted=False)
             this = self._begin(asked, subject)
             ids, places = sources_by_id(asked.sources, subject.names)
@@ -273,7 +281,7 @@ class Graph:
 
     def _ready(
         self, store: Store, subject: Subject, program: Program, beside: int = 0
-    ) -> AloneEngine:
+    ) -> LocalEngine:
         """An engine that has loaded the graph, for a program: that of another one if it will do.
 
         beside: bytes that are held with what is found.
@@ -288,11 +296,14 @@ class Graph:
             loaded = (
                 self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
             )
-            of = store, subject, program, self._executor.threads, beside, loaded
-            engine, _ = choose(engines_on_cpus(*of), limit, self._notes)
-            engine.load()
-            self._programs = engine
-        warm_up(store.offsets_types(), program.kernels)
+            device = self._open.device
+            if isinstance(device, Device):
+                device = replace(device, memory_bytes=device.memory_bytes - self._on_device)
+            else:
+                device = None
+            of = store, subject, program, self._executor.threads, beside, device, loaded
+            self._programs, _ = self._first(engines_of_program(*of))
+        self._programs.compile(program)
         return self._programs
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from ...kernels.gpu_programs.rows import (
 from ...partition.disk.memory import format_bytes
 from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
+from ..run.plan import fits
 from .device import copy_rows, give_back, load_rows
 from .engine import Need, Subject
 from .memory import graph_bytes
@@ -69,12 +70,25 @@ class DeviceProgramEngine:
         return "on a device, tiered" if tiered else "on a device"
 
     def need(self) -> Need:
-        room = self._room()
+        room = self._room(self._program)
         return Need(room.host + self._beside, room.device)
 
-    def _room(self) -> _Room:
+    def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
+        mine, directed = self._program, self._store.info.directed
+        if not isinstance(program, DeviceProgram) or program.weighted != mine.weighted:
+            return False
+        if (directed and program.into != mine.into) or program.wants_degrees > mine.wants_degrees:
+            return False
+        try:
+            near = self._room(program).near
+        except DeviceMemoryError:
+            return False
+        held = program.held_bytes(counts_of(self._store))
+        return near >= self._room(mine).near and fits(held + beside, limit)
+
+    def _room(self, program: DeviceProgram) -> _Room:
         """Raises DeviceMemoryError where not even what must be on the device fits."""
-        store, program, device = self._store, self._program, self.device
+        store, device = self._store, self.device
         info = store.info
         n, entries = info.vertices, sum(info.subgraph_edges.values())
         if program.weighted and info.partitions > 1:
@@ -84,10 +98,11 @@ class DeviceProgramEngine:
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
         wide = entries >= MOST_SHORT or np.dtype(np.uint64) in store.offsets_types()
-        offsets = (n + 1) * (8 if wide else 4) * (2 if self._takes_degrees_apart else 1)
+        apart = self._takes_degrees_apart(program)
+        offsets = (n + 1) * (8 if wide else 4) * (2 if apart else 1)
         least = offsets + cut_bytes(device, n, entries) + program.device_bytes(n, entries) + _SLACK
         if program.weighted:  # targets, their weights, and those that degrees are made of
-            least += 4 * entries * (3 if self._takes_degrees_apart else 2)
+            least += 4 * entries * (3 if apart else 2)
         if least > device.memory_bytes:
             raise DeviceMemoryError(
                 f"{format_bytes(device.memory_bytes)} may be held on {device}, and this needs "
@@ -104,21 +119,21 @@ class DeviceProgramEngine:
         host = 4 * (entries - near) + merged + max(loading + weights, found)
         return _Room(near, host, least)
 
-    @property
-    def _takes_degrees_apart(self) -> bool:
+    def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
         """Whether the rows that tell degrees are others than those that are gone through."""
-        program = self._program
         return program.wants_degrees and program.into and self._store.info.directed
 
-    def compile(self) -> None:
+    def compile(self, program: Program | None = None) -> None:
+        asked = program or self._program
+        assert isinstance(asked, DeviceProgram)
         if self._graph is not None:
-            self._program.compile_on(self._graph)
+            asked.compile_on(self._graph)
 
     def load(self) -> None:
         if self._graph is not None:
             return
         store, team = self._store, Team(self._threads)
-        near, _, held = self._room()
+        near, _, held = self._room(self._program)
         load = self._rows if store.info.partitions == 1 else self._merged_rows
         rows, leaving = load(near, team)
         weights = weight_type = degree = None
@@ -130,7 +145,7 @@ class DeviceProgramEngine:
             with self.device.use():
                 degree = (leaving[1:] - leaving[:-1]).astype(np.float64)
         elif self._program.wants_degrees:
-            own = self._weights("nn", team) if self._takes_degrees_apart else weights
+            own = self._weights("nn", team) if self._takes_degrees_apart(self._program) else weights
             degree = add_weights(self.device, leaving, own, str(weight_type))
         twice = not store.info.directed
         spare = self.device.memory_bytes - held
@@ -146,7 +161,7 @@ class DeviceProgramEngine:
         """Those that the program goes through, and offsets of those of edges that leave."""
         store = self._store
         rows = load_rows(store, self._name, self.device, near, team)
-        if not self._takes_degrees_apart:
+        if not self._takes_degrees_apart(self._program):
             return rows, rows.offsets
         with self.device.use() as cupy:
             return rows, cupy.asarray(store.offsets(0, "nn", team))

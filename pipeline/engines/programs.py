@@ -7,7 +7,7 @@ from ...kernels.gpu.device import Device
 from ...partition.store.store import Store
 from .engine import Subject
 from .operations.engine import AloneEngine
-from .operations.program import DeviceProgram, Program, ProgramEngine
+from .operations.program import DeviceProgram, LocalEngine, Program
 
 
 def engines_of_program(
@@ -17,26 +17,15 @@ def engines_of_program(
     threads: int,
     beside: int = 0,
     device: Device | None = None,
-) -> list[ProgramEngine]:
-    """The best first. beside: as of an engine. device: None for the CPU; programs that have no
-    kernel of their own for it do without.
+    loaded: Graph | None = None,
+) -> list[LocalEngine]:
+    """The best first. beside, loaded: as of an engine. device: None for the CPU; programs that have
+    no kernel of their own for it do without.
     """
-    on_cpus = engines_on_cpus(store, subject, program, threads, beside)
+    of = store, subject, program, threads
+    on_cpus = [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]
     if device is None or not isinstance(program, DeviceProgram):
         return [*on_cpus]
     from .device_program import DeviceProgramEngine
 
     return [DeviceProgramEngine(store, subject, program, device, threads, beside), *on_cpus]
-
-
-def engines_on_cpus(
-    store: Store,
-    subject: Subject | None,
-    program: Program,
-    threads: int,
-    beside: int = 0,
-    loaded: Graph | None = None,
-) -> list[AloneEngine]:
-    """beside, loaded: as of an engine."""
-    of = store, subject, program, threads
-    return [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]

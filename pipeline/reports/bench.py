@@ -1,4 +1,4 @@
-"""What ``bench`` by several workers, and by an ablation, tells people."""
+"""What ``bench`` by several workers, of an algorithm, and by an ablation, tells people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from typing import Any
 
 from ..bench.ablation import OPTIMIZATIONS, AblationReport, WayReport
 from ..bench.across import ScalingRow
+from ..bench.algorithms import AlgorithmReport
 from ..bench.searchers import Exchanged
+
+
+def algorithm_table(report: AlgorithmReport) -> str:
+    cpu = f"{report['threads']} threads of the CPU"
+    where = cpu if report["device"] == "cpu" else report["device"]
+    lines = [
+        f"{report['runs']} runs of {report['algorithm']}, the last one valid; {report['evps']:.4g} "
+        f"vertices and edges a second (harmonic mean), on {where}",
+        f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}",
+    ]
+    times = {"a run, ms": report["seconds"]}
+    if "iteration_seconds" in report:
+        times["iteration, ms"] = report["iteration_seconds"]
+    for name, seconds in times.items():
+        lines.append(f"{name:<14}" + "".join(f"{1e3 * value:>10.4g}" for value in seconds.values()))
+    return "\n".join(lines)
 
 
 def scaling_table(rows: Sequence[ScalingRow]) -> str:

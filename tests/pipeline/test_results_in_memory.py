@@ -13,6 +13,7 @@ import pytest
 
 import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.pipeline.engines.operations.engine import AloneEngine
 from delegraph.pipeline.result import Result
 from support.graphs import random_edges
 from support.outputs import digest
@@ -131,7 +132,7 @@ def test_edges_are_held_once(store, source):
     """By searches and programs; with their weights they are loaded again."""
     with delegraph.open(store) as graph:
         graph.components()
-        assert graph._programs
+        assert isinstance(graph._programs, AloneEngine)
         assert graph._programs._graph
         (rows,) = {id(a.rows.targets) for a in graph._programs._graph.adjacencies}  # pyright: ignore
         assert rows == id(graph._engine.graph.targets)  # pyright: ignore

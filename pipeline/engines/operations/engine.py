@@ -74,8 +74,8 @@ class AloneEngine:
         there = 0 if self._loaded is None else self._loaded.nbytes
         return Need(program_bytes(*of, not self.in_memory) + self._beside - there)
 
-    def compile(self) -> None:
-        warm_up(self._store.offsets_types(), self._program.kernels)
+    def compile(self, program: Program | None = None) -> None:
+        warm_up(self._store.offsets_types(), (program or self._program).kernels)
 
     def load(self) -> None:
         self._team.start()
@@ -104,7 +104,6 @@ class AloneEngine:
         return run_alone(program or self._program, *of, checkpoint, tell, spare)
 
     def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
-        """Whether the graph, which is loaded, can stay so for another program."""
         held = program.held_bytes(counts_of(self._store))
         return program.weighted == self._program.weighted and fits(held + beside, limit)
 

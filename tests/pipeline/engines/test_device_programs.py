@@ -583,6 +583,41 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     assert of.record["device"] == "cpu"
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitions):
+    """All questions are answered where it is, as on a CPU."""
+    del device
+    src, dst = SHAPES["two components"]
+    edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
+    of: dict[str, Any] = {"directed": directed, "partitions": partitions, "weight": "w"}
+    delegraph.build(edges, tmp_path / "g.dg", device="cpu", **of)
+    asked: dict[str, Callable[[Any], Any]] = {
+        "bfs": lambda graph: graph.bfs(5),
+        "each": lambda graph: graph.bfs(sources=[3, 5, 110]),
+        "nearest": lambda graph: graph.bfs(sources=[3, 5, 110], together=True),
+        "components": lambda graph: graph.components(),
+        "pagerank": lambda graph: graph.pagerank(iterations=5, unweighted=True),
+        "weighted": lambda graph: graph.pagerank(iterations=5),
+        "sssp": lambda graph: graph.sssp(5),
+        "closeness": lambda graph: graph.closeness(sources=9),
+        "eccentricity": lambda graph: graph.eccentricity(),
+        "betweenness": lambda graph: graph.betweenness(),
+    }
+    store = tmp_path / "g.dg"
+    with delegraph.open(store, device="cuda") as graph, delegraph.open(store, device="cpu") as own:
+        for name, ask in asked.items():
+            found, wanted = ask(graph), ask(own)
+            on_device = partitions == 1 or name not in ("weighted", "sssp")
+            assert found.record["device"].startswith("cuda" if on_device else "cpu")
+            assert wanted.record["device"] == "cpu"
+            for column in wanted.table.column_names:
+                one, other = (some.table[column].to_numpy() for some in (found, wanted))
+                if column != "parent":
+                    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        assert bool(graph.notes) == (partitions > 1)  # weights of several partitions
+
+
 def test_programs_are_of_one_gpu(delegraph, ok, edge_list, tmp_path):
     ok("build", edge_list([0], [1]), "-o", tmp_path / "g.dg", "--device", "cpu")
     how = "-o", tmp_path / "out", "--workers", 2, "--device", "cuda"
@@ -689,6 +724,12 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     way = ["degree", "none", "random"][seed % 3], 1 + 2 * (seed % 4 == 3)
     of = *way, sorted(WEIGHTS)[seed % 3], ["even", "none"][seed % 2], seed % 3 == 0
     check_graph(emulated[0], tmp_path, (src, dst, n, bool(seed % 2)), *of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_an_emulated_graph_that_stays_open(emulated, edge_list, tmp_path, partitions):
+    test_a_graph_that_stays_open(emulated[0], edge_list, tmp_path, True, partitions)
 
 
 @pytest.mark.slow

@@ -1,0 +1,127 @@
+"""Whole commands on a machine with a GPU: on it, and on the CPU, in turn.
+
+    python benchmarks/gpu_commands.py [--graphs kron22,kron24,cnr-2000,...] [--data FOLDER] [--runs 3]
+
+By default the generated graphs below and all Parquet files of FOLDER and FOLDER/real, undirected.
+Each command goes to Parquet, from a store and, where it says so, from the edge list. Prints the
+median seconds of the whole process and the worst, and of its record's phases; the ratio is the
+CPU's time over the GPU's, run by run. Before the first graph all commands run once, so that
+compiled kernels are in their caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import environment
+import real
+
+GENERATED = "kron22,kron24"
+COMMANDS = {
+    "bfs": ("--source", None),
+    "bfs together": ("--sources", None, "--together"),
+    "components": (),
+    "pagerank": (),
+    "betweenness": ("--sources", 16),
+    "closeness": ("--sources", 64),
+}
+OF_EDGES = ("bfs", "components", "pagerank")
+DEVICES = ("cpu", "cuda")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Whole commands on a GPU and on the CPU.")
+    parser.add_argument("--graphs")
+    parser.add_argument("--runs", type=int, default=3)
+    real.add_option(parser)
+    options = parser.parse_args()
+    about = environment.describe(("numba", "pyarrow", "cupy"))
+    environment.show(about)
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        compare("kron16", None, Path(folder), 1)
+    for name, edges in real.asked_for(options, GENERATED, scale_of):
+        with tempfile.TemporaryDirectory() as folder:
+            for result in compare(name, edges, Path(folder), options.runs):
+                results.append(result)
+                show(result)
+    environment.keep("gpu_commands", about, results)
+
+
+def scale_of(name: str) -> str | None:
+    found = re.fullmatch(r"kron(\d+)", name)
+    return found and found[1]
+
+
+def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict[str, Any]]:
+    """edges: of a real graph; None for one to generate."""
+    if edges is None:
+        edges = folder / "edges"
+        environment.delegraph("generate", "kronecker", "--scale", scale_of(name), "-o", edges)
+    store = folder / "graph.dg"
+    environment.delegraph("build", edges, "-o", store, "--device", "cuda")
+    environment.delegraph("closeness", store, "-o", folder / "some", "--sources", 8)
+    source = vertex_of(folder / "some")
+    jobs = [(command, store) for command in COMMANDS]
+    jobs += [(command, edges) for command in OF_EDGES]
+    found = []
+    for command, graph in jobs:
+        times: dict[str, list[float]] = {device: [] for device in DEVICES}
+        phases: dict[str, dict[str, float]] = {}
+        for _ in range(runs):
+            for device in DEVICES:
+                spent, phases[device] = run(command, graph, folder / "out", source, device)
+                times[device].append(spent)
+        found.append({
+            "graph": name,
+            "command": command,
+            "from": "store" if graph == store else "edges",
+            **{f"{device}_seconds": median(times[device]) for device in DEVICES},
+            **{f"{device}_worst": max(times[device]) for device in DEVICES},
+            "ratio": median(a / b for a, b in zip(*times.values(), strict=True)),
+            "phases": phases,
+        })
+    return found
+
+
+def vertex_of(result: Path) -> str:
+    """One that reaches most: the first of those with the greatest closeness."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(result).sort_by([("closeness", "descending")])
+    return str(table["vertex"][0].as_py())
+
+
+def run(
+    command: str, graph: Path, out: Path, source: str, device: str
+) -> tuple[float, dict[str, float]]:
+    """Seconds of the process, and of its phases."""
+    asked = [source if value is None else value for value in COMMANDS[command]]
+    began = time.perf_counter()
+    how = "-o", out, "--overwrite", "--device", device
+    environment.delegraph(command.split()[0], graph, *how, *asked)
+    spent = time.perf_counter() - began
+    record = json.loads(out.with_name("out.run.json").read_text())
+    assert record["device"].startswith(device), record["device"]
+    return spent, {name: round(value, 3) for name, value in record["seconds"].items()}
+
+
+def show(result: dict[str, Any]) -> None:
+    print(
+        f"{result['graph']:<20}{result['command']:<13}{result['from']:<6}"
+        + "".join(f"{result[f'{device}_seconds']:>8.2f} s {device}" for device in DEVICES)
+        + f", worst {result['cpu_worst']:.2f} and {result['cuda_worst']:.2f}; {result['ratio']:.2f} times; "
+        + str(result["phases"]["cuda"]),
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Algorithms beside breadth-first search, timed over a store that stays loaded, as others time them.
+
+A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
+Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
+GAP); betweenness counts those from four such vertices (GAP's bc); closeness is of 64 vertices.
+Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from statistics import harmonic_mean
+from tempfile import TemporaryDirectory
+from typing import Any, NotRequired, TypedDict
+
+from ...kernels.base.team import Team
+from ...partition.errors import DelegraphError, InputError
+from ...partition.store.store import open_store
+from .. import questions
+from ..algorithms.programs import Question
+from ..algorithms.validate import validate_result
+from ..results.names import names_of_store
+from ..run.execute import Executor
+from ..run.records import hardware, versions
+from ..run.resources import Resources
+from .protocol import (
+    BenchOptions,
+    Quartiles,
+    draw_sources,
+    facts_of_store,
+    quartiles,
+    rows_from_vertex,
+)
+
+RUNS = 16
+"""Of an algorithm: as many as the GAP suite has."""
+
+_SOURCES = 4
+_TOGETHER = 64
+
+Vertices = list[int | str]
+
+ALGORITHMS: dict[str, Callable[[Vertices], Question]] = {
+    "components": lambda _: questions.components(),
+    "pagerank": lambda _: questions.pagerank(),
+    "sssp": lambda some: questions.sssp(some[0]),
+    "betweenness": lambda some: questions.betweenness(some[:_SOURCES]),
+    "closeness": lambda some: questions.closeness(some[:_TOGETHER]),
+}
+"""What is asked; of some random vertices, if of any."""
+
+
+class AlgorithmReport(TypedDict):
+    """seconds: of runs. iteration_seconds: of PageRank, by run. evps: vertices and edges over the
+    seconds, their harmonic mean.
+    """
+
+    algorithm: str
+    graph: dict[str, Any]
+    versions: dict[str, str]
+    hardware: dict[str, str | int]
+    device: str
+    method: str
+    threads: int
+    seed: int
+    runs: int
+    seconds: Quartiles
+    iteration_seconds: NotRequired[Quartiles]
+    evps: float
+
+
+def bench_algorithm(
+    path: str, algorithm: str, options: BenchOptions, resources: Resources
+) -> AlgorithmReport:
+    """Runs of an algorithm over a store, of which the last one is validated.
+
+    options: of its ``sources`` the runs. Raises DelegraphError if the result breaks a rule.
+    """
+    from ..graph import open_graph
+
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"{algorithm}: bench has {', '.join(ALGORITHMS)}")
+    store, team = open_store(path), Team(options.threads)
+    every = replace(options, sources=options.sources * _TOGETHER)
+    drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
+    executor = Executor(options.threads, options.progress)
+    seconds: list[float] = []
+    iterations: list[float] = []
+    with TemporaryDirectory(prefix="delegraph-") as folder, ExitStack() as temporary:
+        result = Path(folder) / "result"
+        with open_graph(path, None, executor, resources, temporary) as graph:
+            for run in range(options.sources):
+                first = run * _TOGETHER % len(drawn)
+                some = (drawn[first:] + drawn[:first])[:_TOGETHER]
+                found = graph.ask(ALGORITHMS[algorithm](some))
+                seconds.append(found.seconds)
+                if algorithm == "pagerank":
+                    iterations.append(found.seconds / len(found.record["iterations"]))
+                if options.progress:
+                    options.progress("bench", run + 1, options.sources)
+            record = found.record
+            found.write(result)
+        verdict = validate_result(path, str(result), None, executor, resources)
+    broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
+    if not verdict["valid"]:
+        raise DelegraphError(f"{algorithm} breaks a rule: {'; '.join(broken)}")
+    size = store.info.vertices + store.info.edges
+    report = AlgorithmReport(
+        algorithm=algorithm,
+        graph=facts_of_store(path, store.info),
+        versions=versions(),
+        hardware=hardware(),
+        device=record["device"],
+        method=record[algorithm]["method"],
+        threads=options.threads,
+        seed=options.seed,
+        runs=options.sources,
+        seconds=quartiles(seconds),
+        evps=harmonic_mean([size / spent for spent in seconds]),
+    )
+    if iterations:
+        report["iteration_seconds"] = quartiles(iterations)
+    return report

@@ -1,0 +1,79 @@
+"""``bench --algorithm``: runs over a store, the last of which is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+
+from delegraph.pipeline.bench.algorithms import ALGORITHMS, AlgorithmReport
+from support.graphs import random_edges
+
+
+@pytest.fixture
+def store(ok, edge_list, tmp_path):
+    src, dst = random_edges(1, 300, 4000)
+    edges = edge_list(src, dst, w=np.random.default_rng(1).integers(1, 9, len(src)))
+    ok("build", edges, "-o", tmp_path / "graph.dg", "--weight", "w")
+    return tmp_path / "graph.dg"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_report(ok, store, algorithm):
+    asked = ("--algorithm", algorithm, "--sources", 3, "--threads", 2, "--device", "cpu")
+    report = ok("bench", store, *asked, "--json").json
+    graph, seconds = report["graph"], report["seconds"]
+    assert (report["algorithm"], report["runs"], report["device"]) == (algorithm, 3, "cpu")
+    assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"]
+    size = graph["vertices"] + graph["edges"]
+    assert size / seconds["max"] <= report["evps"] <= size / seconds["min"]
+    assert ("iteration_seconds" in report) == (algorithm == "pagerank")
+    if algorithm == "pagerank":
+        assert report["iteration_seconds"]["max"] < seconds["max"]
+
+
+def test_a_table(ok, store):
+    asked = ("--algorithm", "pagerank", "--sources", 2, "--threads", 2, "--device", "cpu")
+    first, head, *rows = ok("bench", store, *asked).out.splitlines()
+    assert first.startswith("2 runs of pagerank, the last one valid; ")
+    assert first.endswith("vertices and edges a second (harmonic mean), on 2 threads of the CPU")
+    assert head.split() == ["min", "q1", "median", "q3", "max"]
+    assert [row.rsplit(maxsplit=5)[0] for row in rows] == ["a run, ms", "iteration, ms"]
+
+
+def test_a_wrong_result_fails(delegraph, store, monkeypatch):
+    right = "delegraph.pipeline.algorithms.closeness._closeness"
+    monkeypatch.setattr(right, lambda found: (found.total + 1.0, {}))
+    ran = delegraph("bench", store, "--algorithm", "closeness", "--sources", 1, "--device", "cpu")
+    assert ran.code == 1
+    assert "closeness breaks a rule" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--algorithm", "bfs"), "bfs: bench has components, pagerank, sssp"),
+        (("--algorithm", "pagerank", "--ablation"), "leave --ablation out"),
+        (("--algorithm", "pagerank", "--workers", 2), "leave --workers out"),
+        (("--algorithm", "pagerank", "--strategy", "rows"), "leave --strategy out"),
+    ],
+)
+def test_refused(delegraph, store, more, says):
+    ran = delegraph("bench", store, *more, "--device", "cpu")
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_weights_have_to_be_there(delegraph, ok, edge_list, tmp_path):
+    ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
+    ran = delegraph("bench", tmp_path / "graph.dg", "--algorithm", "sssp", "--device", "cpu")
+    assert ran.code == 2
+    assert "--weight" in ran.err
+
+
+def test_the_report_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "run-record.md").read_text()
+    for name in get_type_hints(AlgorithmReport):
+        assert f"`{name}`" in text, name
