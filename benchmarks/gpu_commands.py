@@ -1,6 +1,6 @@
 """Whole commands on a machine with a GPU: on it, and on the CPU, in turn.
 
-    python benchmarks/gpu_commands.py [--graphs kron22,kron24,cnr-2000,...] [--data FOLDER] [--runs 3]
+    python benchmarks/gpu_commands.py [--graphs kron22,cnr-2000,...] [--data FOLDER] [--runs 3]
 
 By default the generated graphs below and all Parquet files of FOLDER and FOLDER/real, undirected.
 Each command goes to Parquet, from a store and, where it says so, from the edge list. Prints the
@@ -79,15 +79,17 @@ def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict
             for device in DEVICES:
                 spent, phases[device] = run(command, graph, folder / "out", source, device)
                 times[device].append(spent)
-        found.append({
-            "graph": name,
-            "command": command,
-            "from": "store" if graph == store else "edges",
-            **{f"{device}_seconds": median(times[device]) for device in DEVICES},
-            **{f"{device}_worst": max(times[device]) for device in DEVICES},
-            "ratio": median(a / b for a, b in zip(*times.values(), strict=True)),
-            "phases": phases,
-        })
+        found.append(
+            {
+                "graph": name,
+                "command": command,
+                "from": "store" if graph == store else "edges",
+                **{f"{device}_seconds": median(times[device]) for device in DEVICES},
+                **{f"{device}_worst": max(times[device]) for device in DEVICES},
+                "ratio": median(a / b for a, b in zip(*times.values(), strict=True)),
+                "phases": phases,
+            }
+        )
     return found
 
 
@@ -117,8 +119,8 @@ def show(result: dict[str, Any]) -> None:
     print(
         f"{result['graph']:<20}{result['command']:<13}{result['from']:<6}"
         + "".join(f"{result[f'{device}_seconds']:>8.2f} s {device}" for device in DEVICES)
-        + f", worst {result['cpu_worst']:.2f} and {result['cuda_worst']:.2f}; {result['ratio']:.2f} times; "
-        + str(result["phases"]["cuda"]),
+        + f"; worst {result['cpu_worst']:.2f} and {result['cuda_worst']:.2f}; "
+        + f"{result['ratio']:.2f} times; {result['phases']['cuda']}",
         flush=True,
     )
 

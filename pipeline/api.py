@@ -535,14 +535,15 @@ def bench_algorithm(
     """Run "components", "pagerank", "sssp", "betweenness" or "closeness" many times over a store
     that stays loaded; validate the last result.
     """
-    from .bench.algorithms import bench_algorithm
+    from .bench.algorithms import bench_algorithm, check_algorithm
     from .bench.protocol import BenchOptions
 
-    resources = resources_of(
-        device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
-    )
-    options = BenchOptions(runs, seed, _threads(threads), progress)
-    return bench_algorithm(named(graph), algorithm, options, resources)
+    check_algorithm(algorithm)
+    threads, path = _threads(threads), named(graph)
+    limits: Any = {"memory_limit": memory_limit, "device_memory_limit": device_memory_limit}
+    with open(path, device=device, threads=threads, **limits) as opened:
+        options = BenchOptions(runs, seed, threads, progress)
+        return bench_algorithm(path, algorithm, opened, options, resources_of(**limits))
 
 
 def bench_across(

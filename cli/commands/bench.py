@@ -102,10 +102,10 @@ def bench(
     as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
     a GPU each.
 
-    --algorithm times a run from the loaded graph to the arrays of its result: shortest paths from
-    another random source each time, betweenness from 4, closeness of 64. It prints seconds, of
-    PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC Graphalytics
-    has it), and validates the last result.
+    --algorithm times runs over a store, from the loaded graph to the arrays of a result: shortest
+    paths from another random source each time, betweenness from 4, closeness of 64. It prints
+    seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
+    Graphalytics has it), and validates the last result.
 
     --ablation searches by masked products: without optimizations, with one more from row to row
     (speed-up: over the row before), with all but one (of all over these); and by the kernels of

@@ -10,6 +10,7 @@ one thread takes less for a vertex than a pass takes for a word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.hops import search_alone
 from ...kernels.pieces.operators import Or
 from ..engines.operations.marks import Places, marks_bytes
-from ..engines.operations.operations import Operations
+from ..engines.operations.operations import Aside, Operations
 from ..engines.operations.program import Counts
 from ..engines.operations.vectors import links_bytes
 from ..engines.ranks.edges import Rows
@@ -35,6 +36,9 @@ LEVELS_TO_JUDGE = 16
 BITS_TO_PAY = 4
 """Of a word of the frontier, on average: fewer take longer than searches by themselves."""
 
+FEW = 4096
+"""A search that has found less than one in so many vertices tells their neighbours of them itself,
+so that rows that look for what the others have found can stop early."""
 
 _WORDS_BYTES = 3 * 8
 """Of a vertex, in the words of ``Searches``."""
@@ -78,13 +82,14 @@ class Searches:
         self, bits: NDArray[np.uint64], along: bool
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         operations, level = self._operations, 0
-        places, searching = operations.where(self.frontier), bits
+        places, searching, aside = operations.where(self.frontier), bits, None
         found = words = 0
         while True:
             level += 1
             # What searches that have ended have reached is asked of no row.
             either = Or(np.uint64(0), np.bitwise_or.reduce(searching))
-            reached = operations.spread(either, self.frontier, self._came, along, places)
+            of = self.frontier, self._came, along, places, aside
+            reached = operations.spread(either, *of)
             if reached is not None:
                 self.frontier.fill(0, places)
             vectors, reads = (self.seen, self.frontier), [self._came]
@@ -93,11 +98,22 @@ class Searches:
             if not new.any():
                 return
             searching = bits[new > 0]
+            aside = self._aside(
+                bits[(new > 0) & (new * FEW < operations.graph.vertices)], searching
+            )
             self.reached = reached
             places = operations.where(self.frontier) if reached is None else reached
             found, words = found + int(new.sum()), words + len(places.own)
             self.meet = level < LEVELS_TO_JUDGE or found >= BITS_TO_PAY * words
             yield level, new.astype(np.int64)
+
+    def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> Aside | None:
+        """What ``slow`` searches have found, unless all are."""
+        if not 0 < len(slow) < len(searching):
+            return None
+        rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
+        where = partial(self._operations.where_any, self.frontier, np.bitwise_or.reduce(slow))
+        return Aside(Or(np.uint64(0), rest), where)
 
 
 def _copy(seen: NDArray, came: NDArray) -> None:

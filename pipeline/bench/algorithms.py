@@ -1,4 +1,4 @@
-"""Algorithms beside breadth-first search, timed over a store that stays loaded, as others time them.
+"""Algorithms beside breadth-first search, timed over a store that stays loaded.
 
 A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
 Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
@@ -9,7 +9,6 @@ Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from statistics import harmonic_mean
@@ -19,8 +18,6 @@ from typing import Any, NotRequired, TypedDict
 from ...kernels.base.team import Team
 from ...partition.errors import DelegraphError, InputError
 from ...partition.store.store import open_store
-from .. import questions
-from ..algorithms.programs import Question
 from ..algorithms.validate import validate_result
 from ..results.names import names_of_store
 from ..run.execute import Executor
@@ -43,14 +40,14 @@ _TOGETHER = 64
 
 Vertices = list[int | str]
 
-ALGORITHMS: dict[str, Callable[[Vertices], Question]] = {
-    "components": lambda _: questions.components(),
-    "pagerank": lambda _: questions.pagerank(),
-    "sssp": lambda some: questions.sssp(some[0]),
-    "betweenness": lambda some: questions.betweenness(some[:_SOURCES]),
-    "closeness": lambda some: questions.closeness(some[:_TOGETHER]),
+ALGORITHMS: dict[str, Callable[[Any, Vertices], Any]] = {
+    "components": lambda graph, _: graph.components(),
+    "pagerank": lambda graph, _: graph.pagerank(),
+    "sssp": lambda graph, some: graph.sssp(some[0]),
+    "betweenness": lambda graph, some: graph.betweenness(some[:_SOURCES]),
+    "closeness": lambda graph, some: graph.closeness(some[:_TOGETHER]),
 }
-"""What is asked; of some random vertices, if of any."""
+"""What an open graph is asked; of some random vertices, if of any. Gives a Result."""
 
 
 class AlgorithmReport(TypedDict):
@@ -73,40 +70,30 @@ class AlgorithmReport(TypedDict):
 
 
 def bench_algorithm(
-    path: str, algorithm: str, options: BenchOptions, resources: Resources
+    path: str, algorithm: str, graph: Any, options: BenchOptions, resources: Resources
 ) -> AlgorithmReport:
     """Runs of an algorithm over a store, of which the last one is validated.
 
-    options: of its ``sources`` the runs. Raises DelegraphError if the result breaks a rule.
+    graph: the store, open. options: of its ``sources`` the runs. Raises DelegraphError if the
+    result breaks a rule.
     """
-    from ..graph import open_graph
-
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"{algorithm}: bench has {', '.join(ALGORITHMS)}")
     store, team = open_store(path), Team(options.threads)
     every = replace(options, sources=options.sources * _TOGETHER)
     drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
-    executor = Executor(options.threads, options.progress)
     seconds: list[float] = []
     iterations: list[float] = []
-    with TemporaryDirectory(prefix="delegraph-") as folder, ExitStack() as temporary:
-        result = Path(folder) / "result"
-        with open_graph(path, None, executor, resources, temporary) as graph:
-            for run in range(options.sources):
-                first = run * _TOGETHER % len(drawn)
-                some = (drawn[first:] + drawn[:first])[:_TOGETHER]
-                found = graph.ask(ALGORITHMS[algorithm](some))
-                seconds.append(found.seconds)
-                if algorithm == "pagerank":
-                    iterations.append(found.seconds / len(found.record["iterations"]))
-                if options.progress:
-                    options.progress("bench", run + 1, options.sources)
-            record = found.record
-            found.write(result)
-        verdict = validate_result(path, str(result), None, executor, resources)
-    broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
-    if not verdict["valid"]:
-        raise DelegraphError(f"{algorithm} breaks a rule: {'; '.join(broken)}")
+    found: Any = None
+    for run in range(options.sources):
+        first = run * _TOGETHER % len(drawn)
+        some = (drawn[first:] + drawn[:first])[:_TOGETHER]
+        found = ALGORITHMS[algorithm](graph, some)
+        seconds.append(found.seconds)
+        if algorithm == "pagerank":
+            iterations.append(found.seconds / len(found.record["iterations"]))
+        if options.progress:
+            options.progress(f"bench: {algorithm}", run + 1, options.sources)
+    record = found.record
+    _check(path, found, Executor(options.threads), resources)
     size = store.info.vertices + store.info.edges
     report = AlgorithmReport(
         algorithm=algorithm,
@@ -124,3 +111,19 @@ def bench_algorithm(
     if iterations:
         report["iteration_seconds"] = quartiles(iterations)
     return report
+
+
+def check_algorithm(name: str) -> None:
+    if name not in ALGORITHMS:
+        raise InputError(f"{name}: bench has {', '.join(ALGORITHMS)}")
+
+
+def _check(path: str, result: Any, executor: Executor, resources: Resources) -> None:
+    """DelegraphError if it breaks a rule."""
+    with TemporaryDirectory(prefix="delegraph-") as folder:
+        written = Path(folder) / "result"
+        result.write(written)
+        verdict = validate_result(path, str(written), None, executor, resources)
+    if not verdict["valid"]:
+        broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
+        raise DelegraphError(f"{result.name} breaks a rule: {'; '.join(broken)}")

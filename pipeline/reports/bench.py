@@ -23,8 +23,9 @@ def algorithm_table(report: AlgorithmReport) -> str:
     times = {"a run, ms": report["seconds"]}
     if "iteration_seconds" in report:
         times["iteration, ms"] = report["iteration_seconds"]
-    for name, seconds in times.items():
-        lines.append(f"{name:<14}" + "".join(f"{1e3 * value:>10.4g}" for value in seconds.values()))
+    for name, of in times.items():
+        values = of["min"], of["q1"], of["median"], of["q3"], of["max"]
+        lines.append(f"{name:<14}" + "".join(f"{1e3 * value:>10.4g}" for value in values))
     return "\n".join(lines)
 
 

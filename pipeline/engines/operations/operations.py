@@ -62,6 +62,15 @@ Some = Callable[..., Any]
 """Called with ``counted``, as NumPy's ``where``, and slices of vectors; gives numbers to add up."""
 
 
+class Aside(NamedTuple):
+    """Of what is spread by ``Or``, bits that few vertices have, in ``places``: rows that are pulled
+    stop at the ``others`` then, and need not look for these as far as they reach.
+    """
+
+    others: Or
+    places: Callable[[], Places]
+
+
 class _Part(NamedTuple):
     """Values of a segment's vertices in some places, of several vectors, of which the first so many
     may change; None for all.
@@ -206,6 +215,11 @@ class Operations:
         own, shared = (places_where(some != other_than) for some in (values.own, values.shared))
         return Places(own, shared)
 
+    def where_any(self, words: Vector, bits: np.uint64) -> Places:
+        """Vertices that have any of some bits."""
+        own, shared = (places_where(some & bits != 0) for some in (words.own, words.shared))
+        return Places(own, shared)
+
     def _parts(
         self, vectors: Sequence[Vector], reads: Sequence[Vector], places: Places | None
     ) -> list[_Part]:
@@ -307,41 +321,61 @@ class Operations:
             self._unmark()
 
     def spread(
-        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: Places
+        self,
+        operator: Or | Min,
+        x: Vector,
+        y: Vector,
+        along: bool,
+        places: Places,
+        aside: Aside | None = None,
     ) -> Places | None:
         """The same of what may be combined twice, from vertices that have anything to tell; where
         these are few, by following their edges alone.
 
         places: of all vertices with another ``x`` than the unit. along: or against the direction
-        of edges. Ghosts have the unit, before and after. Returns the vertices that have another
-        ``y`` now; None where that may be any.
+        of edges. aside: what of it few vertices have, on all ranks alike. Ghosts have the unit,
+        before and after. Returns the vertices that have another ``y`` now; None where that may be
+        any, or so many that nobody gains by knowing them.
         """
-        pushes = self._pushes(along)
-        if all(how == "scatter" for _, how in pushes):
-            adjacencies = [adjacency for adjacency, _ in pushes]
-            self._mark(places)
-            told = self._tell_ghosts(x, adjacencies)
-            edges = [(self._active(a, places).edges, int(a.rows.offsets[-1])) for a in adjacencies]
-            few, every = self.total(np.sum(edges, axis=0))
-            if few * PUSHED_FOR_PULLED < every:
-                for adjacency in adjacencies:  # a list of rows at a time
-                    self._push(operator, adjacency, self._active(adjacency, places), x, y)
-                came = self._changed.ghost_places()
-                self.links.fold_marked(y, self._changed, FOLDS[type(operator)])
-                for values, some in ((x, told), (y, came)):
-                    for ghost, at in some.items():
-                        values.ghosts[ghost][at] = operator.unit
-                self._unmark()
-                changed = self._changed.take()
-                listed = len(changed.own) + len(changed.shared)
-                here = len(y.own) + len(y.shared)
-                return changed if listed * ALL_FOR_LISTED < here else None
-            self._unmark()
+        if self._push_few(operator, x, y, along, places):
+            changed = self._changed.take()
+            listed = len(changed.own) + len(changed.shared)
+            here = len(y.own) + len(y.shared)
+            return changed if listed * ALL_FOR_LISTED < here else None
+        if aside is not None and self._push_few(operator, x, y, along, aside.places()):
+            self._changed.clear()
+            operator = aside.others
         self.links.expand(x)
         self._product(operator, x, y, self._pulls(along))
         for ghosts in (*x.ghosts.values(), *y.ghosts.values()):
             ghosts[:] = operator.unit
         return None
+
+    def _push_few(
+        self, operator: Or | Min, x: Vector, y: Vector, along: bool, places: Places
+    ) -> bool:
+        """Follow their edges, if that takes less than a pull; then ``y`` has other values in the
+        places that ``_changed`` has.
+        """
+        pushes = self._pushes(along)
+        if not all(how == "scatter" for _, how in pushes):
+            return False
+        adjacencies = [adjacency for adjacency, _ in pushes]
+        self._mark(places)
+        told = self._tell_ghosts(x, adjacencies)
+        edges = [(self._active(a, places).edges, int(a.rows.offsets[-1])) for a in adjacencies]
+        few, every = self.total(np.sum(edges, axis=0))
+        pays = few * PUSHED_FOR_PULLED < every
+        if pays:
+            for adjacency in adjacencies:  # a list of rows at a time
+                self._push(operator, adjacency, self._active(adjacency, places), x, y)
+            came = self._changed.ghost_places()
+            self.links.fold_marked(y, self._changed, FOLDS[type(operator)])
+            for values, some in ((x, told), (y, came)):
+                for ghost, at in some.items():
+                    values.ghosts[ghost][at] = operator.unit
+        self._unmark()
+        return bool(pays)
 
     def _tell_ghosts(
         self, x: Vector, adjacencies: Sequence[Adjacency]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from delegraph.kernels import reference
 from delegraph.kernels.pieces import forest
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms import betweenness
+from delegraph.pipeline.algorithms import betweenness, searches
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
 from delegraph.pipeline.algorithms.bfs_together import Nearest
@@ -75,18 +75,23 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
     on_disk=st.booleans(),
     along=st.booleans(),
     pulled=st.sampled_from([0, 8, 10**9]),
+    few=st.sampled_from([1, 4, 4096]),
     small=st.sampled_from([(-1, 1), (5, 1), (1 << 16, 2), (1 << 16, 1 << 12)]),
     apart=st.sampled_from([None, 5, 1 << 22]),
 )
-def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pulled, small, apart):
-    """pulled: never, as it is, always. small: edges of levels that one thread counts, and how many
-    levels at once. apart: edges of a level, where threads may have sources of their own.
+def test_searches_from_many_vertices(
+    graph, options, ranks, on_disk, along, pulled, few, small, apart
+):
+    """pulled: never, as it is, always. few: as of searches.FEW. small: edges of levels that one
+    thread counts, and how many levels at once. apart: edges of a level, where threads may have
+    sources of their own.
     """
     src, dst, _, _ = graph
     if not len(src):
         return
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
+        patched.setattr(searches, "FEW", few)
         patched.setattr(betweenness, "_FEW_EDGES", small[0])
         patched.setattr(betweenness, "_AT_ONCE", small[1])
         patched.setattr(betweenness, "_MOST_APART", apart)
@@ -116,14 +121,18 @@ def test_searches_from_many_vertices(graph, options, ranks, on_disk, along, pull
     max_depth=st.sampled_from([None, 0, 1, 2]),
     bits=st.sampled_from([8, 16, 32]),
     pulled=st.sampled_from([0, 8, 10**9]),
+    few=st.sampled_from([1, 4, 4096]),
 )
-def test_distances_from_several_vertices(graph, options, ranks, on_disk, max_depth, bits, pulled):
-    """pulled: as above."""
+def test_distances_from_several_vertices(
+    graph, options, ranks, on_disk, max_depth, bits, pulled, few
+):
+    """pulled, few: as above."""
     src, dst, vertices, seed = graph
     if not len(src):
         return
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
+        patched.setattr(searches, "FEW", few)
         folder = Path(name)
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)
