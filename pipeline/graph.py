@@ -105,8 +105,12 @@ class Graph:
                 raise
             return engine, need
 
-        limit, notes = self._resources.limit, self._notes
-        return run_first(engines, lambda left: choose(left, limit, notes), load, notes)
+        limit = self._resources.limit
+        notes: list[str] = []
+        try:
+            return run_first(engines, lambda left: choose(left, limit, notes), load, notes)
+        finally:
+            self._notes += [note for note in notes if note not in self._notes]
 
     def __enter__(self) -> Graph:
         return self

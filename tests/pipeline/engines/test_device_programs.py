@@ -678,7 +678,7 @@ def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared):
 
 
 @pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", mostly_slow(sorted(WAYS), "both"))
 @pytest.mark.parametrize("shape", mostly_slow(["star", "cliques", "two components"], "cliques"))
 def test_emulated_searches(emulated, stores, monkeypatch, shape, way, directed):
     _go(monkeypatch, way)
