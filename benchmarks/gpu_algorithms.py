@@ -336,15 +336,18 @@ def measure_searches(subject: Subject) -> Timed:
 
 def add_up(graph: ProgramGraph, many: np.ndarray) -> tuple[np.ndarray, bool]:
     """Sums by source, and whether searches went apart."""
-    state = searches.GpuSearches(graph, distances=False)
+    state = searches.GpuSearches(graph, len(many))
     met = state.together(many)
-    apart = met.outcome == searches.SELDOM_MEET
-    return (state.apart(many) if apart else met.hops), apart
+    if met.outcome != searches.SELDOM_MEET:
+        return met.hops, False
+    hops = state.apart(many)
+    assert hops is not None
+    return hops, True
 
 
 def keep(graph: ProgramGraph, many: np.ndarray) -> tuple[dict[int, Any], bool]:
     """Distances, all together (0) or by source, as they come; and whether searches went apart."""
-    state, kept = searches.GpuSearches(graph, distances=True), {}
+    state, kept = searches.GpuSearches(graph, len(many), distances=True), {}
     met = state.together(many)
     if met.outcome == searches.FOUND:
         return {0: met}, False

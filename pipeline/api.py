@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
-from ..partition.errors import InputError
+from ..partition.errors import DelegraphError, InputError
 from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .questions import AnyPath, Some, Vertex, Vertices
@@ -535,15 +535,19 @@ def bench_algorithm(
     """Run "components", "pagerank", "sssp", "betweenness" or "closeness" many times over a store
     that stays loaded; validate the last result.
     """
+    from ..partition.store.store import open_store
     from .bench.algorithms import bench_algorithm, check_algorithm
     from .bench.protocol import BenchOptions
 
-    check_algorithm(algorithm)
-    threads, path = _threads(threads), named(graph)
+    check_algorithm(algorithm, runs)
+    store, threads = open_store(named(graph)), _threads(threads)
     limits: Any = {"memory_limit": memory_limit, "device_memory_limit": device_memory_limit}
-    with open(path, device=device, threads=threads, **limits) as opened:
+    with open(graph, device=device, threads=threads, **limits) as opened:
         options = BenchOptions(runs, seed, threads, progress)
-        return bench_algorithm(path, algorithm, opened, options, resources_of(**limits))
+        report = bench_algorithm(store, algorithm, opened, options, resources_of(**limits))
+        if device not in ("auto", "cpu") and report["device"] == "cpu":
+            raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
+    return report
 
 
 def bench_across(

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from .._version import __version__
 from ..kernels.base.team import Team
-from ..kernels.gpu.device import Device
+from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
 from ..partition.errors import DelegraphError
 from ..partition.input.edges import EdgeList
@@ -256,7 +256,8 @@ class Graph:
             sums = no_sums()
             batches = asked.batches(engine, ids, places, this.executor.progress, sums)
             found = _timed(this, lambda: [rows for _, _, rows in batches])
-            rows = [ordered() for ordered in found]
+            found.reverse()
+            rows = [found.pop()() for _ in range(len(found))]  # one copy is let go at a time
             return Result(asked.answer(len(ids), engine.method, sums), Ran.of(engine), this, rows)
 
     def _begin(self, asked: Bfs | BfsEach | Question, subject: Subject) -> run.Run:
@@ -290,23 +291,26 @@ class Graph:
 
         beside: bytes that are held with what is found.
         """
-        limit = self._resources.limit
-        if self._programs is not None and not self._programs.has_room_for(program, limit, beside):
-            self._programs.close()
-            self._programs = None
+        alike = isinstance(self._graph, Store) and store.info.partitions == 1
+        loaded = self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
+        device = self._open.device
+        if isinstance(device, Device):
+            device = replace(device, memory_bytes=device.memory_bytes - self._on_device)
+        else:
+            device = None
+        of = store, subject, program, self._executor.threads, beside, device, loaded
+        engines = engines_of_program(*of)
+        kept, limit = self._programs, self._resources.limit
+        if kept is not None and not (
+            kept.has_room_for(program, limit, beside)
+            and (kept.device is not None or not _fits_a_device(engines))
+        ):
+            kept.close()
+            kept = self._programs = None
             return_freed_memory()
-        if self._programs is None:
-            alike = isinstance(self._graph, Store) and store.info.partitions == 1
-            loaded = (
-                self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
-            )
-            device = self._open.device
-            if isinstance(device, Device):
-                device = replace(device, memory_bytes=device.memory_bytes - self._on_device)
-            else:
-                device = None
-            of = store, subject, program, self._executor.threads, beside, device, loaded
-            self._programs, _ = self._first(engines_of_program(*of))
+        if kept is None:
+            self._programs, _ = self._first(engines)
+        assert self._programs is not None
         self._programs.compile(program)
         return self._programs
 
@@ -338,6 +342,14 @@ def open_graph(
                 graph, choices.directed, device, executor, once=False, strategy="auto"
             )
         return Graph(path, graph, engines, executor, resources, choices, temporary)
+
+
+def _fits_a_device(engines: Sequence[Engine]) -> bool:
+    """Whether the first of them is one's, and has room there."""
+    try:
+        return engines[0].device is not None and engines[0].need().device > 0
+    except DeviceMemoryError:
+        return False
 
 
 def _timed(this: run.Run, search: Callable[[], Found]) -> Found:

@@ -141,7 +141,7 @@ def bench(
             found = bench_algorithm(
                 graph,
                 algorithm,
-                runs=sources or 16,
+                **({"runs": sources} if sources else {}),
                 seed=seed,
                 device=device,
                 memory_limit=memory_limit,

@@ -10,28 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import Array, allocate, total_bytes
+from ..base.together import BITS_TO_PAY, DIGITS, LEVELS_TO_JUDGE, RARE, WIDTH
 from ..gpu.device import pack
 from .rows import LAUNCH, Launch, ProgramGraph, blocks_of, kernel_of
 from .shortest_paths import items_of
 
-WIDTH = 64
-"""Searches that go together: bits of a word."""
-
-DIGITS = 8
-"""Of distances as bits: searches that go deeper have to go apart."""
-
 ASKED_FOR_TOLD = 16
 """Entries that vertices look at, stopping early, in the time that one takes that is told of."""
-
-FEW = 4096
-"""A search that has found less than one in so many vertices tells their neighbours of them, so that
-those that ask for what others have found can stop early."""
-
-LEVELS_TO_JUDGE = 16
-"""After so many it is known how often searches meet."""
-
-BITS_TO_PAY = 4
-"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
 
 APART = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
@@ -63,7 +48,7 @@ NEAREST = np.dtype(
     [(name, "u8") for name in ("distance", "nearest", "items", "control")], align=True
 )
 WAYS = np.dtype(
-    [(name, "u4") for name in ("most", "twice", "asked", "few", "judged", "pays")], align=True
+    [(name, "u4") for name in ("most", "twice", "asked", "rare", "judged", "pays")], align=True
 )
 _APART = ("distance", "items", "hops", "looked", "room")
 APART_STATE = np.dtype([(name, "u8") for name in _APART], align=True)
@@ -95,13 +80,14 @@ class Met(NamedTuple):
 
 
 class GpuSearches:
-    """Of a graph. distances: whether these are wanted.
+    """Of a graph. most: sources in all. distances: whether these are wanted.
 
     What goes apart takes the room of what went together, and what is spare.
     """
 
-    def __init__(self, graph: ProgramGraph, distances: bool) -> None:
+    def __init__(self, graph: ProgramGraph, most: int, distances: bool = False) -> None:
         self._graph = graph
+        self._most = most
         self._distances = distances
         self._arrays: dict[str, Any] | None = None
         self._gangs: dict[str, Any] | None = None
@@ -121,10 +107,11 @@ class GpuSearches:
 
     @property
     def _blocks_apart(self) -> int:
-        """That there is room for."""
+        """That there is room, and work, for."""
         graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
         room = device_bytes(n, entries, self._distances) + graph.spare - graph.spare // _RESERVE
-        return min(max(1, room // gang_bytes(n, entries)), blocks_of(graph.device, APART))
+        blocks = min(self._most, blocks_of(graph.device, APART))
+        return min(max(1, room // gang_bytes(n, entries)), blocks)
 
     def together(self, sources: np.ndarray, most: int | None = None) -> Met:
         """From ``sources``, global ids, each once, WIDTH of them at most; ``most`` levels."""
@@ -153,7 +140,7 @@ class GpuSearches:
                 most=_levels(most),
                 twice=graph.twice,
                 asked=ASKED_FOR_TOLD,
-                few=FEW,
+                rare=RARE,
                 judged=LEVELS_TO_JUDGE,
                 pays=BITS_TO_PAY,
             )
@@ -173,11 +160,14 @@ class GpuSearches:
         sources: np.ndarray,
         most: int | None = None,
         take: Callable[[int, Any], None] | None = None,
-    ) -> np.ndarray:
+        nowhere: int = _UNREACHED,
+    ) -> np.ndarray | None:
         """From each of ``sources`` by itself: of HOPS. take: is given what number each has, and its
-        distances, uint32 (n,), the greatest number where unreached, on the device.
+        distances, uint32 (n,), the greatest number where unreached, on the device. nowhere: None is
+        returned where there is a distance as great as that.
         """
         graph, done = self._graph, 0
+        most = nowhere if most is None else min(most, nowhere)
         found = np.zeros(len(sources), HOPS)
         with graph.device.use() as cupy:
             gangs = self._gangs = self._gangs or self._make_gangs()
@@ -191,6 +181,8 @@ class GpuSearches:
                 self._kernel("search_apart")(self._rows, of, cupy.asarray(some), *how)
                 hops = gangs["hops"].get().view(HOPS).ravel()[: len(some)]
                 found[done : done + len(some)] = hops
+                if int(hops["farthest"].max()) >= nowhere:
+                    return None
                 if take is not None:
                     for i in range(len(some)):
                         take(done + i, gangs["distance"][i])

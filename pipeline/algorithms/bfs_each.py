@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.together import DIGITS
 from ...kernels.gpu.device import Device
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
@@ -48,9 +49,6 @@ from .searches import Searches, search_apart, sums_bytes
 
 _HELD_BITS = 512
 """Of distances of a vertex."""
-
-_FIRST_BITS = 8
-"""Of a distance, until one is greater."""
 
 _SUMS = ("files", "reached", "depth", "edges", "read", "sent")
 """Over batches; of depth the greatest."""
@@ -132,8 +130,8 @@ class DistanceBits:
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         del checkpoint  # batches are saved
-        searches, given = on_device.GpuSearches(graph, True), None
-        if not self.apart and self.bits == on_device.DIGITS:
+        searches, given = on_device.GpuSearches(graph, len(self.sources), distances=True), None
+        if not self.apart and self.bits == DIGITS:
             given = self._together_on(searches)
         if given is None:
             given = self._apart_on(searches, tell)
@@ -156,8 +154,9 @@ class DistanceBits:
             distances[f"distance{i}"] = distance.astype(kind).get()  # the greatest one stays so
             tell(i + 1, len(self.sources), f"of the batch {i + 1}")
 
-        hops = searches.apart(self.sources, self.max_depth, take)
-        if int(hops["farthest"].max()) >= np.iinfo(kind).max:
+        nowhere = int(np.iinfo(kind).max)
+        hops = searches.apart(self.sources, self.max_depth, take, nowhere)
+        if hops is None:
             return Given({}, {"deeper": True, "apart": True})
         return Given(distances, {"apart": True, **_of_hops(hops)})
 
@@ -169,7 +168,7 @@ def _of_hops(hops: NDArray) -> dict[str, Any]:
 
 def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
     """No other one holds more."""
-    return DistanceBits(places[: width(_FIRST_BITS)], _FIRST_BITS, max_depth)
+    return DistanceBits(places[: width(DIGITS)], DIGITS, max_depth)
 
 
 def width(bits: int) -> int:
@@ -183,7 +182,7 @@ def width(bits: int) -> int:
 
 def kept_bytes(sources: int) -> int:
     """Of each vertex, where what all batches find is kept."""
-    return -(-sources // width(_FIRST_BITS)) * _HELD_BITS // 8
+    return -(-sources // width(DIGITS)) * _HELD_BITS // 8
 
 
 def _add(*words_and_frontier: NDArray) -> None:
@@ -247,7 +246,7 @@ class BfsEach:
         assert engine.subject is not None
         with run.clock.phase("load"):
             ids, places = sources_by_id(self.sources, engine.subject.names)
-        done, bits = 0, _FIRST_BITS
+        done, bits = 0, DIGITS
         sums = no_sums()
         saved = checkpoint.load_state({})
         if saved:
@@ -271,7 +270,7 @@ class BfsEach:
         progress: Progress | None,
         sums: dict[str, Any],
         done: int = 0,
-        bits: int = _FIRST_BITS,
+        bits: int = DIGITS,
     ) -> Iterator[tuple[int, int, Callable[[], RowsBySource]]]:
         """Sources done, bits of distances, and what a batch has found, which is put in the order of
         a result when it is called, once; batch by batch.

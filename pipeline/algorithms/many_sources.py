@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.together import WIDTH
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
@@ -29,7 +30,7 @@ from ..results.result import Option
 from ..results.weights import NamedVertices
 from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
-from .searches import WIDTH, Searches, search_apart, sums_bytes
+from .searches import Searches, search_apart, sums_bytes
 
 SOURCE_BYTES = 16
 """Of a source: its place, and what finds it."""
@@ -97,12 +98,13 @@ class Sums:
             checkpoint.go_on_from(saved.done)
             done = saved.done
             found = {name: saved.arrays[name].read() for name in names}
-        searches, batches, apart = on_device.GpuSearches(graph, False), -(-count // WIDTH), False
+        searches, batches, apart = on_device.GpuSearches(graph, count), -(-count // WIDTH), False
         while done < batches:
             some = slice(done * WIDTH, (done + (searches.batches_apart if apart else 1)) * WIDTH)
             met = None if apart else searches.together(self.sources[some])
             apart = met is None or met.outcome == on_device.SELDOM_MEET
             hops = searches.apart(self.sources[some]) if met is None or apart else met.hops
+            assert hops is not None  # 32 bits are enough
             for name in names:
                 found[name][some] = hops[name]
             done = min(batches, some.stop // WIDTH)

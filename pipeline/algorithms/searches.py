@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
+from ...kernels.base.together import BITS_TO_PAY, LEVELS_TO_JUDGE, RARE, WIDTH
 from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.hops import search_alone
 from ...kernels.pieces.operators import Or
@@ -26,19 +27,6 @@ from ..engines.operations.operations import Aside, Operations
 from ..engines.operations.program import Counts
 from ..engines.operations.vectors import links_bytes
 from ..engines.ranks.edges import Rows
-
-WIDTH = 64
-"""Searches at once: bits of a word."""
-
-LEVELS_TO_JUDGE = 16
-"""After so many it is known how often searches meet."""
-
-BITS_TO_PAY = 4
-"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
-
-FEW = 4096
-"""A search that has found less than one in so many vertices tells their neighbours of them itself,
-so that rows that look for what the others have found can stop early."""
 
 _WORDS_BYTES = 3 * 8
 """Of a vertex, in the words of ``Searches``."""
@@ -99,7 +87,7 @@ class Searches:
                 return
             searching = bits[new > 0]
             aside = self._aside(
-                bits[(new > 0) & (new * FEW < operations.graph.vertices)], searching
+                bits[(new > 0) & (new * RARE < operations.graph.vertices)], searching
             )
             self.reached = reached
             places = operations.where(self.frontier) if reached is None else reached

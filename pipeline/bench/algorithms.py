@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 
 from ...kernels.base.team import Team
 from ...partition.errors import DelegraphError, InputError
-from ...partition.store.store import open_store
+from ...partition.store.store import Store
 from ..algorithms.validate import validate_result
 from ..results.names import names_of_store
 from ..run.execute import Executor
@@ -32,9 +32,6 @@ from .protocol import (
     rows_from_vertex,
 )
 
-RUNS = 16
-"""Of an algorithm: as many as the GAP suite has."""
-
 _SOURCES = 4
 _TOGETHER = 64
 
@@ -48,6 +45,8 @@ ALGORITHMS: dict[str, Callable[[Any, Vertices], Any]] = {
     "closeness": lambda graph, some: graph.closeness(some[:_TOGETHER]),
 }
 """What an open graph is asked; of some random vertices, if of any. Gives a Result."""
+
+_OF_ANY = ("components", "pagerank")
 
 
 class AlgorithmReport(TypedDict):
@@ -70,21 +69,24 @@ class AlgorithmReport(TypedDict):
 
 
 def bench_algorithm(
-    path: str, algorithm: str, graph: Any, options: BenchOptions, resources: Resources
+    store: Store, algorithm: str, graph: Any, options: BenchOptions, resources: Resources
 ) -> AlgorithmReport:
     """Runs of an algorithm over a store, of which the last one is validated.
 
     graph: the store, open. options: of its ``sources`` the runs. Raises DelegraphError if the
     result breaks a rule.
     """
-    store, team = open_store(path), Team(options.threads)
-    every = replace(options, sources=options.sources * _TOGETHER)
-    drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
+    path, team = str(store.path), Team(options.threads)
+    drawn: Vertices = []
+    if algorithm not in _OF_ANY:
+        every = replace(options, sources=options.sources * _TOGETHER)
+        drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
+    step = _TOGETHER if len(drawn) >= options.sources * _TOGETHER else 1
     seconds: list[float] = []
     iterations: list[float] = []
     found: Any = None
     for run in range(options.sources):
-        first = run * _TOGETHER % len(drawn)
+        first = run * step % max(1, len(drawn))
         some = (drawn[first:] + drawn[:first])[:_TOGETHER]
         found = ALGORITHMS[algorithm](graph, some)
         seconds.append(found.seconds)
@@ -113,9 +115,11 @@ def bench_algorithm(
     return report
 
 
-def check_algorithm(name: str) -> None:
+def check_algorithm(name: str, runs: int) -> None:
     if name not in ALGORITHMS:
         raise InputError(f"{name}: bench has {', '.join(ALGORITHMS)}")
+    if runs < 1:
+        raise InputError(f"{runs} runs: at least one is needed")
 
 
 def _check(path: str, result: Any, executor: Executor, resources: Resources) -> None:

@@ -7,6 +7,7 @@ stand on the device.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +102,8 @@ class DeviceProgramEngine:
         apart = self._takes_degrees_apart(program)
         offsets = (n + 1) * (8 if wide else 4) * (2 if apart else 1)
         least = offsets + cut_bytes(device, n, entries) + program.device_bytes(n, entries) + _SLACK
+        if self._program.wants_degrees and not program.wants_degrees:
+            least += 8 * n  # they are there for another one
         if program.weighted:  # targets, their weights, and those that degrees are made of
             least += 4 * entries * (3 if apart else 2)
         if least > device.memory_bytes:
@@ -133,7 +136,7 @@ class DeviceProgramEngine:
         if self._graph is not None:
             return
         store, team = self._store, Team(self._threads)
-        near, _, held = self._room(self._program)
+        near = self._room(self._program).near
         load = self._rows if store.info.partitions == 1 else self._merged_rows
         rows, leaving = load(near, team)
         weights = weight_type = degree = None
@@ -148,8 +151,7 @@ class DeviceProgramEngine:
             own = self._weights("nn", team) if self._takes_degrees_apart(self._program) else weights
             degree = add_weights(self.device, leaving, own, str(weight_type))
         twice = not store.info.directed
-        spare = self.device.memory_bytes - held
-        of = cut(self.device, rows), twice, weights, weight_type, degree, spare
+        of = cut(self.device, rows), twice, weights, weight_type, degree
         self._graph = ProgramGraph(self.device, *of)
 
     @property
@@ -191,7 +193,8 @@ class DeviceProgramEngine:
         assert self._graph is not None
         asked = program or self._program
         assert isinstance(asked, DeviceProgram)
-        return asked.run_on(self._graph, checkpoint, tell)
+        spare_there = self.device.memory_bytes - self._room(asked).device
+        return asked.run_on(replace(self._graph, spare=spare_there), checkpoint, tell)
 
     def close(self) -> None:
         self._graph = None

@@ -23,11 +23,14 @@ def test_a_store_a_result_a_batch_and_a_bench(ok, store, tmp_path, monkeypatch):
     ok("bfs", "graph.dg", "--source", 1, "-o", "distances")
     printed = ok("bench", "graph.dg", "--sources", 2, "--json").out
     (tmp_path / "bench.json").write_text(printed)
+    printed = ok("bench", "graph.dg", "--algorithm", "pagerank", "--sources", 2, "--json").out
+    (tmp_path / "runs.json").write_text(printed)
     write_batch(tmp_path / "jobs.toml", *every_state())
     for path, kind in (
         ("graph.dg", "Store"),
         ("distances/", "Breadth-first search"),
         ("bench.json", "Bench"),
+        ("runs.json", "Bench of pagerank"),
         ("jobs.toml", "Batch"),
         ("jobs.toml.batch/", "Batch"),
     ):

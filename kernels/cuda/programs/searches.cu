@@ -241,8 +241,8 @@ struct Level {
       if (word) {
         of.seen[vertex] = seen;
         if (of.bits)
-          for (u32 digit = 0, left = number; left; digit++, left >>= 1)
-            if (left & 1) of.bits[(u64)digit * rows.rows + vertex] |= word;
+          for (u32 digit = 0, rest = number; rest; digit++, rest >>= 1)
+            if (rest & 1) of.bits[(u64)digit * rows.rows + vertex] |= word;
         found++, leaving += degree(vertex);
       }
       counts.add(word, sums);
@@ -255,13 +255,13 @@ struct Level {
     add_sums({found, leaving, open}, to);
   }
 
-  // Which searches have found anything, which of them less than one in `few` vertices, and how many bits that
+  // Which searches have found anything, which of them less than one in `rare` vertices, and how many bits that
   // makes in all. Called by whole blocks.
   struct Searching {
     u64 active, slow, bits;
   };
 
-  __device__ Searching searching(u32 few) {
+  __device__ Searching searching(u32 rare) {
     __shared__ Searching sums;
     if (threadIdx.x == 0) sums = {0, 0, 0};
     __syncthreads();
@@ -269,7 +269,7 @@ struct Level {
       const u32 count = __ldcg(&of.control->counts[slot][threadIdx.x]);
       const u64 bit = 1ull << threadIdx.x;
       if (count) atomicOr(&sums.active, bit), atomicAdd(&sums.bits, (u64)count);
-      if (count && (u64)count * few < rows.rows) atomicOr(&sums.slow, bit);
+      if (count && (u64)count * rare < rows.rows) atomicOr(&sums.slow, bit);
       if (blockIdx.x == 0 && count) {
         Hops &hops = of.control->hops[threadIdx.x];
         hops.reached += count, hops.total += (u64)number * count, hops.farthest = number;
@@ -289,11 +289,11 @@ struct Level {
 };
 
 // How searches go. most: levels. twice: whether every edge stands in the rows of both its ends. asked: entries
-// that vertices look at, stopping early, in the time of one that is told of. few: a search that has found less
+// that vertices look at, stopping early, in the time of one that is told of. rare: a search that has found less
 // than one in so many vertices tells their neighbours, while these ask for what others have found, and stop
 // early. judged: levels after which words have to have so many bits that this `pays`.
 struct Ways {
-  u32 most, twice, asked, few, judged, pays;
+  u32 most, twice, asked, rare, judged, pays;
 };
 
 // sources: `count`, each another one.
@@ -346,8 +346,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       const u64 asking = level.active & ~slow ? level.active & ~slow : level.active;
       const u64 telling = level.active & ~asking;
       const bool opens = !open.items && left * OPEN < entries;
-      const bool few = last == 0 || __ldcg(&control.found[past]) * SPARSE < rows.rows;
-      const bool sparse = few && !open.items && !opens;
+      const bool scattered = last == 0 || __ldcg(&control.found[past]) * SPARSE < rows.rows;
+      const bool sparse = scattered && !open.items && !opens;
       if (telling) level.list(before, telling, of.queue[1 - queue], listing);
       if (opens) level.list_open();
       if (sparse) level.mark(asking);
@@ -363,8 +363,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     before = now;
     left = listed ? left - __ldcg(&control.open[level.slot]) : __ldcg(&control.open[level.slot]);
     found += __ldcg(&control.found[level.slot]);
-    const auto searching = level.searching(ways.few);
-    level.active = searching.active, slow = searching.slow, bits += searching.bits;
+    const auto counted = level.searching(ways.rare);
+    level.active = counted.active, slow = counted.slow, bits += counted.bits;
     if (!level.active) break;
     last = level.number;
     if (last >= ways.judged && bits < ways.pays * found) {

@@ -1,5 +1,5 @@
 """A page about what ``bench --json`` printed: rates of searches, by numbers of ranks, or with and
-without optimizations.
+without optimizations; or runs of an algorithm.
 """
 
 from __future__ import annotations
@@ -40,15 +40,19 @@ _CHECKED = "Each result was checked by Graph500's five rules; a bench that finds
 
 
 def is_bench(document: Any) -> bool:
-    """Whether it is one of the three that ``bench --json`` prints."""
+    """Whether it is one of the four that ``bench --json`` prints."""
     if isinstance(document, list):
         return bool(document) and all(isinstance(at(row, "report"), dict) for row in document)
-    return isinstance(document, dict) and ("gteps" in document or "by_hand" in document)
+    return isinstance(document, dict) and any(
+        key in document for key in ("gteps", "by_hand", "evps")
+    )
 
 
 def page_of_bench(document: Any, path: Path) -> Page:
     if isinstance(document, list):
         return _of_ranks(document, path)
+    if "evps" in document:
+        return _of_algorithm(document, path)
     return _of_ways(document, path) if "by_hand" in document else _of_one(document, path)
 
 
@@ -60,6 +64,27 @@ def _of_one(report: Document, path: Path) -> Page:
         figures=_figures(report),
         sections=[_rates(report), _before(report), _the_run(report, path)],
         unknown=_lacks(report),
+    )
+
+
+def _of_algorithm(report: Document, path: Path) -> Page:
+    figures = []
+    for name, key in (("a run", "seconds"), ("an iteration", "iteration_seconds")):
+        seconds = numbers(report, key)
+        if "median" in seconds and "max" in seconds:
+            worst = f"slowest {duration(seconds['max'])}"
+            figures.append(Figure(f"{name}, median", duration(seconds["median"]), worst))
+    figures.append(Figure("runs", figure(number(report, "runs")), "the last result is valid"))
+    evps = number(report, "evps")
+    told = UNKNOWN if evps is None else compact(evps)
+    figures.append(Figure("vertices and edges a second", told))
+    return Page(
+        kind=f"Bench of {text(at(report, 'algorithm'))}",
+        name=_graph_name(report),
+        command=None,
+        figures=figures,
+        sections=[_the_run(report, path)],
+        unknown=[],
     )
 
 

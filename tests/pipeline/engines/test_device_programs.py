@@ -443,7 +443,7 @@ def _go(monkeypatch, way: str) -> None:
     """
     asked, few, bits = WAYS[way]
     monkeypatch.setattr(on_device_searches, "ASKED_FOR_TOLD", asked)
-    monkeypatch.setattr(on_device_searches, "FEW", few)
+    monkeypatch.setattr(on_device_searches, "RARE", few)
     monkeypatch.setattr(on_device_searches, "BITS_TO_PAY", bits)
     monkeypatch.setattr(on_device_searches, "LEVELS_TO_JUDGE", 1)
 
@@ -724,6 +724,27 @@ def test_emulated_random_graphs(emulated, monkeypatch, tmp_path, seed):
     way = ["degree", "none", "random"][seed % 3], 1 + 2 * (seed % 4 == 3)
     of = *way, sorted(WEIGHTS)[seed % 3], ["even", "none"][seed % 2], seed % 3 == 0
     check_graph(emulated[0], tmp_path, (src, dst, n, bool(seed % 2)), *of)
+
+
+@pytest.mark.parametrize("kept", [JoinAll, Walk])
+def test_room_for_another_program(emulated, stores, monkeypatch, kept):
+    """What is spare is so beside what is asked, and beside what is there for another one."""
+    store, device = stores("star", False), emulated[0]
+    n = store.info.vertices
+    engine = DeviceProgramEngine(store, None, walk(store) if kept is Walk else kept(), device, 2)
+    engine.load()
+    program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
+    assert engine.has_room_for(program, 1 << 40)
+    monkeypatch.setattr(DistanceBits, "run_on", lambda _, graph, *__: graph.spare)
+    spare = engine.run(None, lambda *_: None, program)
+    need = DeviceProgramEngine(store, None, program, device, 2).need().device
+    assert spare == device.memory_bytes - need - (8 * n if kept is Walk else 0)
+    least = replace(device, memory_bytes=engine.need().device)
+    for room, fits in ((0, False), (need, True)):
+        small = DeviceProgramEngine(store, None, engine._program, least, 2)
+        small.device = replace(least, memory_bytes=least.memory_bytes + room)
+        assert small.has_room_for(program, 1 << 40) == fits
+    engine.close()
 
 
 @pytest.mark.slow

@@ -75,14 +75,14 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
     on_disk=st.booleans(),
     along=st.booleans(),
     pulled=st.sampled_from([0, 8, 10**9]),
-    few=st.sampled_from([1, 4, 4096]),
+    rare=st.sampled_from([1, 4, 4096]),
     small=st.sampled_from([(-1, 1), (5, 1), (1 << 16, 2), (1 << 16, 1 << 12)]),
     apart=st.sampled_from([None, 5, 1 << 22]),
 )
 def test_searches_from_many_vertices(
-    graph, options, ranks, on_disk, along, pulled, few, small, apart
+    graph, options, ranks, on_disk, along, pulled, rare, small, apart
 ):
-    """pulled: never, as it is, always. few: as of searches.FEW. small: edges of levels that one
+    """pulled: never, as it is, always. rare: as of together.RARE. small: edges of levels that one
     thread counts, and how many levels at once. apart: edges of a level, where threads may have
     sources of their own.
     """
@@ -91,7 +91,7 @@ def test_searches_from_many_vertices(
         return
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
-        patched.setattr(searches, "FEW", few)
+        patched.setattr(searches, "RARE", rare)
         patched.setattr(betweenness, "_FEW_EDGES", small[0])
         patched.setattr(betweenness, "_AT_ONCE", small[1])
         patched.setattr(betweenness, "_MOST_APART", apart)
@@ -121,18 +121,18 @@ def test_searches_from_many_vertices(
     max_depth=st.sampled_from([None, 0, 1, 2]),
     bits=st.sampled_from([8, 16, 32]),
     pulled=st.sampled_from([0, 8, 10**9]),
-    few=st.sampled_from([1, 4, 4096]),
+    rare=st.sampled_from([1, 4, 4096]),
 )
 def test_distances_from_several_vertices(
-    graph, options, ranks, on_disk, max_depth, bits, pulled, few
+    graph, options, ranks, on_disk, max_depth, bits, pulled, rare
 ):
-    """pulled, few: as above."""
+    """pulled, rare: as above."""
     src, dst, vertices, seed = graph
     if not len(src):
         return
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patched:
         patched.setattr(operations, "PUSHED_FOR_PULLED", pulled)
-        patched.setattr(searches, "FEW", few)
+        patched.setattr(searches, "RARE", rare)
         folder = Path(name)
         store = stored(folder, src, dst, options)
         n, ranks = store.info.vertices, min(ranks, store.info.partitions)

@@ -1,0 +1,19 @@
+"""Searches that share a pass over the edges, a bit each of a word of every vertex: when that pays,
+on CPUs and GPUs alike (pipeline/algorithms/searches.py).
+"""
+
+WIDTH = 64
+"""Searches at once: bits of a word."""
+
+DIGITS = 8
+"""Of a distance that is held as bits, at first."""
+
+LEVELS_TO_JUDGE = 16
+"""After so many it is known how often searches meet."""
+
+BITS_TO_PAY = 4
+"""Of a word of the frontier, on average: fewer take longer than searches by themselves."""
+
+RARE = 4096
+"""A search that has found less than one in so many vertices tells their neighbours of them itself,
+so that rows that look for what the others have found can stop early."""
