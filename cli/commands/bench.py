@@ -117,7 +117,9 @@ def bench(
         ablation_table,
         algorithm_table,
         exchanged_line,
+        quartiles_table,
         scaling_table,
+        where,
     )
 
     def refuse(values: dict[str, object], why: str) -> None:
@@ -203,8 +205,8 @@ def bench(
             return
         report, exchanged = rows[-1].report, rows[-1].exchanged
         cpus = f"{report['threads']} threads of CPUs"
-        where = cpus if report["device"] == "cpu" else report["device"]
-        click.echo(f"{len(report['sources'])} searches each, all valid, on {where}")
+        on = cpus if report["device"] == "cpu" else report["device"]
+        click.echo(f"{len(report['sources'])} searches each, all valid, on {on}")
         click.echo(scaling_table(rows))
         if exchanged is not None:
             click.echo(exchanged_line(exchanged))
@@ -234,20 +236,17 @@ def bench(
     if as_json:
         options.print_json(report)
         return
-    cpu = f"{report['threads']} threads of the CPU"
-    where = cpu if report["device"] == "cpu" else report["device"]
     click.echo(
         f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "
-        f"(harmonic mean), on {where}{', over slices' if report['method'] == 'slices' else ''}"
+        f"(harmonic mean), on {where(report)}"
+        f"{', over slices' if report['method'] == 'slices' else ''}"
     )
-    click.echo(f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}")
-    for name, unit, scale in (
-        ("search_seconds", "search, ms", 1e3),
-        ("gteps", "GTEPS", 1),
-        ("depth", "depth", 1),
-    ):
-        row = "".join(f"{value * scale:>10.4g}" for value in report[name].values())
-        click.echo(f"{unit:<14}{row}")
+    rows = [
+        ("search, ms", report["search_seconds"], 1e3),
+        ("GTEPS", report["gteps"], 1.0),
+        ("depth", report["depth"], 1.0),
+    ]
+    click.echo(quartiles_table(rows))
     built = report["preparation_seconds"]
     click.echo(
         f"preparation {'unknown' if built is None else f'{built:.3f} s'}, "

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Array, allocate, total_bytes
-from .rows import Launch, ProgramGraph, blocks_of, kernel_of
+from ..base.arrays import Array
+from .rows import Launch, ProgramGraph, allocate_gangs, blocks_of, kernel_of, pool_bytes
 from .shortest_paths import PART, items_of
 
 _FIELDS = (
@@ -25,9 +25,6 @@ LAUNCH = Launch(1024, 1)
 EDGES_TO_SHARE = 1 << 16
 """Of a level, on average, both ways together: where there are fewer, all blocks wait for each other
 longer than one of them looks at these edges."""
-
-_RESERVE = 8
-"""The part of what is spare on a device that is left for code and for what the pool rounds up."""
 
 _SOURCE = "programs/betweenness.cu"
 
@@ -57,9 +54,7 @@ class GpuBrandes:
     def _allocate(self, count: int) -> dict[str, Any]:
         """Of so many gangs, by name: each has a row of an array."""
         declared = _arrays(self._graph.cut.vertices, self._graph.cut.rows.edges)
-        whole = [array._replace(length=count * array.length) for array in declared]
-        found = allocate(whole, self._graph.device.cupy)
-        return {name: array.reshape(count, -1) for name, array in found.items()}
+        return allocate_gangs(self._graph.device, declared, count)
 
     def _pack(self) -> Any:
         packed = np.zeros(self._gangs, TREE)
@@ -99,8 +94,7 @@ class GpuBrandes:
         if edges >= EDGES_TO_SHARE * max(1, levels):
             return False
         each = tree_bytes(self._graph.cut.vertices, self._graph.cut.rows.edges)
-        spare = self._graph.spare - self._graph.spare // _RESERVE
-        gangs = min(left, blocks, spare // each)
+        gangs = min(left, blocks, self._graph.room // each)
         if gangs < 2:
             return False
         first, self._trees = self._trees, self._allocate(gangs)
@@ -154,8 +148,7 @@ def _arrays(vertices: int, entries: int) -> list[Array]:
 
 def tree_bytes(vertices: int, entries: int) -> int:
     """Of a gang, with what the pool rounds up."""
-    declared = _arrays(vertices, entries)
-    return total_bytes(declared) + 512 * len(declared)
+    return pool_bytes(_arrays(vertices, entries))
 
 
 def device_bytes(vertices: int, entries: int) -> int:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.arrays import Array as Declared
+from ..base.arrays import allocate, total_bytes
 from ..gpu.device import Device, pack
 from ..gpu.graph import TARGETS, Array, Rows
 
@@ -28,6 +30,7 @@ it has, and can be ended."""
 
 _SOURCE = "programs/rows.cu"
 _LEAST_TURN, _MOST_TURN = 64, 1024
+_RESERVE = 8
 _TURNS_A_WARP = 4  # at least, where a turn is longer than the least one
 
 ROWS = np.dtype(
@@ -100,6 +103,11 @@ class ProgramGraph:
     weight_type: str | None = None
     degree: Array | None = None
     spare: int = 0
+
+    @property
+    def room(self) -> int:
+        """Of what is spare, less a part that is left for code and for what the pool rounds up."""
+        return self.spare - self.spare // _RESERVE
 
 
 def cut(device: Device, rows: Rows) -> CutRows:
@@ -204,6 +212,18 @@ def add_weights(device: Device, offsets: Array, weights: Array, weight_type: str
 def c_name(weight_type: str) -> str:
     """What C++ calls a type of weights."""
     return {"float32": "float", "uint32": "u32"}[weight_type]
+
+
+def allocate_gangs(device: Device, declared: Sequence[Declared], count: int) -> dict[str, Array]:
+    """Arrays of so many gangs, by name: each has a row of an array."""
+    whole = [one._replace(length=count * one.length) for one in declared]
+    found = allocate(whole, device.cupy)
+    return {name: array.reshape(count, -1) for name, array in found.items()}
+
+
+def pool_bytes(declared: Sequence[Declared]) -> int:
+    """Of arrays, with what the pool rounds up."""
+    return total_bytes(declared) + 512 * len(declared)
 
 
 def blocks_of(device: Device, launch: Launch = LAUNCH) -> int:

@@ -9,10 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, allocate, total_bytes
+from ..base.arrays import Array, allocate
 from ..base.together import BITS_TO_PAY, DIGITS, LEVELS_TO_JUDGE, RARE, WIDTH
 from ..gpu.device import pack
-from .rows import LAUNCH, Launch, ProgramGraph, blocks_of, kernel_of
+from .rows import (
+    LAUNCH,
+    Launch,
+    ProgramGraph,
+    allocate_gangs,
+    blocks_of,
+    kernel_of,
+    pool_bytes,
+)
 from .shortest_paths import items_of
 
 ASKED_FOR_TOLD = 16
@@ -55,9 +63,6 @@ APART_STATE = np.dtype([(name, "u8") for name in _APART], align=True)
 
 _EMPTY = ("seen", "now", "next", "bits")
 """Arrays of searches together, before they begin."""
-
-_RESERVE = 8
-"""The part of what is spare on a device that is left for code and for what the pool rounds up."""
 
 FOUND, SELDOM_MEET, DEEPER = range(3)
 _SOURCE = "programs/searches.cu"
@@ -109,7 +114,7 @@ class GpuSearches:
     def _blocks_apart(self) -> int:
         """That there is room, and work, for."""
         graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
-        room = device_bytes(n, entries, self._distances) + graph.spare - graph.spare // _RESERVE
+        room = device_bytes(n, entries, self._distances) + graph.room
         blocks = min(self._most, blocks_of(graph.device, APART))
         return min(max(1, room // gang_bytes(n, entries)), blocks)
 
@@ -170,7 +175,11 @@ class GpuSearches:
         most = nowhere if most is None else min(most, nowhere)
         found = np.zeros(len(sources), HOPS)
         with graph.device.use() as cupy:
-            gangs = self._gangs = self._gangs or self._make_gangs()
+            if self._gangs is None:
+                self._arrays, count = None, self._blocks_apart
+                declared = _gang_arrays(graph.cut.vertices, graph.cut.rows.edges)
+                self._gangs = allocate_gangs(graph.device, declared, count)
+            gangs = self._gangs
             looked = cupy.zeros(1, np.uint64)
             items = gangs["items"]
             of = pack(APART_STATE, **gangs, looked=looked, room=items.shape[1])
@@ -190,14 +199,6 @@ class GpuSearches:
                 done += len(some)
             self._edges += int(looked[0])
         return found
-
-    def _make_gangs(self) -> dict[str, Any]:
-        """By name, a row of each array for a block."""
-        graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
-        self._arrays, count = None, self._blocks_apart
-        whole = [one._replace(length=count * one.length) for one in _gang_arrays(n, entries)]
-        found = allocate(whole, graph.device.cupy)
-        return {name: array.reshape(count, -1) for name, array in found.items()}
 
     def _kernel(self, function: str) -> Callable[..., None]:
         return _kernel(self._graph, function)
@@ -276,18 +277,13 @@ def _nearest_arrays(vertices: int, entries: int) -> list[Array]:
 
 def nearest_bytes(vertices: int, entries: int) -> int:
     """That ``nearest`` holds beside the graph."""
-    return _bytes(_nearest_arrays(vertices, entries)) + 4 * vertices  # sources
+    return pool_bytes(_nearest_arrays(vertices, entries)) + 4 * vertices  # sources
 
 
 def gang_bytes(vertices: int, entries: int) -> int:
-    return _bytes(_gang_arrays(vertices, entries))
+    return pool_bytes(_gang_arrays(vertices, entries))
 
 
 def device_bytes(vertices: int, entries: int, distances: bool) -> int:
     """That searches together hold beside the graph; more than one apart."""
-    return _bytes(_together_arrays(vertices, entries, distances))
-
-
-def _bytes(declared: list[Array]) -> int:
-    """With what the pool rounds up."""
-    return total_bytes(declared) + 512 * len(declared)
+    return pool_bytes(_together_arrays(vertices, entries, distances))

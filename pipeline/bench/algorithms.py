@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
 from ...kernels.base.team import Team
+from ...kernels.base.together import WIDTH
 from ...partition.errors import DelegraphError, InputError
 from ...partition.store.store import Store
 from ..algorithms.validate import validate_result
@@ -33,7 +34,6 @@ from .protocol import (
 )
 
 _SOURCES = 4
-_TOGETHER = 64
 
 Vertices = list[int | str]
 
@@ -42,7 +42,7 @@ ALGORITHMS: dict[str, Callable[[Any, Vertices], Any]] = {
     "pagerank": lambda graph, _: graph.pagerank(),
     "sssp": lambda graph, some: graph.sssp(some[0]),
     "betweenness": lambda graph, some: graph.betweenness(some[:_SOURCES]),
-    "closeness": lambda graph, some: graph.closeness(some[:_TOGETHER]),
+    "closeness": lambda graph, some: graph.closeness(some[:WIDTH]),
 }
 """What an open graph is asked; of some random vertices, if of any. Gives a Result."""
 
@@ -79,15 +79,15 @@ def bench_algorithm(
     path, team = str(store.path), Team(options.threads)
     drawn: Vertices = []
     if algorithm not in _OF_ANY:
-        every = replace(options, sources=options.sources * _TOGETHER)
+        every = replace(options, sources=options.sources * WIDTH)
         drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
-    step = _TOGETHER if len(drawn) >= options.sources * _TOGETHER else 1
+    step = WIDTH if len(drawn) >= options.sources * WIDTH else 1
     seconds: list[float] = []
     iterations: list[float] = []
     found: Any = None
     for run in range(options.sources):
         first = run * step % max(1, len(drawn))
-        some = (drawn[first:] + drawn[:first])[:_TOGETHER]
+        some = (drawn[first:] + drawn[:first])[:WIDTH]
         found = ALGORITHMS[algorithm](graph, some)
         seconds.append(found.seconds)
         if algorithm == "pagerank":

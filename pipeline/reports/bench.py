@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..bench.ablation import OPTIMIZATIONS, AblationReport, WayReport
 from ..bench.across import ScalingRow
 from ..bench.algorithms import AlgorithmReport
+from ..bench.protocol import BenchReport, Quartiles
 from ..bench.searchers import Exchanged
 
 
-def algorithm_table(report: AlgorithmReport) -> str:
+def where(report: BenchReport | AlgorithmReport) -> str:
+    """What one process ran on."""
     cpu = f"{report['threads']} threads of the CPU"
-    where = cpu if report["device"] == "cpu" else report["device"]
-    lines = [
-        f"{report['runs']} runs of {report['algorithm']}, the last one valid; {report['evps']:.4g} "
-        f"vertices and edges a second (harmonic mean), on {where}",
-        f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}",
-    ]
-    times = {"a run, ms": report["seconds"]}
-    if "iteration_seconds" in report:
-        times["iteration, ms"] = report["iteration_seconds"]
-    for name, of in times.items():
+    return cpu if report["device"] == "cpu" else report["device"]
+
+
+def quartiles_table(rows: Iterable[tuple[str, Quartiles, float]]) -> str:
+    """Of each its name, and what its values are multiplied by."""
+    lines = [f"{'':14}{'min':>10}{'q1':>10}{'median':>10}{'q3':>10}{'max':>10}"]
+    for name, of, scale in rows:
         values = of["min"], of["q1"], of["median"], of["q3"], of["max"]
-        lines.append(f"{name:<14}" + "".join(f"{1e3 * value:>10.4g}" for value in values))
+        lines.append(f"{name:<14}" + "".join(f"{value * scale:>10.4g}" for value in values))
     return "\n".join(lines)
+
+
+def algorithm_table(report: AlgorithmReport) -> str:
+    rows = [("a run, ms", report["seconds"], 1e3)]
+    if "iteration_seconds" in report:
+        rows.append(("iteration, ms", report["iteration_seconds"], 1e3))
+    return (
+        f"{report['runs']} runs of {report['algorithm']}, the last one valid; {report['evps']:.4g} "
+        f"vertices and edges a second (harmonic mean), on {where(report)}\n{quartiles_table(rows)}"
+    )
 
 
 def scaling_table(rows: Sequence[ScalingRow]) -> str:

@@ -89,6 +89,27 @@ def run(
     return Ran(columns, given.record, method)
 
 
+def run_cut_off(store: Store, program: DeviceProgram, device: Device, folder: Path) -> Ran:
+    """After more than one of its steps is done; what it gives when it goes on from the first."""
+    loaded: list[int] = []
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(folder / "saved", 0.0, "this", loaded=loaded.append)
+
+    engine = DeviceProgramEngine(store, None, program, device, 2)
+    engine.load()
+
+    def tell(done: int, *_: Any) -> None:
+        if done > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(checkpoint(), tell)
+    found = run(store, program, device, checkpoint())
+    assert loaded == [1]
+    return found
+
+
 def walk(store: Store, weights: Any = None, most: int = 12, **more: Any) -> Walk:
     of = {"tolerance": None, "dangling": "even", "teleport": None} | more
     return Walk(store.info.vertices, 0.85, most=most, weights=weights, **of)
@@ -386,23 +407,9 @@ def test_betweenness(device, stores, monkeypatch, shape, directed, shared):
 
 def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
-    store, loaded = stores("hubs", True), []
+    store = stores("hubs", True)
     program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32), normalized=True)
-
-    def checkpoint() -> Checkpoint:
-        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
-
-    engine = DeviceProgramEngine(store, None, program, device, 2)
-    engine.load()
-
-    def tell(done: int, *_: Any) -> None:
-        if done > 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        engine.run(checkpoint(), tell)
-    found = run(store, program, device, checkpoint())
-    assert loaded == [1]
+    found = run_cut_off(store, program, device, tmp_path)
     np.testing.assert_allclose(found.values, run(store, program, device).values, rtol=1e-12)
 
 
@@ -483,23 +490,9 @@ def test_searches_of_several_partitions_and_tiers(device, stores, monkeypatch, w
 
 
 def test_sums_go_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
-    store, loaded = stores("hubs", True), []
+    store = stores("hubs", True)
     program = Sums(np.arange(200, dtype=np.uint32), along=False)
-
-    def checkpoint() -> Checkpoint:
-        return Checkpoint(tmp_path / "saved", 0.0, "this", loaded=loaded.append)
-
-    engine = DeviceProgramEngine(store, None, program, device, 2)
-    engine.load()
-
-    def tell(done: int, *_: Any) -> None:
-        if done > 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        engine.run(checkpoint(), tell)
-    found = run(store, program, device, checkpoint())
-    assert loaded == [1]
+    found = run_cut_off(store, program, device, tmp_path)
     u, v = edges_of(store)
     check_sums((v, u), store.info.vertices, found.columns)
 
