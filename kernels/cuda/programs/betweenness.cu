@@ -37,7 +37,7 @@ struct Brandes {
   const u32 twice;  // whether every edge stands in the rows of both its ends
 
   // A vertex that no edge leaves is an item, too: it has a share.
-  __device__ u32 items(u32 vertex) const { return max(items_of(rows.offsets, vertex), 1u); }
+  __device__ u32 items(u32 vertex) const { return items_found(rows.offsets, vertex); }
 
   __device__ void run(u32 source) {
     const u32 begun = items(source);

@@ -34,6 +34,12 @@ __device__ inline u32 items_of(const Offset *offsets, u32 vertex) {
   return (u32)(((u64)offsets[vertex + 1] - offsets[vertex] + PART - 1) / PART);
 }
 
+// The same where each vertex is to be an item, though no edge leaves it: it has been found.
+template <class Offset>
+__device__ inline u32 items_found(const Offset *offsets, u32 vertex) {
+  return max(items_of(offsets, vertex), 1u);
+}
+
 // Call `visit(own, seen, any)` with each entry of some items, by all lanes of a warp together; any: whether
 // a lane has one. own: what `begin(vertex)` gave of the row's vertex, 8 bytes. seen: what `look(edge)` gave,
 // of several entries before any is visited. A warp takes so many items at a time that all have some; its

@@ -112,8 +112,7 @@ struct Level {
   u64 *now, *next;   // words of the last level, and of this one
 
   __device__ u32 degree(u32 vertex) const { return (u32)entries_of(rows, vertex).count(); }
-  // A vertex that no edge leaves is an item, too: it is found.
-  __device__ u32 items(u32 vertex) const { return max(items_of(rows.offsets, vertex), 1u); }
+  __device__ u32 items(u32 vertex) const { return items_found(rows.offsets, vertex); }
 
   // Call `visit(vertex)` with each, by all lanes of a warp together: NONE where there is none for a lane.
   template <class Visit>
@@ -402,7 +401,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   u32 *const distance = of.distance + (u64)blockIdx.x * rows.rows;
   Item *const items = of.items + blockIdx.x * of.room;
   const u32 source = sources[blockIdx.x];
-  auto items_for = [&](u32 vertex) { return max(items_of(rows.offsets, vertex), 1u); };
+  auto items_for = [&](u32 vertex) { return items_found(rows.offsets, vertex); };
   const u32 begun = items_for(source);
   if (block.leads()) queued = begun, reached = 1, total = looked = 0, distance[source] = 0;
   for (u32 part = block.thread(); part < begun; part += block.threads()) items[part] = {source, part};
@@ -451,7 +450,7 @@ struct Spread {
   u32 level;  // the one that is being found
   u32 edges, leaving;
 
-  __device__ u32 items(u32 vertex) const { return max(items_of(rows.offsets, vertex), 1u); }
+  __device__ u32 items(u32 vertex) const { return items_found(rows.offsets, vertex); }
 
   // A vertex hears of a source that is `level` away. Returns how many items that makes.
   __device__ u32 hear(u32 vertex, u32 distance, u32 source) {
