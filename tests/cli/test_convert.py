@@ -18,7 +18,6 @@ from delegraph.pipeline.interchange.delimited import Choices
 from delegraph.pipeline.interchange.formats import SUFFIXES, FormatName, format_of
 from delegraph.pipeline.run.records import ConvertRecord
 from support.failing import Failing
-from support.marks import slow
 from support.processes import command, peak_of
 from support.schema import conforms
 
@@ -154,9 +153,10 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
     assert one == other
 
 
-@pytest.mark.parametrize("error", [errno.EIO, slow(errno.ENOSPC)])
-@pytest.mark.parametrize("there", [slow(False), True])
-@pytest.mark.parametrize(("read", "written"), [slow("links.csv", "edges"), ("g.dg", "g.npz")])
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
 def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there, error):
     """The same command again gives the same, whether or not it replaces, and nothing is left."""
     package.convert(path, tmp_path / "links")

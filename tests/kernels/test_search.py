@@ -54,7 +54,7 @@ def test_search_against_definition(name, backend, graph, data):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "chosen", "alternating"))
+@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "alternating"))
 def test_shared_work_is_right_every_time(name, directed):
     """Large enough that several threads share each step; repeated to catch races."""
     vertices = 60_000

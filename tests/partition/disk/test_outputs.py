@@ -120,6 +120,7 @@ def test_what_was_removed_after_a_kill_does_not_come_back(tmp_path, monkeypatch)
     assert content(out) == "new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replaces", [True, False])
 def test_an_error_at_each_call(tmp_path, monkeypatch, replaces):
     """The next attempt ends well and leaves nothing, where its scratch was elsewhere as well."""

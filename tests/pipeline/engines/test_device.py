@@ -41,6 +41,7 @@ from support.graphs import (
     make_graph,
     random_edges,
 )
+from support.marks import slow
 from support.outputs import distances_of
 from support.searches import PULL, PUSH, violations_of
 
@@ -294,7 +295,7 @@ def test_examined_edges_and_times(device):
         assert sum(step["seconds"] for step in steps) == pytest.approx(search.seconds())
 
 
-@pytest.mark.parametrize("sweep_from", [0, 1 << 31])
+@pytest.mark.parametrize("sweep_from", [0, slow(1 << 31)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
     test_over_slices(emulated[0], shape, True, sweep_from)
@@ -320,7 +321,7 @@ def test_an_emulated_choice(emulated):
 
 
 @pytest.mark.parametrize(
-    ("way", "directed"), [("chosen", True), ("pull", False), ("not resident", False)]
+    ("way", "directed"), [("chosen", True), slow("pull", False), slow("not resident", False)]
 )
 @pytest.mark.parametrize("shape", SMALL)
 def test_an_emulated_search(emulated, shape, directed, way):
