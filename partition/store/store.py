@@ -163,7 +163,7 @@ class Store:
         file, rows = offsets_file(partition, name), self.info.rows_of(partition, name)
         offsets = np.empty(rows.stop + 1, self.offsets_type(partition, name))
         read_array_into(self.path / file, self.files[file], offsets, team)
-        edges = sum(self.files[shard].length(np.uint32) for shard in self.shards(partition, name))
+        edges = self.entries(partition, name)
         if offsets[rows.start] or offsets[-1] != edges or not _rising(offsets, team):
             what = f"offsets that do not rise from 0 to its {edges:,} targets"
             raise wrong_contents(self.path / file, what)
@@ -209,14 +209,22 @@ class Store:
         """The bits of the weights of a subgraph's targets, (0,) where there are none."""
         if self.info.weights is None:
             return np.empty(0, np.uint32)
-        files = [weights_of(file) for file in self.shards(partition, name)]
-        bits = np.empty(sum(self.files[file].length(np.uint32) for file in files), np.uint32)
+        bits = np.empty(self.entries(partition, name), np.uint32)
         at = 0
-        for file in files:
-            some = bits[at : at + self.files[file].length(np.uint32)]
-            read_array_into(self.path / file, self.files[file], some.view(self.weight_type), team)
-            at += len(some)
+        for file in self.shards(partition, name):
+            at += len(self.read_weights(file, bits[at:], team))
         return bits
+
+    def read_weights(self, file: str, buffer: NDArray[np.uint32], team: Team) -> NDArray[np.uint32]:
+        """Read the bits of the weights of one of a subgraph's files of targets, as read_shard."""
+        record = self.files[weights_of(file)]
+        bits = buffer[: record.length(np.uint32)]
+        read_array_into(self.path / weights_of(file), record, bits.view(self.weight_type), team)
+        return bits
+
+    def entries(self, partition: int, name: str) -> int:
+        """Targets of a subgraph."""
+        return sum(self.files[file].length(np.uint32) for file in self.shards(partition, name))
 
     @property
     def weight_type(self) -> np.dtype:

@@ -22,6 +22,7 @@ from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
 from delegraph.kernels.gpu_programs import searches as gpu_searches
 from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
+from delegraph.kernels.gpu_programs import stored_rows
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -106,6 +107,15 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset in OFFSETS
         ]
         + [f"add_weights<{offset}, {kind}>" for offset in OFFSETS for kind in ("u32", "float")],
+        "programs/stored_rows.cu": [
+            *(
+                f"{name}<{to}, {of}>"
+                for name in ("place_entries", "place_reversed")
+                for to, of in itertools.product(OFFSETS, OFFSETS)
+            ),
+            *(f"key_entries<{offset}>" for offset in OFFSETS),
+            "count_targets",
+        ],
         "programs/components.cu": [
             f"components<{offset}, {tiered}, {together}>"
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
@@ -240,6 +250,9 @@ STRUCTURES = [
     ("prepare/prepare.cu", "Placing", gpu_prepare._PLACING),
     ("programs/rows.cu", "Rows<u64>", program_rows.ROWS),
     ("programs/rows.cu", "Cuts", program_rows.CUTS),
+    ("programs/stored_rows.cu", "Numbering", stored_rows.NUMBERING),
+    ("programs/stored_rows.cu", "Shard<u32>", stored_rows.SHARD),
+    ("programs/stored_rows.cu", "MadeRows<u64>", stored_rows.MADE_ROWS),
     ("programs/betweenness.cu", "Tree", gpu_betweenness.TREE),
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),

@@ -256,10 +256,6 @@ def test_too_little_memory(device, stores):
     engine = DeviceProgramEngine(store, None, walk(store), little, 2)
     with pytest.raises(DeviceMemoryError, match=r"may be held on .*little.*, and this needs"):
         engine.need()
-    weighted = stores("hubs", True, "floats", 3)
-    engine = DeviceProgramEngine(weighted, None, walk(weighted, "float32"), device, 2)
-    with pytest.raises(DeviceMemoryError, match="weights of a store of 3 partitions"):
-        engine.need()
 
 
 def test_going_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
@@ -529,7 +525,7 @@ def check_graph(
     src, dst, _, directed = graph
     if len(src):
         options = BuildOptions(directed=directed, order=order, partitions=partitions)
-        weight = WEIGHTS[weights](np.random.default_rng(2), len(src)) if partitions == 1 else None
+        weight = WEIGHTS[weights](np.random.default_rng(2), len(src))
         store = stored(folder, src, dst, options, weight)
         check_components(store, device)
         check_walk(store, device, dangling=dangling, personal=personal)
@@ -599,16 +595,15 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
     }
     store = tmp_path / "g.dg"
     with delegraph.open(store, device="cuda") as graph, delegraph.open(store, device="cpu") as own:
-        for name, ask in asked.items():
+        for ask in asked.values():
             found, wanted = ask(graph), ask(own)
-            on_device = partitions == 1 or name not in ("weighted", "sssp")
-            assert found.record["device"].startswith("cuda" if on_device else "cpu")
+            assert found.record["device"].startswith("cuda")
             assert wanted.record["device"] == "cpu"
             for column in wanted.table.column_names:
                 one, other = (some.table[column].to_numpy() for some in (found, wanted))
                 if column != "parent":
                     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-        assert bool(graph.notes) == (partitions > 1)  # weights of several partitions
+        assert not graph.notes
 
 
 def test_programs_are_of_one_gpu(delegraph, ok, edge_list, tmp_path):

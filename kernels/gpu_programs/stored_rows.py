@@ -1,0 +1,215 @@
+"""Rows of all vertices on a device, made of stored subgraphs (cuda/programs/stored_rows.cu)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.numbering import Numbering, is_identity
+from ..gpu.device import Device, pack, unsigned_name
+from ..gpu.graph import MOST_SHORT, Array, Rows
+
+_SOURCE = "programs/stored_rows.cu"
+_SORTED = 1 << 24  # entries at once, about
+_SORT_BYTES, _MOVE_BYTES = 24, 40  # of each of them, and where weights go along
+
+NUMBERING = np.dtype(
+    [("table", "u8"), *((name, "u4") for name in ("multiplier", "addend", "width", "step"))],
+    align=True,
+)
+SHARD = np.dtype(
+    [
+        *((name, "u8") for name in ("targets", "weights", "begin", "count", "offsets")),
+        ("rows", "u4"),
+    ],
+    align=True,
+)
+MADE_ROWS = np.dtype([(name, "u8") for name in ("fill", "near", "near_end", "far", "weights")])
+
+
+class Subgraph(NamedTuple):
+    """Global ids of a stored subgraph's rows, and of what its entries lead to. reversed: whether
+    these are to be the rows.
+    """
+
+    rows: Numbering
+    targets: Numbering
+    reversed: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether its rows are those that are wanted."""
+        return not self.reversed and is_identity(self.rows) and is_identity(self.targets)
+
+
+class RowsMaker:
+    """Takes subgraphs: all of them to count, then all of them again, with their entries.
+
+    near: entries that stand on the device; the others are pinned in host memory. weighted: whether
+    weights come along; then all are near.
+    """
+
+    def __init__(self, device: Device, vertices: int, near: int, weighted: bool) -> None:
+        self._device, self._near, self._weighted = device, near, weighted
+        self._subgraphs = 0
+        self._tables: dict[int, Array] = {}
+        with device.use() as cupy:
+            self._counts: Array = cupy.zeros(vertices, np.uint64)
+
+    def count(self, subgraph: Subgraph, offsets: NDArray) -> None:
+        self._subgraphs += 1
+        if not subgraph.reversed:
+            with self._device.use() as cupy:
+                self.add(self._counts, subgraph.rows, _lengths(cupy.asarray(offsets)))
+
+    def count_reversed(self, subgraph: Subgraph, targets: NDArray[np.uint32]) -> None:
+        """Entries of one that is reversed."""
+        with self._device.use() as cupy:
+            of = cupy.asarray(targets), np.uint64(len(targets)), self._packed(subgraph.targets)
+            self._device.launch(_SOURCE, "count_targets", len(targets), (*of, self._counts))
+
+    def begin(self) -> None:
+        """Between counting and placing."""
+        with self._device.use() as cupy:
+            edges = int(self._counts.sum(dtype=np.uint64))
+            kind = np.uint32 if edges < MOST_SHORT else np.uint64
+            offsets = cupy.zeros(len(self._counts) + 1, kind)
+            offsets[1:] = cupy.cumsum(self._counts, dtype=kind)
+            del self._counts
+            near = min(self._near, edges)
+            far = self._device.pinned(edges - near, np.uint32) if near < edges else None
+            self._rows = Rows(offsets, cupy.empty(near, np.uint32), far)
+            self._weights = cupy.empty(edges, np.uint32) if self._weighted else None
+            self._fill = offsets[:-1].copy()
+
+    def place(
+        self,
+        subgraph: Subgraph,
+        offsets: Array,
+        begin: int,
+        targets: NDArray[np.uint32],
+        weights: NDArray[np.uint32] | None,
+    ) -> None:
+        """Entries of a subgraph from ``begin`` on. offsets: on the device. weights: their bits."""
+        if subgraph.whole:
+            self._put(begin, targets)
+            if weights is not None:
+                with self._device.use():
+                    self._weights[begin : begin + len(weights)].set(weights)
+            return
+        rows = self._rows
+        with self._device.use() as cupy:
+            here = cupy.asarray(targets), None if weights is None else cupy.asarray(weights)
+            shard = pack(
+                SHARD,
+                targets=here[0],
+                weights=here[1],
+                begin=begin,
+                count=len(targets),
+                offsets=offsets,
+                rows=len(offsets) - 1,
+            )
+            to = pack(
+                MADE_ROWS,
+                fill=self._fill,
+                near=rows.near,
+                near_end=len(rows.near),
+                far=0 if rows.far is None else rows.far.ctypes.data,
+                weights=self._weights,
+            )
+            numbers = self._packed(subgraph.rows), self._packed(subgraph.targets)
+            name = "place_reversed" if subgraph.reversed else "place_entries"
+            function = f"{name}<{rows.offset_type}, {unsigned_name(offsets.dtype)}>"
+            self._device.launch(_SOURCE, function, len(targets), (shard, to, *numbers))
+
+    def end(self, subgraph: Subgraph, offsets: Array) -> None:
+        """All entries of a subgraph have been placed. offsets: on the device."""
+        if not subgraph.reversed:
+            with self._device.use():
+                self.add(self._fill, subgraph.rows, _lengths(offsets))
+
+    def finish(self) -> tuple[Rows, Array | None]:
+        """Rows, whose targets rise where they are of several subgraphs, and weights by entry."""
+        del self._fill
+        if self._subgraphs > 1:
+            self._sort()
+        return self._rows, self._weights
+
+    def add(self, values: Array, numbering: Numbering, more: Array) -> None:
+        """Add something to each of a subgraph's rows. values: by global id."""
+        if len(numbering.table):
+            values[self._table(numbering)] += more.astype(values.dtype)
+            return
+        for i in range(numbering.width):
+            first = numbering.addend + i * numbering.step
+            some = more[i :: numbering.width]
+            values[first :: numbering.multiplier][: len(some)] += some.astype(values.dtype)
+
+    def _put(self, at: int, targets: NDArray[np.uint32]) -> None:
+        """Targets from entry ``at`` on."""
+        rows = self._rows
+        here = max(0, min(len(targets), len(rows.near) - at))
+        with self._device.use():
+            if here:
+                rows.near[at : at + here].set(targets[:here])
+        if here < len(targets):
+            assert rows.far is not None
+            first = at + here - len(rows.near)
+            rows.far[first : first + len(targets) - here] = targets[here:]
+
+    def _sort(self) -> None:
+        """Some rows at a time."""
+        device, rows = self._device, self._rows
+        with device.use() as cupy:
+            marks = np.arange(0, rows.edges, _SORTED).astype(rows.offsets.dtype)
+            cuts = cupy.searchsorted(rows.offsets, cupy.asarray(marks)).get().tolist()
+            cuts = sorted({*cuts, len(rows.offsets) - 1})
+            ends = rows.offsets[cupy.asarray(np.array(cuts))].get().tolist()
+            for first, last, begin, end in zip(cuts, cuts[1:], ends, ends[1:], strict=False):
+                if begin == end:
+                    continue
+                keys = cupy.empty(end - begin, np.uint64)
+                some = np.uint32(first), np.uint32(last - first), np.uint64(begin)
+                of = rows.offsets, rows.targets(), *some, np.uint64(end - begin), keys
+                device.launch(_SOURCE, f"key_entries<{rows.offset_type}>", end - begin, of)
+                if self._weights is None:
+                    keys.sort()
+                else:
+                    order = cupy.argsort(keys)
+                    keys = keys[order]
+                    self._weights[begin:end] = self._weights[begin:end][order]
+                self._write(begin, keys.astype(np.uint32))
+
+    def _write(self, at: int, targets: Array) -> None:
+        rows = self._rows
+        here = max(0, min(len(targets), len(rows.near) - at))
+        rows.near[at : at + here] = targets[:here]
+        if here < len(targets):
+            self._put(at + here, targets[here:].get())
+
+    def _packed(self, numbering: Numbering) -> np.ndarray:
+        table = self._table(numbering) if len(numbering.table) else None
+        return pack(NUMBERING, **numbering._asdict() | {"table": table})
+
+    def _table(self, numbering: Numbering) -> Array:
+        """On the device, once; what it was made of stays with its subgraph."""
+        key = numbering.table.ctypes.data
+        if key not in self._tables:
+            self._tables[key] = self._device.cupy.asarray(numbering.table)
+        return self._tables[key]
+
+
+def making_bytes(vertices: int, entries: int, several: bool, weighted: bool) -> int:
+    """That making rows holds on the device at most, beside the rows, a shard of each array, and a
+    subgraph's offsets. several: subgraphs.
+    """
+    counts, fill = 8 * vertices, 8 * vertices
+    at_once = min(entries, _SORTED) + min(vertices, entries)  # a row is not cut
+    sorting = (_MOVE_BYTES if weighted else _SORT_BYTES) * at_once
+    return max(counts + fill, sorting if several else 0)
+
+
+def _lengths(offsets: Array) -> Any:
+    return offsets[1:] - offsets[:-1]

@@ -1,0 +1,209 @@
+"""What a rank has of a store on a device, for programs: the edges of its partitions, in rows of all
+vertices. A rank that is alone has the whole graph.
+
+Targets stand where those of searches do (device.py): in the device's memory, and in pinned host
+memory those for which there is no room. Weights are looked at as often as targets, and have to
+stand on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.numbering import by_table
+from ...kernels.base.team import Team
+from ...kernels.gpu.device import Device, DeviceMemoryError
+from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array
+from ...kernels.gpu_programs.rows import ProgramGraph, add_weights, cut, cut_bytes
+from ...kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
+from ...partition.disk.memory import format_bytes
+from ...partition.store.layout import kept_subgraphs, numberings
+from ...partition.store.store import Store
+from .operations.program import DeviceProgram, counts_of
+from .ranks.routes import owned
+
+_SLACK = 16 << 20  # small arrays, what the pool rounds up
+
+_REVERSE = "reverse-"
+
+
+class Room(NamedTuple):
+    """near: entries of targets on the device. host, device: bytes held at most."""
+
+    near: int
+    host: int
+    device: int
+
+
+class _Part(NamedTuple):
+    """A subgraph of a partition. reversed: as of Subgraph."""
+
+    partition: int
+    name: str
+    reversed: bool = False
+
+
+class _Shard(NamedTuple):
+    """Entries of a subgraph from ``begin`` on."""
+
+    begin: int
+    targets: NDArray[np.uint32]
+    weights: NDArray[np.uint32] | None
+
+
+@dataclass(frozen=True)
+class DeviceShare:
+    """Of ``rank`` of ``ranks``."""
+
+    store: Store
+    rank: int = 0
+    ranks: int = 1
+
+    def room(self, program: DeviceProgram, device: Device) -> Room:
+        """Raises DeviceMemoryError where not even what must be on the device fits."""
+        store, info, weighted = self.store, self.store.info, program.weighted
+        parts = self._parts(program.into)
+        n, entries = info.vertices, sum(map(self._entries, parts))
+        if n > MOST_VERTICES:
+            raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
+        wide = entries >= MOST_SHORT
+        of_subgraph = 2 * 8 * (n + 1)  # its offsets, and how long rows are
+        shards = store.largest_shard * (1 + weighted)
+        making = making_bytes(n, entries, len(parts) > 1, weighted) + of_subgraph + shards
+        running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
+        if weighted and self._takes_degrees_apart(program):
+            leaving = max(map(self._entries, self._parts(into=False)), default=0)
+            making = max(making, 4 * leaving + of_subgraph)
+        least = (n + 1) * (8 if wide else 4) + max(making + 8 * n, running) + _SLACK
+        least += 4 * entries * 2 * weighted  # targets, and their weights
+        if least > device.memory_bytes:
+            of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
+            raise DeviceMemoryError(
+                f"{of_rank}{format_bytes(device.memory_bytes)} may be held on {device}, and this "
+                f"needs {format_bytes(least)} there"
+            )
+        near = entries
+        if not weighted:
+            near = min(entries, (device.memory_bytes - least) // 4)
+            least += 4 * near
+        loading = store.largest_shard * (1 + weighted) + 8 * (n + 1)
+        if weighted and self._takes_degrees_apart(program):
+            loading = max(loading, 4 * max(map(self._entries, self._parts(into=False))))
+        found = program.held_bytes(counts_of(store))
+        host = 4 * (entries - near) + max(loading, found)
+        return Room(near, host, least)
+
+    def load(
+        self,
+        program: DeviceProgram,
+        device: Device,
+        near: int,
+        team: Team,
+        check: Callable[[], None] = lambda: None,
+    ) -> ProgramGraph:
+        """near: as of Room. check: called before each file. The degrees are those of the share."""
+        info, weighted = self.store.info, program.weighted
+        loading = _Loading(self, team, check)
+        maker = RowsMaker(device, info.vertices, near, weighted)
+        parts = self._parts(program.into)
+        for part in parts:
+            subgraph = loading.subgraph(part)
+            maker.count(subgraph, loading.offsets(part))
+            if part.reversed:
+                for shard in loading.shards(part):
+                    maker.count_reversed(subgraph, shard.targets)
+        maker.begin()
+        for part in parts:
+            subgraph, offsets = loading.subgraph(part), loading.offsets(part)
+            with device.use() as cupy:
+                offsets = cupy.asarray(offsets)
+            for shard in loading.shards(part, weighted):
+                maker.place(subgraph, offsets, *shard)
+            maker.end(subgraph, offsets)
+        rows, weights = maker.finish()
+        kind = info.weights.kind if weighted and info.weights is not None else None
+        degree = None
+        if program.wants_degrees and self._takes_degrees_apart(program):
+            degree = self._degrees(device, loading, maker, kind)
+        elif program.wants_degrees and kind is not None:
+            degree = add_weights(device, rows.offsets, weights, kind)
+        elif program.wants_degrees:
+            with device.use():
+                degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
+        # (An edge within a share need not stand in the rows of both its ends there.)
+        twice = not info.directed and self.ranks == 1
+        return ProgramGraph(device, cut(device, rows), twice, weights, kind, degree)
+
+    def _degrees(
+        self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None
+    ) -> Array:
+        """Of edges that leave, where those that enter are gone through."""
+        with device.use() as cupy:
+            degree = cupy.zeros(self.store.info.vertices, np.float64)
+            for part in self._parts(into=False):
+                offsets = cupy.asarray(loading.offsets(part))
+                if weight_type is None:
+                    more = offsets[1:] - offsets[:-1]
+                else:
+                    weights = cupy.asarray(loading.weights(part))
+                    more = add_weights(device, offsets, weights, weight_type)
+                maker.add(degree, loading.subgraph(part).rows, more)
+            return degree
+
+    def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
+        """Whether the rows that tell degrees are others than those that are gone through."""
+        return program.wants_degrees and program.into and self.store.info.directed
+
+    def _parts(self, into: bool) -> Sequence[_Part]:
+        """into: of the vertices that edges lead to, rather than from."""
+        info = self.store.info
+        kept = kept_subgraphs(info.grid, info.directed)
+        names = [(name, False) for name in kept if not name.startswith(_REVERSE)]
+        if into and info.directed:
+            names = [(name, False) for name in kept if name.startswith(_REVERSE)]
+            if f"{_REVERSE}nn" not in kept:
+                names.append(("nn", True))
+        held = owned(self.rank, self.ranks, info.partitions)
+        return [_Part(p, *name) for p in held for name in names]
+
+    def _entries(self, part: _Part) -> int:
+        return self.store.entries(part.partition, part.name)
+
+
+class _Loading:
+    """What is read of a store for a share."""
+
+    def __init__(self, share: DeviceShare, team: Team, check: Callable[[], None]) -> None:
+        self._store, self._team, self._check = share.store, team, check
+        self._delegates = by_table(share.store.delegates(team))
+        size = share.store.largest_shard // 4
+        self._buffer, self._bits = np.empty(size, np.uint32), np.empty(0, np.uint32)
+
+    def subgraph(self, part: _Part) -> Subgraph:
+        info = self._store.info
+        of = part.partition, part.name, info.partitions, info.grid, self._delegates
+        return Subgraph(*numberings(*of), part.reversed)
+
+    def offsets(self, part: _Part) -> NDArray:
+        self._check()
+        return self._store.offsets(part.partition, part.name, self._team)
+
+    def weights(self, part: _Part) -> NDArray[np.uint32]:
+        return self._store.weights(part.partition, part.name, self._team)
+
+    def shards(self, part: _Part, weighted: bool = False) -> Iterator[_Shard]:
+        """Each is there until the next one is asked for."""
+        store, at = self._store, 0
+        if weighted and not len(self._bits):
+            self._bits = np.empty_like(self._buffer)
+        for file in store.shards(part.partition, part.name):
+            self._check()
+            targets = store.read_shard(part.partition, part.name, file, self._buffer, self._team)
+            bits = store.read_weights(file, self._bits, self._team) if weighted else None
+            yield _Shard(at, targets, bits)
+            at += len(targets)

@@ -1,0 +1,115 @@
+"""What ranks load on devices for programs: together all edges, each once, with their weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu_programs import stored_rows
+from delegraph.kernels.gpu_programs.rows import ProgramGraph
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.device_share import DeviceShare
+from support.graphs import SHAPES
+from support.marks import mostly_slow
+from support.paths import entries_of
+from support.programs import stored
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "one": {},
+    "delegates": {"partitions": 3, "threshold": 6},
+    "all delegates": {"partitions": 3, "threshold": 1},
+    "no delegates": {"partitions": 4, "threshold": 10**6},
+    "any order": {"partitions": 3, "threshold": 6, "order": "random"},
+    "grid": {"partitions": 6, "layout": "2d", "grid": Grid(2, 3)},
+    "1d": {"partitions": 3, "layout": "1d"},
+}
+
+
+def entries_there(graph: ProgramGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, targets and weights of a share; weights are 0 where there are none."""
+    rows = graph.cut.rows
+    with graph.device.use():
+        offsets, targets = rows.offsets.get(), rows.near.get()
+        weights = None if graph.weights is None else graph.weights.get()
+    if rows.far is not None:
+        targets = np.concatenate([targets, rows.far])
+    row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets.astype(np.int64)))
+    bits = np.zeros(len(row), np.uint32) if weights is None else weights.copy()
+    return row, targets, bits
+
+
+def in_order(u: Any, v: Any, bits: Any) -> np.ndarray:
+    table = np.stack([np.asarray(some, np.int64) for some in (u, v, bits)])
+    return table[:, np.lexsort(table[::-1])]
+
+
+def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near: Any) -> None:
+    n, kind = store.info.vertices, "float32" if weighted else None
+    into = Walk(n, 0.85, None, 1, "even", None, kind)
+    u, v, weight = entries_of(store)
+    bits = weight.view(np.uint32) if weighted else np.zeros(len(u), np.uint32)
+    for program in (into, JoinAll()):
+        if weighted and program is not into:
+            continue
+        found, degree = [], np.zeros(n)
+        for rank in range(ranks):
+            share = DeviceShare(store, rank, ranks)
+            room = share.room(program, device)
+            graph = share.load(program, device, room.near if near is None else near, Team(2))
+            row, target, own = entries_there(graph)
+            assert graph.twice == (ranks == 1 and not store.info.directed)
+            if store.info.order == "degree":
+                assert (np.diff(target.astype(np.int64))[np.diff(row) == 0] > 0).all()
+            found.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
+            if program.wants_degrees:
+                with device.use():
+                    degree += graph.degree.get()
+        ends = (v, u) if program.into and store.info.directed else (u, v)
+        assert np.array_equal(in_order(*np.concatenate(found, 1)), in_order(*ends, bits))
+        if program.wants_degrees:
+            wanted = np.bincount(u, weight if weighted else None, minlength=n)
+            np.testing.assert_allclose(degree, wanted, rtol=1e-12)
+
+
+def check_layout(
+    folder: Path, device: Device, shape: str, layout: str, directed: bool, near: Any = None
+) -> None:
+    src, dst = SHAPES[shape]
+    options = BuildOptions(directed=directed, **LAYOUTS[layout])
+    weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
+    store = stored(folder, src, dst, options, weight)
+    for ranks in range(1, store.info.partitions + 1):
+        for weighted in (False, True):
+            check_shares(store, device, ranks, weighted, None if weighted else near)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_edges_once(device, tmp_path, shape, layout, directed):
+    check_layout(tmp_path, device, shape, layout, directed)
+
+
+@pytest.mark.parametrize("layout", ["delegates", "grid"])
+def test_tiers_sorted_in_pieces(device, tmp_path, monkeypatch, layout):
+    monkeypatch.setattr(stored_rows, "_SORTED", 64)
+    check_layout(tmp_path, device, "hubs", layout, True, near=100)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
+def test_emulated(emulated, tmp_path, layout, directed):
+    check_layout(tmp_path, emulated[0], "hubs", layout, directed)
+
+
+def test_emulated_tiers(emulated, tmp_path, monkeypatch):
+    test_tiers_sorted_in_pieces(emulated[0], tmp_path, monkeypatch, "delegates")
