@@ -360,10 +360,6 @@ def _where(options: RunningOptions) -> RunningOptions:
     named = options.get("device", "auto") not in ("auto", "cpu")
     if not named and options.get("device_memory_limit") is None:
         return {**options, "device": "cpu"}
-    if any(options.get(name) for name in ("workers", "scheduler", "scheduler_file")):
-        raise InputError(
-            "only bfs from one source runs on several GPUs so far: leave out the device"
-        )
     return options
 
 

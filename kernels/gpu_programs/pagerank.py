@@ -4,6 +4,7 @@ cuda/programs/pagerank.cu.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from . import rows
+from .ranks import Ranks
 from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
 
 CONTROL = np.dtype(
@@ -35,6 +37,9 @@ WALK = np.dtype(
     align=True,
 )
 SUM = np.dtype([("weights", "u8")], align=True)
+
+_SOURCE = "programs/pagerank.cu"
+_TOLD = 3  # numbers, by each rank in an iteration
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
 
@@ -178,7 +183,7 @@ class GpuWalk:
         device = self._graph.device
         self._walk["iterations"] = min(iterations, _MOST_AT_ONCE)
         with device.use() as cupy:
-            launched = kernel(self._graph)
+            launched = _kernel(self._graph, "pagerank")
             self._begun.record()
             launched(self._rows, self._sum, self._walk)
             self._ended.record()
@@ -207,6 +212,52 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
+class SharedWalk(GpuWalk):
+    """The same by ranks with a share of the edges each: what comes to vertices is added up over all
+    of them, and each has a part of the vertices advance, of which it tells the others.
+    """
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        ranks: Ranks,
+        damping: float,
+        keeps: bool,
+        likely: np.ndarray | None = None,
+        share: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(graph, damping, None, keeps, likely, share)
+        self._ranks = ranks
+        self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
+        self._damping = damping
+
+    @property
+    def sent(self) -> int:
+        """Bytes, by all ranks in an iteration: a sum and a share of each vertex, some numbers."""
+        others, n = self._ranks.size - 1, self._graph.cut.vertices
+        return others * 8 * (2 * n + _TOLD * self._ranks.size)
+
+    def step(self, due: bool) -> tuple[Iteration, bool]:
+        """An iteration. due: whether this rank wants to save; gives whether any does."""
+        began = time.perf_counter()
+        graph, ranks = self._graph, self._ranks
+        share, came = self._shares
+        own = ranks.part(len(share))
+        count = own.stop - own.start
+        with graph.device.use() as cupy:
+            _kernel(graph, "gather_shares")(self._rows, self._sum, self._walk, came)
+            part, following = ranks.fold(came, cupy.add), cupy.empty(count, np.float64)
+            anywhere = np.float64(1 - self._damping + self._damping * self._lost)
+            of = np.uint32(own.start), np.uint32(count), anywhere, part, following
+            _advance(graph)(self._walk, *of)
+            blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
+            moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
+            told = ranks.expand(share, following, [*moved, due])
+            assert told.shape[1] == _TOLD
+        change, self._lost, wants = told.sum(axis=0).tolist()
+        return Iteration(change, time.perf_counter() - began), wants > 0
+
+
 def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
     """Rows, in columns where that pays and there is room, with their weights."""
     cuts, device, weighted = cuts_of(graph), graph.device, graph.weights is not None
@@ -221,19 +272,32 @@ def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
 
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, all that a walk may call."""
-    kernel(graph)
+    if graph.ranks == 1:
+        _kernel(graph, "pagerank")
+    else:
+        _kernel(graph, "gather_shares")
+        _advance(graph)
     if cuts_of(graph) is not None:
         rows.warm_up_columns(graph.device, graph.cut.rows.offset_type)
 
 
-def kernel(graph: ProgramGraph) -> Callable[..., None]:
+def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
     whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
     kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered)
-    return kernel_of(graph.device, "programs/pagerank.cu", "pagerank", kinds)
+    return kernel_of(graph.device, _SOURCE, function, kinds)
+
+
+def _advance(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, _SOURCE, "advance_part", ())
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:
     """That a walk holds beside the graph, its degrees included."""
     degree, shares, likely, while_it_begins = 8, 2 * 8, 8 * personalized, 8 + 1
     return (degree + shares + likely + while_it_begins) * vertices
+
+
+def told_bytes(vertices: int) -> int:
+    """That a share holds besides: of an iteration what comes of others, and what goes to them."""
+    return 2 * 8 * vertices

@@ -93,7 +93,8 @@ class ProgramGraph:
     weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
     are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
     up; None where it is not asked for. twice: whether every edge stands in the rows of both ends.
-    spare: bytes of the device that a program may hold beyond what it has said.
+    spare: bytes of the device that a program may hold beyond what it has said. ranks: with a share
+    of the edges each; then the degree is over all of them.
     """
 
     device: Device
@@ -103,6 +104,7 @@ class ProgramGraph:
     weight_type: str | None = None
     degree: Array | None = None
     spare: int = 0
+    ranks: int = 1
 
     @property
     def room(self) -> int:
@@ -238,7 +240,8 @@ def kernel_of(
     at once, and may meet. Compiles it, once.
     """
     with device.use():
-        name = f"{function}<{', '.join(kinds)}, {launch.threads}, {launch.blocks}>"
+        of = ", ".join([*kinds, str(launch.threads), str(launch.blocks)])
+        name = f"{function}<{of}>"
         kernel = device.kernel(source, name, cooperative=True)
     grid = (blocks_of(device, launch),), (launch.threads,)
     return lambda *arguments: kernel(*grid, arguments)

@@ -12,6 +12,7 @@ from ..base.graph import UNREACHED
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from . import rows
+from .ranks import Ranks
 from .rows import Launch, ProgramGraph, c_name, kernel_of
 
 STATE = np.dtype(
@@ -40,7 +41,7 @@ PATHS = np.dtype(
         ("control", "u8"),
         ("most", "f8"),
         ("clocks", "u8"),
-        *((name, "u4") for name in ("few", "few_piled")),
+        *((name, "u4") for name in ("few", "few_piled", "stays")),
     ],
     align=True,
 )
@@ -53,6 +54,9 @@ _FEW = 512  # items of a round that one block does
 _FEW_PILED = 1 << 14  # vertices of a pile that it looks through
 _SOURCE = "programs/shortest_paths.cu"
 _FAR = np.float64(np.inf).view(np.uint64)
+
+_LITTLE = 1 << 20  # edges of a bucket of several ranks that are no work: the next one is wider
+_AGAIN, _NARROWEST = 0.25, 1e-30  # as of the kernel
 
 
 class GpuPaths:
@@ -171,25 +175,193 @@ class GpuPaths:
             parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
             arguments = (self._rows, graph.weights, self._distance, parent)
             self._kernel("adopt_nearer")(*arguments)
-            settled = parent != UNREACHED
-            settled[self._source] = True
+            settled = self._settled(parent)
             if bool((settled != cupy.isfinite(self._distance)).any()):
                 self._adopt_alike(parent, settled)
             return parent
 
+    def _settled(self, parent: Array) -> Array:
+        settled = parent != UNREACHED
+        settled[self._source] = True
+        return settled
+
     def _adopt_alike(self, parent: Array, settled: Array) -> None:
-        graph, offsets = self._graph, self._graph.cut.rows.offsets
-        kind, n = graph.cut.rows.offset_type, graph.cut.vertices
+        graph = self._graph
         with graph.device.use():
             self._queued_in[...] = settled
             paths, control = self._paths.copy(), self._control_of()
             paths["control"] = control.data.ptr
-            of = offsets, np.uint32(n), paths
-            graph.device.launch(_SOURCE, f"queue_settled<{kind}>", -(-n // 32) * 32, of)
+            self._queue_marked(paths)
             self._kernel("adopt_alike")(self._rows, graph.weights, paths, parent)
+
+    def _queue_marked(self, paths: np.ndarray) -> None:
+        """Vertices whose ``queued_in`` is not 0, for round 1."""
+        graph, n = self._graph, self._graph.cut.vertices
+        name = f"queue_marked<{graph.cut.rows.offset_type}>"
+        of = graph.cut.rows.offsets, np.uint32(n), paths
+        graph.device.launch(_SOURCE, name, -(-n // 32) * 32, of)
 
     def _kernel(self, function: str) -> Callable[..., None]:
         return _kernel(self._graph, function)
+
+
+class SharedPaths(GpuPaths):
+    """The same by ranks with a share of the edges each.
+
+    All know the same distances of what is nearer than the bucket's end. Each lets its own edges
+    shorten them until nothing in the bucket changes (the round of many launches of one device, with
+    no next bucket); then ranks tell each other what did, as often as anything has changed. What is
+    farther is one rank's own, until its bucket comes.
+
+    saved: as of GpuPaths, the same on all ranks.
+    """
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        ranks: Ranks,
+        source: int,
+        width: float,
+        most: float,
+        saved: tuple[np.ndarray, float] | None = None,
+    ) -> None:
+        super().__init__(graph, source, width, most)
+        self._ranks = ranks
+        self._width, self._begin, self._buckets, self._phases = width, 0.0, 1, 0
+        self._followed = 0
+        self._over = False
+        self._paths["stays"] = 1
+        with graph.device.use() as cupy:
+            self._told: Array = cupy.full(graph.cut.vertices, np.inf, np.float64)
+            if saved is not None:
+                distance, self._begin = saved
+                self._distance.set(distance)
+                known = self._distance < self._begin
+                self._told[known] = self._distance[known]
+        self._new_bucket(self._begin)
+
+    @property
+    def done(self) -> bool:
+        return self._over
+
+    @property
+    def rounds(self) -> int:
+        """After each of which ranks have told each other."""
+        return self._phases
+
+    @property
+    def buckets(self) -> int:
+        return self._buckets
+
+    @property
+    def edges(self) -> int:
+        return self._followed
+
+    @property
+    def bucket(self) -> tuple[float, float]:
+        return self._begin, self._width
+
+    def step(self, due: bool) -> bool:
+        """What has changed is told, and its edges followed; or the next bucket, where nothing has.
+        due: whether this rank wants to save; gives whether any does.
+        """
+        self._phases += 1
+        with self._graph.device.use() as cupy:
+            distance = self._distance
+            mine = cupy.flatnonzero((distance < self._told) & (distance < self._limit))
+            queued, wants = self._tell(mine.astype(np.uint32), due)
+            if queued is not None:
+                self._queued_in.fill(0)
+                self._queued_in[queued] = 1
+                self._follow()
+        return wants
+
+    def _new_bucket(self, begin: float) -> None:
+        self._begin = begin
+        self._limit = max(begin + self._width, float(np.nextafter(begin, np.inf)))
+        self._new, self._looked = True, np.zeros(3)
+
+    def _tell(self, mine: Array, due: bool) -> tuple[Array | None, bool]:
+        """Vertices whose edges are to be followed here, None where no rank has changed any; and
+        whether any rank wants to save.
+        """
+        cupy, ranks = self._graph.device.cupy, self._ranks
+        distance = self._distance
+        beyond = float(cupy.where(distance < self._limit, np.inf, distance).min())
+        message = [mine, distance[mine], np.array([beyond, due, *self._looked])]
+        came = ranks.tell([message] * ranks.size)
+        least, wants, *looked = np.stack([facts for *_, facts in came]).T
+        if not any(len(vertices) for vertices, *_ in came):
+            self._end_bucket(float(least.min()), *(float(some.sum()) for some in looked))
+            return None, bool(wants.any())
+        queued = [mine] if self._new else [mine[:0]]  # its own were followed when they were found
+        self._new = False
+        every = [(cupy.asarray(vertices), cupy.asarray(values)) for vertices, values, _ in came]
+        for rank, (vertices, values) in enumerate(every):
+            if rank != ranks.rank:
+                nearer = values < distance[vertices]
+                queued.append(vertices[nearer])
+                distance[queued[-1]] = values[nearer]
+        for vertices, _ in every:
+            self._told[vertices] = distance[vertices]
+        return cupy.concatenate(queued), bool(wants.any())
+
+    def _end_bucket(self, least: float, edges: float, taken: float, again: float) -> None:
+        """least: distance beyond it. edges, taken, again: as of the kernel's Control, of all."""
+        if least == np.inf:
+            self._over = True
+            return
+        if edges < _LITTLE:
+            self._width *= 2
+        elif again > _AGAIN * taken:
+            self._width = max(self._width / 2, _NARROWEST)
+        self._buckets += 1
+        self._new_bucket(least)
+
+    def _follow(self) -> None:
+        """The edges of what is queued, and of what these shorten in the bucket, and so on."""
+        graph = self._graph
+        control = pack(CONTROL, least=[_FAR, _FAR])
+        state = control["state"]
+        state["begin"], state["limit"] = self._begin, self._limit
+        state["round"] = state["bucket_round"] = 1
+        self._control = graph.device.cupy.asarray(control.view(np.uint8))
+        self._paths["control"] = self._control.data.ptr
+        self._queue_marked(self._paths)
+        self._now = control[0]
+        while not self._now["state"]["done"]:
+            self.run()
+        self._looked += [float(self._now[name]) for name in ("edges", "taken", "again")]
+        self._followed += int(self._now["edges"])
+
+    def known(self) -> np.ndarray:
+        """Distances that all ranks know together, in host memory: to go on from."""
+        with self._graph.device.use() as cupy:
+            whole = self._distance.copy()
+            self._ranks.fold_whole(whole, cupy.minimum)
+            return whole.get()
+
+    def adopt(self) -> Array:
+        """As of GpuPaths. A vertex takes what the first rank that has any offers, so that parents
+        of one rank's offers lead to such of that rank, or of one before it.
+        """
+        graph, ranks = self._graph, self._ranks
+        with graph.device.use() as cupy:
+            parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
+            self._kernel("adopt_nearer")(self._rows, graph.weights, self._distance, parent)
+            ranks.fold_whole(parent, cupy.minimum)
+            settled = self._settled(parent)
+            while bool((settled != cupy.isfinite(self._distance)).any()):
+                offered = parent.copy()
+                self._adopt_alike(offered, settled)
+                mine = cupy.flatnonzero(offered != parent).astype(np.uint32)
+                came = ranks.tell([[mine, offered[mine]]] * ranks.size)
+                if not any(len(vertices) for vertices, _ in came):
+                    break
+                for vertices, parents in reversed(came):  # the first rank's stay
+                    parent[cupy.asarray(vertices)] = cupy.asarray(parents)
+                settled = self._settled(parent)
+            return parent
 
 
 def warm_up(graph: ProgramGraph) -> None:
@@ -197,7 +369,7 @@ def warm_up(graph: ProgramGraph) -> None:
     for function in ("shortest_paths", "adopt_nearer", "adopt_alike"):
         _kernel(graph, function)
     with graph.device.use():
-        graph.device.kernel(_SOURCE, f"queue_settled<{graph.cut.rows.offset_type}>")
+        graph.device.kernel(_SOURCE, f"queue_marked<{graph.cut.rows.offset_type}>")
 
 
 def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
@@ -215,3 +387,9 @@ def device_bytes(vertices: int, entries: int) -> int:
     distance, parent, queued_in, piles, looking = 8, 4, 4, 2 * 4, 3
     each = distance + parent + queued_in + piles + looking
     return each * vertices + 2 * 8 * items_of(vertices, entries)
+
+
+def told_bytes(vertices: int, ranks: int) -> int:
+    """That a share holds besides: what is told; lists of what has changed; while they are made."""
+    told, lists, making = 8, (4 + 8) * (ranks + 2), 2 * 8 + 2
+    return (told + lists + making) * vertices

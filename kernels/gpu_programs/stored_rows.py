@@ -97,7 +97,8 @@ class RowsMaker:
             self._put(begin, targets)
             if weights is not None:
                 with self._device.use():
-                    self._weights[begin : begin + len(weights)].set(weights)
+                    to: Array = self._weights
+                    to[begin : begin + len(weights)].set(weights)
             return
         rows = self._rows
         with self._device.use() as cupy:

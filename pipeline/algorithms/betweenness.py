@@ -8,7 +8,8 @@ scaled by n / sources, as NetworkX does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -69,11 +70,14 @@ _ALONE_BYTES = 2 * 4 + 3 * 8
 
 @dataclass(frozen=True)
 class Brandes:
-    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs."""
+    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs. others:
+    sources that are another rank's to count.
+    """
 
     vertices: int
     sources: NDArray[np.uint32]
     normalized: bool
+    others: int = 0
     columns = ("betweenness",)
     weighted = into = wants_degrees = False
     kernels = (path_kernels,)
@@ -120,8 +124,17 @@ class Brandes:
         looked = Looked(edges=state.edges)._asdict()
         return Given({"betweenness": score}, {**looked, "sources": count})
 
+    def of_rank(self, rank: int, ranks: int) -> Brandes:
+        some = self.sources[rank::ranks]
+        return replace(self, sources=some, others=len(self.sources) - len(some))
+
+    def put_together(self, given: Sequence[Given]) -> Given:
+        score = np.sum([np.asarray(some.values["betweenness"]) for some in given], axis=0)
+        looked = {k: sum(some.record[k] for some in given) for k in given[0].record}
+        return Given({"betweenness": score}, looked)
+
     def _factor(self, directed: bool) -> float:
-        n, count = self.vertices, len(self.sources)
+        n, count = self.vertices, len(self.sources) + self.others
         sampled = n / count
         if self.normalized:
             return sampled / ((n - 1) * (n - 2)) if n > 2 else 0.0

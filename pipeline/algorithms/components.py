@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import components as on_device
+from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.forest import tree_sizes
 from ...partition.input.edges import EdgeList
@@ -23,6 +24,7 @@ from ..engines.operations.edges import EdgeScanEngine
 from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
+from ..engines.operations.saving import RanksSaving
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -53,11 +55,21 @@ class JoinAll:
         return on_device.device_bytes(vertices)
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        on_device.kernel(graph)
+        on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         looked = Looked(edges=graph.cut.rows.edges)
         return Given({"component": on_device.components(graph)}, looked._asdict())
+
+    def told_bytes(self, vertices: int, ranks: int) -> int:
+        return on_device.told_bytes(vertices)
+
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+        del saving  # a scan that was cut off begins again
+        found = on_device.components_of_shares(graph, ranks)
+        edges, sent = ranks.total([graph.cut.rows.edges, ranks.sent])
+        values = {} if found is None else {"component": found}
+        return Given(values, Looked(edges=int(edges), sent=int(sent))._asdict())
 
 
 @dataclass(frozen=True)

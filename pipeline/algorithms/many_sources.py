@@ -4,8 +4,8 @@ distances up by source and keep none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,8 @@ class Sums:
             checkpoint.go_on_from(saved.done)
             done = saved.done
             found = {name: saved.arrays[name].read() for name in names}
-        searches, batches, apart = on_device.GpuSearches(graph, count), -(-count // WIDTH), False
+        searches = on_device.GpuSearches(graph, max(1, count))
+        batches, apart = -(-count // WIDTH), False
         while done < batches:
             some = slice(done * WIDTH, (done + (searches.batches_apart if apart else 1)) * WIDTH)
             met = None if apart else searches.together(self.sources[some])
@@ -113,6 +114,17 @@ class Sums:
                 checkpoint.save_state(done, found)
         record = {**Looked(edges=searches.edges)._asdict(), "directed": not graph.twice}
         return Given({"source": self.sources, **found}, record)
+
+    def of_rank(self, rank: int, ranks: int) -> Sums:
+        return replace(self, sources=self.sources[rank::ranks])
+
+    def put_together(self, given: Sequence[Given]) -> Given:
+        values = {
+            name: np.concatenate([np.asarray(some.values[name]) for some in given])
+            for name in self.columns
+        }
+        edges = sum(some.record["edges"] for some in given)
+        return Given(values, {**given[0].record, "edges": edges})
 
 
 def _sums_together(

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ...kernels.base.numbering import by_rule
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import pagerank as on_device
+from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import walk
 from ...kernels.pieces.gather import CUTS, join_cuts, starts_of_turns
@@ -34,6 +35,7 @@ from ...partition.input.weights import WeightType
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
 from ..results.checkpoint import Checkpoint
@@ -108,12 +110,8 @@ class Walk:
         on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        likely = None
-        if self.teleport is not None:
-            likely = np.zeros(self.vertices)
-            likely[self.teleport[0]] = self.teleport[1]
         share, iterations = _saved(checkpoint, self.vertices)
-        of = self.damping, self.tolerance, self.dangling == "even", likely, share
+        of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
         state = on_device.GpuWalk(graph, *of)
         while len(iterations) < self.most:
             for change, seconds in state.run(self.most - len(iterations)):
@@ -134,6 +132,41 @@ class Walk:
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+
+    def told_bytes(self, vertices: int, ranks: int) -> int:
+        return on_device.told_bytes(vertices)
+
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+        saved = saving.load("share", (np.float64, self.vertices))
+        share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
+        of = self.damping, self.dangling == "even", self._likely(), share
+        state = on_device.SharedWalk(graph, ranks, *of)
+        (edges,) = ranks.total([graph.cut.rows.edges])
+        while len(iterations) < self.most:
+            (change, seconds), due = state.step(saving.due())
+            iterations.append(
+                IterationRecord(
+                    iteration=len(iterations) + 1,
+                    change=change,
+                    edges_examined=int(edges),
+                    bytes_read=0,
+                    bytes_sent=state.sent,
+                    seconds=seconds,
+                )
+            )
+            if self.tolerance is not None and change < self.tolerance:
+                break
+            if due:
+                saving.save(len(iterations), "share", state.share(), iterations)
+        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+
+    def _likely(self) -> NDArray[np.float64] | None:
+        """By vertex, how likely a walk is there when it teleports; None: everywhere alike."""
+        if self.teleport is None:
+            return None
+        likely = np.zeros(self.vertices)
+        likely[self.teleport[0]] = self.teleport[1]
+        return likely
 
     def _expected(self, iterations: Sequence[IterationRecord]) -> int:
         """Iterations in all, as the change falls by the same factor each time."""

@@ -26,6 +26,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import shortest_paths as on_device
+from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import relax
 from ...kernels.pieces.piece import Piece
@@ -48,6 +49,7 @@ from ..engines.operations.forests import Looked, global_ids
 from ..engines.operations.marks import Marks, add, mark_where, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
@@ -129,14 +131,36 @@ class DeltaStepping:
             if checkpoint and checkpoint.due():
                 distance = {"distance": paths.distances()}
                 checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
-        record = {
+        looked = Looked(edges=paths.edges)._asdict()
+        values = {"distance": paths.distances(), "parent": paths.parents()}
+        return Given(values, {**looked, **self._record(done, paths)})
+
+    def told_bytes(self, vertices: int, ranks: int) -> int:
+        return on_device.told_bytes(vertices, ranks)
+
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+        done, width, so_far = 0, self.first_width, None
+        saved = saving.load("distance", (np.float64, graph.cut.vertices))
+        if saved is not None:
+            distance, (done, (begin, width)) = saved
+            so_far = distance, begin
+        paths = on_device.SharedPaths(graph, ranks, self.source, width, self.most, so_far)
+        while not paths.done:
+            if paths.step(saving.due()):
+                facts = list(paths.bucket)
+                saving.save(done + paths.rounds, "distance", paths.known(), facts)
+        values = {"distance": paths.distances(), "parent": paths.parents()}
+        edges, sent = ranks.total([paths.edges, ranks.sent])
+        looked = Looked(edges=int(edges), sent=int(sent))._asdict()
+        return Given(values, {**looked, **self._record(done, paths)})
+
+    def _record(self, done: int, paths: on_device.GpuPaths) -> dict[str, Any]:
+        """done: rounds, before these."""
+        return {
             "rounds": done + paths.rounds,
             "buckets": paths.buckets,
             "integers": self.weights.kind == "uint32",
         }
-        looked = Looked(edges=paths.edges)._asdict()
-        values = {"distance": paths.distances(), "parent": paths.parents()}
-        return Given(values, {**looked, **record})
 
     @property
     def first_width(self) -> float:

@@ -24,7 +24,7 @@ from ...kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_byte
 from ...partition.disk.memory import format_bytes
 from ...partition.store.layout import kept_subgraphs, numberings
 from ...partition.store.store import Store
-from .operations.program import DeviceProgram, counts_of
+from .operations.program import DeviceProgram, SharedProgram, counts_of
 from .ranks.routes import owned
 
 _SLACK = 16 << 20  # small arrays, what the pool rounds up
@@ -76,6 +76,8 @@ class DeviceShare:
         shards = store.largest_shard * (1 + weighted)
         making = making_bytes(n, entries, len(parts) > 1, weighted) + of_subgraph + shards
         running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
+        if self.ranks > 1 and isinstance(program, SharedProgram):
+            running += program.told_bytes(n, self.ranks)
         if weighted and self._takes_degrees_apart(program):
             leaving = max(map(self._entries, self._parts(into=False)), default=0)
             making = max(making, 4 * leaving + of_subgraph)

@@ -63,7 +63,7 @@ def run_on_workers(
     check_room: called with the number of ranks, the most that a worker holds before any work, and
     the most that a rank takes, by way; gives the place of the way that all take, or raises what a
     user should see if there is too little memory. asked: called again and again while ranks run;
-    whether rank 0 is to save what they have done, and end them.
+    whether ranks are to save what they have done, and end.
     Raises DelegraphError naming rank and host where a rank fails; InputError, as one process does,
     where what it reads is wrong.
     """
@@ -102,7 +102,7 @@ def _attempt(
 
     def meanwhile() -> None:
         if asked():
-            ending = cluster.client._run(end_rank, session, workers=workers[:1], on_error="ignore")
+            ending = cluster.client._run(end_rank, session, workers=workers, on_error="ignore")
             cluster.contact.call(ending)
 
     size = len(workers)

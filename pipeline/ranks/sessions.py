@@ -128,7 +128,7 @@ def stop_ranks() -> None:
 
 
 def end_rank(session: str) -> None:
-    """Have the rank of a session save what all have done, and end; run by the worker's own loop."""
+    """Have the rank of a session save what is done, and end; run by the worker's own loop."""
     if session in _sessions:
         ending.ask()
 

@@ -141,7 +141,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "programs/shortest_paths.cu": [
-            *(f"queue_settled<{offset}>" for offset in OFFSETS),
+            *(f"queue_marked<{offset}>" for offset in OFFSETS),
             *(
                 f"{name}<{offset}, {weight}, {tiered}, {paths}>"
                 for name in ("shortest_paths", "adopt_nearer", "adopt_alike")

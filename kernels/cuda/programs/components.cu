@@ -81,3 +81,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   grid_barrier(arrived);
   flatten(forest, rows.rows);
 }
+
+// Join each vertex with its label, which another rank has found. forest: flat before and after.
+template <int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    join_labels(u32 *forest, const u32 *labels, u32 vertices, u64 *arrived) {
+  FOR_ITEMS(v, vertices) join(forest, (u32)v, labels[v]);
+  grid_barrier(arrived);
+  flatten(forest, vertices);
+}

@@ -89,11 +89,56 @@ __device__ inline void advance(const Walk &walk, const double *share, double *ne
   next[vertex] = now;
 }
 
+// Call `give(vertex, came)` with all that comes to each, once. Called by the whole grid.
+template <bool TIERED, class Offset, class Operator, class Give>
+__device__ inline void gather_all(const Rows<Offset> &rows, const Operator &along, const Walk &walk,
+                                  const double *share, Give give) {
+  const Crew crew = whole_grid();
+  const u64 cut = (u64)walk.columns * walk.dense;
+  auto settle = [&](u32 row, double came) {
+    if (row < cut)
+      __stcs(walk.column_sums + row, came);
+    else
+      give((u32)(row - cut) + walk.dense, came);
+  };
+  for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
+    if (unit < rows.parts) {
+      const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
+      const double sum = gather<TIERED>(rows, along, share, entries, lane_id(), 32);
+      if (lane_id() == 0) walk.part_sums[unit] = sum;
+      continue;
+    }
+    visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+      const double came = gather<TIERED>(rows, along, share, entries, lane, width);
+      if (row != NONE && lane == 0) settle(row, came);
+    });
+  }
+  if (rows.longs) {
+    grid_barrier(&walk.control->arrived);
+    for (u32 place = crew.warp; place < rows.longs; place += crew.warps) {
+      const u32 last = rows.first_parts[place + 1];
+      double came = 0;
+      for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
+        came += __ldcg(walk.part_sums + part);
+      came = lanes_sum(came);
+      if (lane_id() == 0) settle(rows.long_rows[place], came);
+    }
+  }
+  if (cut) {
+    grid_barrier(&walk.control->arrived);
+    FOR_ITEMS(v, walk.dense) {
+      double came = 0;
+      for (u32 column = 0; column < walk.columns; column++)
+        came += __ldcs(walk.column_sums + (u64)column * walk.dense + v);
+      give((u32)v, came);
+    }
+  }
+}
+
 template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     pagerank(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk) {
   Control &control = *walk.control;
-  const Crew crew = whole_grid();
   Pair all = {control.change, control.lost};
   u32 turn = control.turn, done = 0;
   const u64 launched = clock64();
@@ -104,45 +149,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     double *next = walk.shares[turn ^= 1];
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
-    const u64 cut = (u64)walk.columns * walk.dense;
-    auto settle = [&](u32 row, double came) {
-      if (row < cut)
-        __stcs(walk.column_sums + row, came);
-      else
-        advance(walk, share, next, anywhere, (u32)(row - cut) + walk.dense, came, moved);
-    };
-    for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-      if (unit < rows.parts) {
-        const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
-        const double sum = gather<TIERED>(rows, along, share, entries, lane_id(), 32);
-        if (lane_id() == 0) walk.part_sums[unit] = sum;
-        continue;
-      }
-      visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
-        const double came = gather<TIERED>(rows, along, share, entries, lane, width);
-        if (row != NONE && lane == 0) settle(row, came);
-      });
-    }
-    if (rows.longs) {
-      grid_barrier(&control.arrived);
-      for (u32 place = crew.warp; place < rows.longs; place += crew.warps) {
-        const u32 last = rows.first_parts[place + 1];
-        double came = 0;
-        for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
-          came += __ldcg(walk.part_sums + part);
-        came = lanes_sum(came);
-        if (lane_id() == 0) settle(rows.long_rows[place], came);
-      }
-    }
-    if (cut) {
-      grid_barrier(&control.arrived);
-      FOR_ITEMS(v, walk.dense) {
-        double came = 0;
-        for (u32 column = 0; column < walk.columns; column++)
-          came += __ldcs(walk.column_sums + (u64)column * walk.dense + v);
-        advance(walk, share, next, anywhere, v, came, moved);
-      }
-    }
+    gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double came) {
+      advance(walk, share, next, anywhere, vertex, came, moved);
+    });
     moved = block_sum(moved);
     Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
     if (threadIdx.x == 0) sums[blockIdx.x] = moved;
@@ -157,4 +166,28 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     control.lost = all.other, control.change = all.one;
     control.done = done, control.turn = turn;
   }
+}
+
+// An iteration of ranks that have shares of the edges is two launches, between which they add up what
+// has come: of each vertex, from walk.shares[0], to `came`.
+template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    gather_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
+                  double *came) {
+  gather_all<TIERED>(rows, along, walk, walk.shares[0],
+                     [&](u32 vertex, double sum) { came[vertex] = sum; });
+}
+
+// Then vertices from `first` on, so many, advance by what has come to them: next, came: of these alone.
+// walk.block_sums: receives the change, and what is lost, of each block.
+template <int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    advance_part(const Walk walk, u32 first, u32 count, double anywhere, const double *came, double *next) {
+  Pair moved = {0, 0};
+  FOR_ITEMS(i, count) {
+    const u32 vertex = first + (u32)i;
+    advance(walk, walk.shares[0], next - first, anywhere, vertex, came[i], moved);
+  }
+  moved = block_sum(moved);
+  if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
 }

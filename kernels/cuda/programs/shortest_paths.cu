@@ -50,6 +50,7 @@ struct Paths {
   u64 clocks;     // of a launch, about
   u32 few;        // items of a round that one block does; it leaves what has twice as many
   u32 few_piled;  // vertices of a pile that it looks through
+  u32 stays;      // whether all is done with this bucket
 };
 
 __device__ inline u64 bits_of(double distance) { return (u64)__double_as_longlong(distance); }
@@ -194,6 +195,10 @@ struct Stepper {
       const u32 round = state.round, count = fresh(control.queued[round % 3]);
       if (fresh(control.stop[round & 1])) return;
       if (count == 0) {
+        if (paths.stays) {
+          state.done = 1;
+          continue;
+        }
         if (Gang::ALONE && fresh(control.piled[state.buckets & 1]) > paths.few_piled) return;
         state.done = !next_bucket();
         continue;
@@ -251,19 +256,19 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   });
 }
 
-// Vertices that have a parent, and the source (`queued_in` is 1), into the queue of round 1.
+// Vertices that are marked (`queued_in` is 1) into the queue of round 1.
 template <class Offset>
-__global__ void queue_settled(const Offset *offsets, u32 vertices, const __grid_constant__ Paths paths) {
+__global__ void queue_marked(const Offset *offsets, u32 vertices, const __grid_constant__ Paths paths) {
   FOR_STRIPS(strip, ((u64)vertices + 31) / 32) {
     const u64 vertex = strip * 32 + lane_id();
-    const bool settled = vertex < vertices && paths.queued_in[vertex];
+    const bool marked = vertex < vertices && paths.queued_in[vertex];
     push_items(paths.queue[1], &paths.control->queued[1], vertex,
-               settled ? items_of(offsets, vertex) : 0);
+               marked ? items_of(offsets, vertex) : 0);
   }
 }
 
 // Where only edges that weigh nothing, or so little that the sum is the same, end the paths to a vertex:
-// outwards from those of queue_settled, round by round. paths.queued_in is 0 for all others.
+// outwards from those of queue_marked, round by round. paths.queued_in is 0 for all others.
 template <class Offset, class Weight, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     adopt_alike(const __grid_constant__ Rows<Offset> rows, const Weight *weights,

@@ -17,7 +17,9 @@ from .operations import Operations
 from .vectors import Vector
 
 if TYPE_CHECKING:
+    from ....kernels.gpu_programs.ranks import Ranks
     from ....kernels.gpu_programs.rows import ProgramGraph
+    from .saving import RanksSaving
 
 Tell = Callable[[int, int, str], None]
 """Called with steps done, in all as far as that is known, and what the last one gave: names and
@@ -87,6 +89,34 @@ class DeviceProgram(Program, Protocol):
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         """As ``run``, of arrays of the whole graph."""
+        ...
+
+
+@runtime_checkable
+class SharedProgram(DeviceProgram, Protocol):
+    """One whose ranks have a device each, and there a share of the edges."""
+
+    def told_bytes(self, vertices: int, ranks: int) -> int:
+        """What it holds on a device besides, for what ranks tell each other."""
+        ...
+
+    def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
+        """On all ranks at once; values on rank 0."""
+        ...
+
+
+@runtime_checkable
+class DealtProgram(DeviceProgram, Protocol):
+    """One whose ranks have a device each, and there the whole graph; what there is to be done is
+    dealt out to them.
+    """
+
+    def of_rank(self, rank: int, ranks: int) -> DeviceProgram:
+        """A rank's part of it."""
+        ...
+
+    def put_together(self, given: Sequence[Given]) -> Given:
+        """What all ranks found, from what each did."""
         ...
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from ....kernels.gpu_programs.ranks import Ranks
 from ...ranks.communicator import Communicator, Message
 from ...results.checkpoint import Checkpoint, Pieces, SavedArray
 from ..ranks.graph import RankGraph
@@ -160,3 +161,42 @@ class Saving:
     def _from_first(self, message: Message) -> Message:
         """What rank 0 says."""
         return self._communicator.exchange([message] * self._communicator.size)[0]
+
+
+class RanksSaving:
+    """The same of ranks with a device each, which all have whole arrays. checkpoint: on rank 0."""
+
+    def __init__(self, ranks: Ranks, checkpoint: Checkpoint | None) -> None:
+        self._ranks = ranks
+        self._checkpoint = checkpoint
+
+    def due(self) -> bool:
+        """On rank 0, which tells the others."""
+        return self._checkpoint is not None and self._checkpoint.due()
+
+    def load(self, name: str, kind: tuple[DTypeLike, int]) -> tuple[NDArray, GoneOn] | None:
+        """On all ranks: an array, and what was saved with it."""
+        message: Message = [np.empty(0, np.uint8)]
+        if self._checkpoint is not None:
+            with _one_at_a_time:
+                saved = self._checkpoint.load_state({name: kind})
+            if saved is not None:
+                self._checkpoint.go_on_from(saved.done)
+                told = json.dumps([saved.done, saved.facts]).encode()
+                message = [np.frombuffer(told, np.uint8), saved.arrays[name].read()]
+        told, *arrays = self._ranks.from_first(message)
+        return (arrays[0], GoneOn(*json.loads(told.tobytes()))) if arrays else None
+
+    def save(self, done: int, name: str, values: NDArray, facts: Any) -> None:
+        """On all ranks, of which the first one's values are saved. Raises KeyboardInterrupt on all
+        of them where something has asked for an end.
+        """
+        ends = False
+        if self._checkpoint is not None:
+            with _one_at_a_time:
+                try:
+                    self._checkpoint.save_state(done, {name: values}, facts)
+                except KeyboardInterrupt:
+                    ends = True
+        if self._ranks.from_first([np.array([ends])])[0][0]:
+            raise KeyboardInterrupt

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -31,6 +32,7 @@ from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
 from .job import ON_DISK, ProgramDone, ProgramJob, SearchJob, keep_share
+from .on_devices import runs_on_devices
 
 Job = TypeVar("Job", SearchJob, ProgramJob)
 
@@ -61,7 +63,7 @@ class WorkersEngine:
         self.device: Device | str | None = None
         self.ranks = resources.cluster.workers or 1
         self._store = store
-        self._resources = resources
+        self._resources = resources_for(program, resources)
         self._threads = threads
         self._folder = folder
         self._notes = notes
@@ -115,10 +117,8 @@ class WorkersEngine:
         """
 
         def job(folder: Path) -> SearchJob:
-            assert self._workers is not None
-            limit = self._resources.device_memory_limit
             place = self._store.path.resolve(), source, max_depth, folder
-            return SearchJob(*place, self._timeout, self._workers.device, limit)
+            return SearchJob(*place, self._timeout, *self._on)
 
         with self._done(job, saved_bytes(self._store.info)) as (done, attempt):
             on_disk = done.devices is None and attempt.way == ON_DISK
@@ -132,7 +132,7 @@ class WorkersEngine:
         program: Program | None = None,
         spare: int = 0,
     ) -> Given:
-        """The program, on CPUs. Raises as ``search`` does. tell: not used."""
+        """The program. Raises as ``search`` does. tell: not used."""
         if program is not None:
             self._keep_shares()
         program = program or self._program
@@ -141,7 +141,7 @@ class WorkersEngine:
         def job(folder: Path) -> ProgramJob:
             saved = checkpoint and checkpoint.place
             place = self._store.path.resolve(), program, folder, self._timeout
-            return ProgramJob(*place, saved, self._name)
+            return ProgramJob(*place, saved, self._name, *self._on)
 
         written = 8 * len(program.columns) * self._store.info.vertices
         with self._done(job, written, checkpoint) as (done, attempt):
@@ -152,6 +152,8 @@ class WorkersEngine:
                 assert checkpoint is not None
                 checkpoint.go_on_from(steps)
             self.method = "streamed" if attempt.way == ON_DISK else "in memory"
+            if done.devices is not None:
+                self.method = "on devices"
             values = gather_columns(self._store, attempt.place, given.columns)
             return Given(dict(zip(given.columns, values, strict=True)), given.record)
 
@@ -187,6 +189,12 @@ class WorkersEngine:
             yield done, cast(Job, done.job)
 
     @property
+    def _on(self) -> tuple[str, int | None]:
+        """Of a job: its device, and how much may be held there."""
+        assert self._workers is not None
+        return self._workers.device, self._resources.device_memory_limit
+
+    @property
     def _timeout(self) -> float:
         return self._resources.cluster.timeout
 
@@ -200,6 +208,21 @@ class WorkersEngine:
         else:
             end_workers()
         self._open.close()
+
+
+def resources_for(program: Program | None, resources: Resources) -> Resources:
+    """Of a program that has nothing for ranks with devices: those of CPUs.
+
+    Raises InputError where devices were asked for. program: None for a search.
+    """
+    if program is None or runs_on_devices(program):
+        return resources
+    if resources.device == "cuda":
+        raise InputError(
+            "searches from several sources run on one GPU, or on the workers' CPUs: leave out the "
+            "device, or the workers"
+        )
+    return replace(resources, device="cpu", device_memory_limit=None)
 
 
 class Workers(NamedTuple):

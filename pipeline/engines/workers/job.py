@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
 from ....partition.store.store import Store, open_store
@@ -18,17 +20,19 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
+from ..device import room_for
 from ..device_ranks.layouts import RankOnDevice
 from ..engine import SearchEngine
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
-from ..operations.program import Program, counts_of, program_bytes
+from ..operations.program import Given, Program, counts_of, program_bytes
 from ..operations.vectors import Vector
 from ..ranks.edges import stream_team
 from ..ranks.graph import RankGraph
 from ..ranks.result import Part, result_of, save, save_vectors, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
+from .on_devices import OfRank
 
 ON_DISK = 1
 
@@ -123,6 +127,13 @@ class SearchJob:
         barrier(communicator)  # all have closed
         return supersteps
 
+    def device_bytes(self, rank: int, size: int) -> int:
+        """That a rank holds on its device."""
+        store, device = open_store(self.store), open_device(0, self.device_limit)
+        if size == 1:
+            return room_for(store, device).device_bytes
+        return RankOnDevice(store, rank, size).room_for(device).device_bytes
+
     def _device(self) -> Device | None:
         return open_device(0, self.device_limit) if self.device == "cuda" else None
 
@@ -181,9 +192,9 @@ def _share_of(name: str) -> Share:
 
 @dataclass(frozen=True)
 class ProgramJob:
-    """A program over a store, on CPUs. folder, place, way: as of a SearchJob. saved: of rank 0's
-    checkpoint (``Checkpoint.place``), from which another attempt goes on; None for none. share: the
-    name of what workers keep for this command, if they do.
+    """A program over a store. folder, place, way, device, device_limit: as of a SearchJob. saved:
+    of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes on; None for
+    none. share: the name of what workers keep on CPUs for this command, if they do.
     """
 
     store: Path
@@ -192,23 +203,27 @@ class ProgramJob:
     timeout: float
     saved: tuple[Path, float, str] | None = None
     share: str = ""
+    device: str = "cpu"
+    device_limit: int | None = None
     place: Path = Path()
     way: int = 0
-    device = "cpu"
-    device_limit = None
 
     @property
     def paths(self) -> list[str]:
         return [str(self.store), str(self.place)]
 
     def on(self, device: str, why: str = "") -> ProgramJob:
-        return self
+        return replace(self, device=device)
 
     def again(self) -> ProgramJob:
         return replace(self, place=_place_of_attempt(self.folder))
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
+        if self.device == "cuda":
+            _share_of("")
+            room = OfRank.of(self.program, store, rank, size).room(self._device())
+            return [Way(room.host, self)]
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads
@@ -223,11 +238,26 @@ class ProgramJob:
     def run(self, communicator: Communicator, team: Team) -> ProgramDone | None:
         """None on all ranks where they have saved what they have done, and ended."""
         store = open_store(self.store)
-        on_disk = self.way == ON_DISK
-        if on_disk:
+        went_on: list[int] = []
+        if self.device == "cuda":
+            here = OfRank.of(self.program, store, communicator.rank, communicator.size)
+            of = self._device(), communicator, team, self.saved, went_on.append
+            given = here.run(*of)
+            if given is not None and communicator.rank == 0:
+                save_whole(self.place, {k: np.asarray(v) for k, v in given.values.items()})
+        else:
+            given = self._run_on_cpus(store, communicator, team, went_on)
+        if given is None:
+            return None
+        barrier(communicator)  # all have written
+        return ProgramDone(list(given.values), given.record, went_on)
+
+    def _run_on_cpus(
+        self, store: Store, communicator: Communicator, team: Team, went_on: list[int]
+    ) -> Given | None:
+        if self.way == ON_DISK:
             team = stream_team(team.threads)
         graph = self._load(store, communicator, team)
-        went_on: list[int] = []
         checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
         operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
         try:
@@ -240,8 +270,15 @@ class ProgramJob:
             save_whole(self.place, whole)
         if parts:
             save_vectors(self.place, parts, graph.held, communicator.rank)
-        barrier(communicator)  # all have written
-        return ProgramDone(list(given.values), given.record, went_on)
+        return given
+
+    def device_bytes(self, rank: int, size: int) -> int:
+        """That a rank holds on its device."""
+        here = OfRank.of(self.program, open_store(self.store), rank, size)
+        return here.room(self._device()).device
+
+    def _device(self) -> Device:
+        return open_device(0, self.device_limit)
 
     def _load(self, store: Store, communicator: Communicator, team: Team) -> RankGraph:
         share, of = _share_of(self.share), (communicator.rank, communicator.size, self.way)

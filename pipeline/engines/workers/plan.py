@@ -8,19 +8,16 @@ from functools import partial
 from pathlib import Path
 
 from ....kernels.base.team import Team
-from ....kernels.gpu.device import open_device
 from ....partition.disk.memory import GROWTH_BYTES, resident_bytes
-from ....partition.store.store import Store, open_store
+from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.on_workers import run_on_workers
 from ...run.cluster import Cluster
 from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
-from .. import device as device_search
-from ..device_ranks.layouts import RankOnDevice
 from ..operations.program import Program
-from .client import check_room, open_workers
+from .client import check_room, open_workers, resources_for
 from .job import ON_DISK, ProgramJob, SearchJob
 
 
@@ -62,11 +59,7 @@ class PlanJob:
         barrier(communicator)  # nobody leaves before the others have met
         if self.device != "cuda":
             return 0
-        store, rank, size = open_store(self.search.store), communicator.rank, communicator.size
-        device = open_device(0, self.device_limit)
-        if size == 1:
-            return device_search.room_for(store, device).device_bytes
-        return RankOnDevice(store, rank, size).room_for(device).device_bytes
+        return self.search.device_bytes(communicator.rank, communicator.size)
 
 
 def plan_on_ranks(
@@ -78,14 +71,15 @@ def plan_on_ranks(
     least limit that would do, where a rank does not fit.
     """
     asked: list[tuple[int, int]] = []
+    resources = resources_for(program, resources)
     with open_workers(store, resources, threads) as (cluster, workers, device):
         place, timeout = store.path.resolve(), resources.cluster.timeout
-        limit = resources.device_memory_limit
+        on = device, resources.device_memory_limit
         search: SearchJob | ProgramJob
         if program is None:
-            search = SearchJob(place, 0, None, Path(), timeout, device, limit)
+            search = SearchJob(place, 0, None, Path(), timeout, *on)
         else:
-            search = ProgramJob(place, program, Path(), timeout)
+            search = ProgramJob(place, program, Path(), timeout, None, "", *on)
         room = partial(_check_room, asked, resources.limit, cluster)
         done = run_on_workers(cluster, workers, PlanJob(search), room)
         ranks, (baseline, need) = len(done.results), asked[-1]

@@ -71,6 +71,7 @@ def check_shares(store: Store, device: Device, ranks: int, weighted: bool, near:
                 assert (np.diff(target.astype(np.int64))[np.diff(row) == 0] > 0).all()
             found.append(np.stack([row, target.astype(np.int64), own.astype(np.int64)]))
             if program.wants_degrees:
+                assert graph.degree is not None
                 with device.use():
                     degree += graph.degree.get()
         ends = (v, u) if program.into and store.info.directed else (u, v)

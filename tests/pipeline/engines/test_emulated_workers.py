@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import delegraph
@@ -50,6 +53,75 @@ def test_workers(edge_list, tmp_path, built, searched, options, more):
     assert ran.returncode == 0, ran.stderr
     assert f"searched {searched}" in ran.stderr
     assert distances_of(tmp_path / "gpu") == distances_of(tmp_path / "cpu")
+
+
+ASKED = {
+    "components": (),
+    "pagerank": ("--iterations", 5),
+    "sssp": ("--source", 5),
+    "betweenness": ("--sources", 7),
+    "closeness": ("--sources", 70),
+    "eccentricity": ("--sources", 3),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ASKED)
+def test_programs_by_workers(edge_list, tmp_path, ok, command):
+    """Each has a device; the answers are those of a CPU, which ``validate`` judges, too."""
+    src, dst = random_edges(3, 1000, 10_000)
+    weight = np.random.default_rng(1).integers(1, 9, len(src))
+    store, out = tmp_path / "g.dg", tmp_path / "out"
+    ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, "--weight", "w")
+    on = ("--workers", 2, "--device", "cuda", "--json")
+    asked = (store, *ASKED[command], "--memory-limit", "4GB")
+    ran = there(command, *asked, "-o", out, *on)
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads(ran.stdout)
+    assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
+    assert record[command]["method"] == "on devices"
+    ok("validate", store, out)
+    ok(command, *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    one, other = (pq.read_table(folder) for folder in (out, tmp_path / "cpu"))
+    for column in one.column_names:
+        if column != "parent":
+            values = one[column].to_numpy(), other[column].to_numpy()
+            np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12)
+    ran = there("plan", store, "--algorithm", command, *on)
+    assert ran.returncode == 0, ran.stderr
+    (step, *_) = json.loads(ran.stdout)["steps"]
+    assert step["device_bytes"] > 4 * len(src)
+    limited = (*asked, "-o", tmp_path / "limited", "--workers", 2)
+    ran = there(command, *limited, "--device-memory-limit", "1MB")
+    assert ran.returncode == 0, ran.stderr
+    assert "searched on CPUs: " in ran.stderr
+    assert "1 MB may be held" in ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("command", ["pagerank", "betweenness"])
+def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, command):
+    """It is done again on the devices that are left."""
+    src, dst = random_edges(3, 3000, 60_000)
+    store, out = tmp_path / "graph.dg", tmp_path / "out"
+    delegraph.build(edge_list(src, dst), store, partitions=4)
+    asked = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
+    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
+    with cluster(3) as (local, client):
+        where = {"scheduler": local.scheduler_address, "device": "cuda", "timeout": 5}
+        ask = getattr(delegraph, command)
+        running = Background(lambda: ask(store, out, **asked, **where, threads=1))
+        wait_for_supersteps(client)
+        workers = pids(client)
+        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
+        running.join(300)
+    assert running.error is None
+    record, _, notes = running.result
+    assert record["device"] == "2 x emulated"
+    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    delegraph.validate(store, out)
 
 
 @pytest.mark.slow

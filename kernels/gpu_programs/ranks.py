@@ -1,0 +1,78 @@
+"""Ranks with a device each that go through one graph, of whose edges each has a share.
+
+A rank's share is a graph of all vertices, so that the kernels of one device go through it; its
+vectors are whole, and what edges have brought is put together over all ranks. A vertex's part of
+that is one rank's to do: vertices are dealt out in ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..gpu.device import Device
+from ..gpu.graph import Array
+
+Exchange = Callable[[Sequence[list[Any]]], list[list[Any]]]
+"""What a communicator's ``exchange`` does, which takes and gives device arrays."""
+
+
+class Ranks:
+    """One of them. device: this rank's. sent: bytes, to others."""
+
+    def __init__(self, device: Device, rank: int, size: int, exchange: Exchange) -> None:
+        self.device, self.rank, self.size = device, rank, size
+        self.sent = 0
+        self._exchange = exchange
+
+    def part(self, vertices: int, rank: int | None = None) -> slice:
+        """That a rank, or this one, has of so many.
+
+        >>> Ranks(None, 1, 3, lambda messages: messages).part(10)
+        slice(3, 6, None)
+        """
+        rank = self.rank if rank is None else rank
+        return slice(rank * vertices // self.size, (rank + 1) * vertices // self.size)
+
+    def fold(self, values: Array, fold: Callable[..., Any]) -> Array:
+        """This rank's part of all ranks' values, put together in the order of ranks. fold: a
+        function of CuPy with two arguments and ``out``.
+        """
+        with self.device.use() as cupy:
+            parts = [[values[self.part(len(values), rank)]] for rank in range(self.size)]
+            came = [cupy.asarray(message[0]) for message in self.tell(parts)]
+            whole = came[0].copy() if self.rank == 0 else came[0]
+            for part in came[1:]:
+                fold(whole, part, out=whole)
+            return whole
+
+    def expand(self, values: Array, part: Array, numbers: Sequence[float] = ()) -> np.ndarray:
+        """All ranks' parts become ``values``. Gives all ranks' numbers: float64, a row each."""
+        with self.device.use() as cupy:
+            came = self.tell([[part, np.array(numbers, np.float64)]] * self.size)
+            for rank, (some, _) in enumerate(came):
+                values[self.part(len(values), rank)] = cupy.asarray(some)
+            return np.stack([told for _, told in came])
+
+    def fold_whole(self, values: Array, fold: Callable[..., Any]) -> None:
+        """All ranks' values, put together, become those of each."""
+        self.expand(values, self.fold(values, fold))
+
+    def total(self, numbers: Sequence[float]) -> list[float]:
+        """All ranks' numbers, added up."""
+        came = self.tell([[np.array(numbers, np.float64)]] * self.size)
+        return np.sum([told for (told,) in came], axis=0).tolist()
+
+    def tell(self, messages: Sequence[list[Any]]) -> list[list[Any]]:
+        """A message to each rank; what each has sent."""
+        for rank, message in enumerate(messages):
+            if rank != self.rank:
+                self.sent += sum(array.nbytes for array in message)
+        return self._exchange(messages)
+
+    def from_first(self, message: list[Any]) -> list[Any]:
+        """What rank 0 says; the others' messages are not looked at."""
+        nothing: list[Any] = []
+        return self.tell([message if self.rank == 0 else nothing] * self.size)[0]

@@ -1,0 +1,264 @@
+"""Programs by ranks with a device each, against their definitions.
+
+On one device the host carries what ranks tell each other; on several NCCL does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from delegraph.kernels import reference
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs import shortest_paths
+from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.many_sources import Sums
+from delegraph.pipeline.algorithms.pagerank import Walk
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.operations.program import DealtProgram, Given, Program
+from delegraph.pipeline.engines.workers.on_devices import OfRank, Place
+from delegraph.pipeline.ranks.communicator import telling_others
+from delegraph.pipeline.results.checkpoint import Checkpoint
+from support.graphs import SHAPES, SMALL, edges_of, graphs
+from support.marks import mostly_slow
+from support.paths import WEIGHTS, check_paths, entries_of, program_of
+from support.programs import stored
+from support.ranks import communicators
+from support.ranks import run as on_ranks
+from support.searches import check_sums
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "delegates": {"partitions": 4, "threshold": 6},
+    "grid": {"partitions": 4, "layout": "2d"},
+    "1d": {"partitions": 4, "layout": "1d"},
+}
+
+
+def run_or_end(
+    store: Store,
+    program: Program,
+    devices: Sequence[Device],
+    ranks: int,
+    kind: str = "threads",
+    saved: Place | None = None,
+    went_on: list[int] | None = None,
+) -> list[Given | None]:
+    """What each rank gave."""
+
+    def one(communicator) -> Given | None:
+        rank = communicator.rank
+        with telling_others(rank, communicator):
+            here = OfRank.of(program, store, rank, ranks)
+            loaded = [] if went_on is None or rank else went_on
+            of = communicator, Team(1), saved, loaded.append
+            return here.run(devices[rank % len(devices)], *of)
+
+    with communicators(kind, ranks) as group:
+        found = on_ranks(group, one)
+    for some in found:
+        if isinstance(some, BaseException):
+            raise some
+    return found
+
+
+def run(*of: Any, **more: Any) -> list[Given]:
+    """The same, of a run that is not ended."""
+    found = run_or_end(*of, **more)
+    assert None not in found
+    return [some for some in found if some is not None]
+
+
+def columns(found: list[Given]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(some) for name, some in found[0].values.items()}
+
+
+def check_all(store: Store, devices: Sequence[Device], ranks: int, kind: str = "threads") -> None:
+    """Every program, each against its definition."""
+    n = store.info.vertices
+    u, _, weight = entries_of(store)
+    of = store, devices, ranks, kind
+    check_components(*of)
+    check_walk(*of, weight)
+    check_sources(*of)
+    for source in (0, n // 2):
+        found = run(store, program_of(store, source), devices, ranks, kind)
+        check_paths(store, columns(found), source)
+        assert found[0].record["edges"] >= np.count_nonzero(u == source)
+
+
+def check_components(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
+    u, v = edges_of(store)
+    found = run(store, JoinAll(), devices, ranks, kind)
+    wanted = reference.components(u, v, store.info.vertices)
+    assert np.array_equal(columns(found)["component"], wanted)
+    assert found[0].record["edges"] == len(u)
+    assert (found[0].record["sent"] > 0) == (ranks > 1)
+
+
+def check_walk(
+    store: Store, devices: Sequence[Device], ranks: int, kind: str, weight: np.ndarray
+) -> None:
+    u, v = edges_of(store)
+    n = store.info.vertices
+    rng = np.random.default_rng(3)
+    likely = rng.random(n) / n
+    likely /= likely.sum()
+    ways: tuple[Any, ...] = (
+        (None, "even", None),
+        (str(weight.dtype), "none", (np.arange(n, dtype=np.uint32), likely)),
+    )
+    for weights, dangling, teleport in ways:
+        program = Walk(n, 0.85, None, 7, dangling, teleport, weights)
+        found = run(store, program, devices, ranks, kind)
+        to = None if teleport is None else likely
+        by = None if weights is None else weight
+        wanted = reference.pagerank(u, v, n, 0.85, 7, to, dangling == "even", by)
+        np.testing.assert_allclose(columns(found)["pagerank"], wanted, rtol=1e-12, atol=1e-300)
+        iterations = found[0].record["iterations"]
+        assert [some["edges_examined"] for some in iterations] == [len(u)] * 7
+
+
+def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str) -> None:
+    u, v = edges_of(store)
+    n = store.info.vertices
+    for some in (np.arange(0, n, max(1, n // 9), dtype=np.uint32), np.array([n - 1], np.uint32)):
+        found = columns(run(store, Sums(some, along=True), devices, ranks, kind))
+        assert sorted(found["source"].tolist()) == some.tolist()
+        check_sums((u, v), n, found)
+        found = columns(run(store, Brandes(n, some, False), devices, ranks, kind))
+        wanted = reference.betweenness(u, v, n, some) * n / len(some)
+        if not store.info.directed:
+            wanted /= 2
+        np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-10, atol=1e-10)
+
+
+def make(folder: Path, shape: str, weights: str, directed: bool, layout: str) -> Store:
+    src, dst = SHAPES[shape]
+    weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
+    return stored(folder, src, dst, BuildOptions(directed=directed, **LAYOUTS[layout]), weight)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_program(device, tmp_path, shape, layout, directed):
+    store = make(tmp_path, shape, "ties", directed, layout)
+    for ranks in (2, 3, 4):
+        check_all(store, [device], ranks)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_weights(device, tmp_path, weights, directed):
+    store = make(tmp_path, "hubs", weights, directed, "delegates")
+    check_paths_of(store, [device])
+
+
+def check_paths_of(store: Store, devices: Sequence[Device]) -> None:
+    """From some sources, and no farther than some."""
+    for source, most in ((0, np.inf), (7, np.inf), (3, 1.5)):
+        found = run(store, program_of(store, source, most), devices, 3)
+        check_paths(store, columns(found), source, most)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    graph=graphs(),
+    layout=st.sampled_from(sorted(LAYOUTS)),
+    weights=st.sampled_from(sorted(WEIGHTS)),
+    ranks=st.integers(1, 4),
+)
+def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
+    src, dst, _, directed = graph
+    if len(src):
+        weight = WEIGHTS[weights](np.random.default_rng(2), len(src))
+        options = BuildOptions(directed=directed, **LAYOUTS[layout])
+        store = stored(tmp_path_factory.mktemp("store"), src, dst, options, weight)
+        check_all(store, [device], ranks)
+
+
+def check_going_on(store: Store, program: Program, devices: Sequence[Device], folder: Path) -> None:
+    """A run that is ended after some of its steps goes on, with the same answer."""
+    went_on: list[int] = []
+    save = Checkpoint.save_state
+
+    def save_and_end(self: Checkpoint, done: int, *rest: Any, **more: Any) -> None:
+        save(self, done, *rest, **more)
+        if done > 1:
+            raise KeyboardInterrupt
+
+    saved = folder / "checkpoint", 0.0, "this"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Checkpoint, "save_state", save_and_end)
+        assert run_or_end(store, program, devices, 2, saved=saved) == [None, None]
+    found = columns(run(store, program, devices, 2, saved=saved, went_on=went_on))
+    wanted = columns(run(store, program, devices, 2))
+    assert went_on[0] > 1
+    for name, values in wanted.items():
+        if name != "parent":
+            np.testing.assert_allclose(found[name], values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
+def test_going_on_from_a_checkpoint(device, tmp_path, monkeypatch, name):
+    check_programs_going_on([device], tmp_path, monkeypatch, name)
+
+
+def check_programs_going_on(
+    devices: Sequence[Device], folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(cut_rows, "TIME", 0)
+    monkeypatch.setattr(shortest_paths, "_LITTLE", 0)
+    store = make(folder, "hubs", "floats", True, "delegates")
+    n = store.info.vertices
+    every = np.arange(n, dtype=np.uint32)
+    program: Program = {
+        "pagerank": Walk(n, 0.85, None, 9, "even", None),
+        "sssp": program_of(store, 0),
+        "betweenness": Brandes(n, every[:40], False),
+        "closeness": Sums(every, along=True),
+    }[name]
+    assert isinstance(program, DealtProgram) == (name in ("betweenness", "closeness"))
+    check_going_on(store, program, devices, folder)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_two_devices(two_devices, tmp_path, layout):
+    store = make(tmp_path, "hubs", "ties", True, layout)
+    check_all(store, two_devices, 2, "nccl on GPUs")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_four_devices(four_devices, tmp_path, layout):
+    store = make(tmp_path, "hubs", "ties", True, layout)
+    check_all(store, four_devices, 4, "nccl on GPUs")
+
+
+# On emulated devices
+
+
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
+@pytest.mark.parametrize("shape", SMALL)
+def test_every_program_emulated(emulated, tmp_path, shape, layout):
+    store = make(tmp_path, shape, "ties", True, layout)
+    check_all(store, emulated, 3, "nccl")
+
+
+@pytest.mark.parametrize("weights", mostly_slow(WEIGHTS, "nothing"))
+def test_weights_emulated(emulated, tmp_path, weights):
+    check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated)
+
+
+@pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
+def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
+    check_programs_going_on(emulated, tmp_path, monkeypatch, name)
