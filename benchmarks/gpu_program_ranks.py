@@ -5,21 +5,22 @@
 
 weak: of graphs, the first by one GPU, the next by twice as many, and so on; strong: each graph by
 1, 2, 4, ... GPUs. Efficiency is the rate (entries a second) of k over k times that of one, of the
-first graph, or of the same. Ranks are threads of this process; what they tell each other goes by
-NCCL. Rank r has the rows of the vertices v with v mod ranks = r. A time is from a meeting of all
-ranks to the next, the median of several; of PageRank an iteration's. Every result is compared with
-that of one GPU; components and shortest paths of one are checked as in gpu_algorithms.py. Keeps the
-figures in benchmarks/results/gpu_program_ranks.json.
+first graph, or of the same. Ranks are processes; rank r has the rows of the vertices v with
+v mod ranks = r, or of betweenness and closeness all rows and a share of the sources. A time is from
+a meeting of all ranks to the next, the median of several; of PageRank an iteration's. Every result
+is compared with that of one GPU; components and shortest paths of one are checked as in
+gpu_algorithms.py. Keeps the figures in benchmarks/results/gpu_program_ranks.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from multiprocessing.queues import Queue
 from statistics import median
 from typing import Any
 
@@ -29,7 +30,7 @@ import numpy as np
 import real
 from gpu_algorithms import DAMPING, Subject, check_components, check_paths, plain, subject_of
 
-from delegraph.kernels.gpu.device import Device, open_device
+from delegraph.kernels.gpu.device import open_device
 from delegraph.kernels.gpu.graph import Rows
 from delegraph.kernels.gpu_programs import betweenness, components, pagerank, searches
 from delegraph.kernels.gpu_programs import shortest_paths as paths
@@ -42,9 +43,12 @@ from delegraph.pipeline.ranks.tcp import TcpCommunicator
 REPEATS = 5
 ITERATIONS = 10
 BATCHES = 4  # of 64 searches
+PATIENCE = 300.0  # seconds, for a rank to tell of an algorithm
 
 Work = Callable[[ProgramGraph, Ranks], Any]
 """What a rank does; rank 0 gives the result, others anything."""
+Check = Callable[[Any], Any]
+"""Of the result of one rank, on its device."""
 
 
 def main() -> None:
@@ -56,25 +60,21 @@ def main() -> None:
     parser.add_argument("--sources", type=int, default=16)
     real.add_option(parser)
     options = parser.parse_args()
-    devices = [open_device(rank) for rank in range(options.ranks)]
+    device = open_device()
     about = environment.describe(("numpy", "pyarrow"))
-    about["versions"] |= devices[0].versions()
-    about["gpu"] = {"name": devices[0].name, **gpu.clocks()}
+    about["versions"] |= device.versions()
+    about["gpus"] = {"count": options.ranks, "name": device.name, **gpu.clocks()}
     environment.show(about)
-    print(f"{len(devices)} x {devices[0].name}, {about['gpu']}", flush=True)
-    found = real.real_graphs(options.data)
-    algorithms = options.algorithms.split(",")
+    print(about["gpus"], flush=True)
     counts = [1 << i for i in range(options.ranks.bit_length()) if 1 << i <= options.ranks]
     results: list[dict[str, Any]] = []
     for name in filter(None, options.strong.split(",")):
-        for result in measure(devices, name, counts, algorithms, found, options.sources):
+        for result in measure(name, counts, options):
             results.append({"scaling": "strong", **result})
             show(results[-1])
     first: dict[str, float] = {}
     for name, ranks in zip(filter(None, options.weak.split(",")), counts, strict=False):
-        for result in measure(
-            devices, name, sorted({1, ranks}), algorithms, found, options.sources
-        ):
+        for result in measure(name, sorted({1, ranks}), options):
             rate = result["entries_a_second"] / ranks
             if result["ranks"] == ranks:
                 of_one = rate / first.setdefault(result["algorithm"], rate)
@@ -83,86 +83,74 @@ def main() -> None:
     environment.keep("gpu_program_ranks", about, results)
 
 
-def measure(
-    devices: list[Device],
-    name: str,
-    counts: list[int],
-    algorithms: list[str],
-    found: dict[str, Any],
-    sources: int,
-) -> Iterator[dict[str, Any]]:
-    """By so many ranks; the first are the ones of the others' efficiency."""
-    subject = subject_of(devices[0], name, found, sources)
+def measure(name: str, counts: list[int], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """By so many ranks, of which one, the first, is what the others' efficiency is of."""
     alone: dict[str, tuple[float, Any]] = {}
     for ranks in counts:
-        with joined(devices[:ranks]) as everyone:
-            shares = share_all(everyone, devices, name, found, subject)
-            for algorithm in algorithms:
-                work, same = ALGORITHMS[algorithm](subject)
-                whole = algorithm in DEALT
-                graphs = [share.whole if whole else share.part for share in shares]
-                seconds, sent, given = run(everyone, graphs, work)
-                if ranks == 1:
-                    alone[algorithm] = median(seconds), given
-                else:
-                    same(alone[algorithm][1], given)
-                spent = median(seconds)
-                yield {
-                    "graph": name,
-                    "algorithm": algorithm,
-                    "ranks": ranks,
-                    "vertices": subject.vertices,
-                    "entries": subject.rows.edges,
-                    "median_ms": 1e3 * spent,
-                    "worst_ms": 1e3 * max(seconds),
-                    "entries_a_second": subject.rows.edges / spent,
-                    "sent": sent,
-                    "of_one": alone[algorithm][0] / spent / ranks,
-                }
-            del shares
+        for algorithm, seconds, sent, (vertices, entries), given in by_processes(
+            name, ranks, options
+        ):
+            spent = median(seconds)
+            if ranks == 1:
+                alone[algorithm] = spent, given
+            else:
+                SAME[algorithm](alone[algorithm][1], given)
+            yield {
+                "graph": name,
+                "algorithm": algorithm,
+                "ranks": ranks,
+                "vertices": vertices,
+                "entries": entries,
+                "median_ms": 1e3 * spent,
+                "worst_ms": 1e3 * max(seconds),
+                "entries_a_second": entries / spent,
+                "sent": sent,
+                "of_one": alone[algorithm][0] / spent / ranks,
+            }
 
 
-class Share:
-    """A rank's: its part of the edges, and all of them."""
-
-    def __init__(self, whole: ProgramGraph, rank: int, ranks: int) -> None:
-        self.whole = whole
-        self.part = whole if ranks == 1 else part_of(whole, rank, ranks)
-
-
-@contextmanager
-def joined(devices: list[Device]) -> Iterator[list[NcclCommunicator]]:
-    size = len(devices)
-    below = [TcpCommunicator("benchmark", r, size, "tcp://127.0.0.1", 60.0) for r in range(size)]
-    with ThreadPoolExecutor(size) as pool:
-        list(pool.map(lambda rank: rank.join([other.address for other in below]), below))
-        everyone = list(map(NcclCommunicator, below, devices))
-        try:
-            yield everyone
-        finally:
-            list(pool.map(lambda rank: rank.close(), everyone))
-            list(pool.map(lambda rank: rank.close(), below))
+def by_processes(name: str, ranks: int, options: argparse.Namespace) -> Iterator[Any]:
+    """What rank 0 tells of each algorithm."""
+    context = multiprocessing.get_context("spawn")
+    queues = [context.Queue() for _ in range(ranks)]
+    told = context.Queue()
+    processes = [
+        context.Process(target=be_rank, args=(rank, queues, told, name, options))
+        for rank in range(ranks)
+    ]
+    for process in processes:
+        process.start()
+    for _ in options.algorithms.split(","):
+        yield told.get(timeout=PATIENCE)
+    for process in processes:
+        process.join()
 
 
-def share_all(
-    everyone: list[NcclCommunicator],
-    devices: list[Device],
-    name: str,
-    found: dict[str, Any],
-    subject: Subject,
-) -> list[Share]:
-    """Each rank makes the graph anew, but the first one."""
-
-    def one(communicator: NcclCommunicator) -> Share:
-        rank, device = communicator.rank, devices[communicator.rank]
-        with device.use() as cupy:
-            whole = subject if rank == 0 else subject_of(device, name, found, 1)
-            share = Share(whole.graph, rank, len(everyone))
-            cupy.get_default_memory_pool().free_all_blocks()
-            return share
-
-    with ThreadPoolExecutor(len(everyone)) as pool:
-        return list(pool.map(one, everyone))
+def be_rank(
+    rank: int, queues: list[Queue], told: Queue, name: str, options: argparse.Namespace
+) -> None:
+    """A process."""
+    device, size = open_device(rank), len(queues)
+    below = TcpCommunicator("benchmark", rank, size, "tcp://127.0.0.1", 60.0)
+    for queue in queues:
+        queue.put((rank, below.address))
+    below.join([address for _, address in sorted(queues[rank].get() for _ in queues)])
+    communicator = NcclCommunicator(below, device)
+    with device.use(), telling_others(rank, communicator):
+        subject = subject_of(device, name, real.real_graphs(options.data), options.sources)
+        whole = subject.graph
+        part = whole if size == 1 else part_of(whole, rank, size)
+        for algorithm in options.algorithms.split(","):
+            work, check = ALGORITHMS[algorithm](subject)
+            graph = whole if algorithm in DEALT else part
+            seconds, sent, given = run(communicator, graph, work)
+            if size == 1:
+                check(device.cupy.asarray(given))
+            if rank == 0:
+                size_of = subject.vertices, subject.rows.edges
+                told.put((algorithm, seconds, sent, size_of, given))
+    communicator.close()
+    below.close()
 
 
 def part_of(graph: ProgramGraph, rank: int, ranks: int) -> ProgramGraph:
@@ -189,45 +177,35 @@ def part_of(graph: ProgramGraph, rank: int, ranks: int) -> ProgramGraph:
 
 
 def run(
-    everyone: list[NcclCommunicator], graphs: list[ProgramGraph], work: Work
+    communicator: NcclCommunicator, graph: ProgramGraph, work: Work
 ) -> tuple[list[float], int, Any]:
     """Seconds, run by run but the first; bytes that all ranks have sent in the last; its result."""
-
-    def one(communicator: NcclCommunicator) -> tuple[list[float], int, Any]:
-        graph = graphs[communicator.rank]
-        device, seconds, sent, given = graph.device, [], 0, None
-        with telling_others(communicator.rank, communicator), device.use() as cupy:
-            for _ in range(1 + REPEATS):
-                ranks = Ranks(device, communicator.rank, communicator.size, communicator.exchange)
-                given = None
-                cupy.cuda.Device().synchronize()
-                barrier(communicator)
-                began = time.perf_counter()
-                given = work(graph, ranks)
-                cupy.cuda.Device().synchronize()
-                barrier(communicator)
-                own = given[0] if isinstance(given, tuple) else time.perf_counter() - began
-                seconds.append(own)
-                sent = ranks.sent
-        return seconds[1:], sent, given[1] if isinstance(given, tuple) else given
-
-    with ThreadPoolExecutor(len(everyone)) as pool:
-        found = list(pool.map(one, everyone))
-    return found[0][0], sum(sent for _, sent, _ in found), found[0][2]
+    cupy, seconds, sent, given = graph.device.cupy, [], 0.0, None
+    for _ in range(1 + REPEATS):
+        of = communicator.rank, communicator.size, communicator.exchange, communicator.check
+        ranks, given = Ranks(graph.device, *of), None
+        cupy.cuda.Device().synchronize()
+        barrier(communicator)
+        began = time.perf_counter()
+        given = work(graph, ranks)
+        cupy.cuda.Device().synchronize()
+        barrier(communicator)
+        own, given = given if isinstance(given, tuple) else (time.perf_counter() - began, given)
+        seconds.append(own)
+        (sent,) = ranks.total([ranks.sent])
+    return seconds[1:], int(sent), given
 
 
-def of_components(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
+def of_components(subject: Subject) -> tuple[Work, Check]:
     def work(graph: ProgramGraph, ranks: Ranks) -> Any:
         if ranks.size == 1:
-            forest = components.join_all(graph)
-            check_components(subject, forest)
-            return forest.get()
+            return components.components(graph)
         return components.components_of_shares(graph, ranks)
 
-    return work, lambda one, other: np.testing.assert_array_equal(one, other)
+    return work, lambda forest: check_components(subject, forest)
 
 
-def of_pagerank(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
+def of_pagerank(subject: Subject) -> tuple[Work, Check]:
     """A time is of an iteration, the median."""
 
     def work(graph: ProgramGraph, ranks: Ranks) -> Any:
@@ -236,15 +214,21 @@ def of_pagerank(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
             walk = pagerank.GpuWalk(graph, DAMPING, None, True)
             steps = walk.run(ITERATIONS)
         else:
-            walk = pagerank.SharedWalk(graph, ranks, DAMPING, True)
-            steps = [walk.step(False)[0] for _ in range(ITERATIONS)]
-            ranks.sent //= ITERATIONS
+            walk = pagerank.shared_walk(graph, ranks, DAMPING, None, True)
+            steps = []
+            while len(steps) < ITERATIONS:
+                steps += walk.step(ITERATIONS - len(steps), False)[0]
+            found = walk.ranks()
+            ranks.total([])
+            walk.close()
+            ranks.sent = walk.sent // ranks.size
+            return median(some.seconds for some in steps), found
         return median(some.seconds for some in steps), walk.ranks()
 
-    return work, lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-12)
+    return work, lambda ranks: None
 
 
-def of_paths(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
+def of_paths(subject: Subject) -> tuple[Work, Check]:
     source = subject.sources[0]
     width = subject.mean_weight / max(1.0, subject.rows.edges / subject.vertices)
 
@@ -253,17 +237,16 @@ def of_paths(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
             found = paths.GpuPaths(graph, source, width, np.inf)
             while not found.done:
                 found.run()
-            check_paths(subject, source, found.distance)
         else:
             found = paths.SharedPaths(graph, ranks, source, width, np.inf)
             while not found.done:
                 found.step(False)
-        return found.distance.get()
+        return found.distances()
 
-    return work, lambda one, other: np.testing.assert_array_equal(one, other)
+    return work, lambda distance: check_paths(subject, source, distance)
 
 
-def of_betweenness(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
+def of_betweenness(subject: Subject) -> tuple[Work, Check]:
     every = np.array(subject.sources, np.uint32)
 
     def work(graph: ProgramGraph, ranks: Ranks) -> Any:
@@ -276,10 +259,10 @@ def of_betweenness(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
             ranks.fold_whole(score, graph.device.cupy.add)
         return score.get()
 
-    return work, lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    return work, lambda score: None
 
 
-def of_closeness(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
+def of_closeness(subject: Subject) -> tuple[Work, Check]:
     """Several batches of searches: those of each rank."""
     every = np.tile(subject.many, BATCHES)
 
@@ -295,10 +278,10 @@ def of_closeness(subject: Subject) -> tuple[Work, Callable[[Any, Any], None]]:
         came = ranks.tell([[np.concatenate(found)]] * ranks.size)
         return np.concatenate([some for (some,) in came])
 
-    return work, lambda one, other: np.testing.assert_array_equal(one, other)
+    return work, lambda total: None
 
 
-ALGORITHMS: dict[str, Callable[[Subject], tuple[Work, Callable[[Any, Any], None]]]] = {
+ALGORITHMS: dict[str, Callable[[Subject], tuple[Work, Check]]] = {
     "components": of_components,
     "pagerank": of_pagerank,
     "sssp": of_paths,
@@ -306,6 +289,14 @@ ALGORITHMS: dict[str, Callable[[Subject], tuple[Work, Callable[[Any, Any], None]
     "closeness": of_closeness,
 }
 DEALT = "betweenness", "closeness"
+SAME: dict[str, Callable[[Any, Any], None]] = {
+    "components": np.testing.assert_array_equal,
+    "pagerank": partial(np.testing.assert_allclose, rtol=1e-12),
+    "sssp": np.testing.assert_array_equal,
+    "betweenness": partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9),
+    "closeness": np.testing.assert_array_equal,
+}
+"""Raise where results are not the same."""
 
 
 def show(result: dict[str, Any]) -> None:

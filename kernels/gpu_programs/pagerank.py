@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..base.arrays import Array as Declared
 from ..gpu.device import pack
 from ..gpu.graph import Array
+from ..gpu.peer_memory import PeerArrays
+from ..gpu.waiting import WaitingLaunches
 from . import rows
 from .ranks import Ranks
 from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
@@ -20,7 +23,8 @@ CONTROL = np.dtype(
     [
         ("arrived", "u8"),
         *((name, "f8") for name in ("lost", "change")),
-        *((name, "u4") for name in ("done", "turn", "stop")),
+        *((name, "u4") for name in ("done", "turn", "stop", "stopped")),
+        ("round", "u8"),
     ],
     align=True,
 )
@@ -37,6 +41,14 @@ WALK = np.dtype(
     align=True,
 )
 SUM = np.dtype([("weights", "u8")], align=True)
+ARRIVAL = np.dtype([("round", "u8"), ("change", "f8"), ("lost", "f8"), ("over", "u4")], align=True)
+SHARED = np.dtype(
+    [
+        *((name, "u8") for name in ("came", "shares", "tell", "heard", "stop")),
+        *((name, "u4") for name in ("rank", "ranks", "first", "count")),
+    ],
+    align=True,
+)
 
 _SOURCE = "programs/pagerank.cu"
 _TOLD = 3  # numbers, by each rank in an iteration
@@ -183,9 +195,8 @@ class GpuWalk:
         device = self._graph.device
         self._walk["iterations"] = min(iterations, _MOST_AT_ONCE)
         with device.use() as cupy:
-            launched = _kernel(self._graph, "pagerank")
             self._begun.record()
-            launched(self._rows, self._sum, self._walk)
+            self._launch()
             self._ended.record()
             control = self._control.get().view(CONTROL)[0]
             done, self._turn = int(control["done"]), int(control["turn"])
@@ -193,6 +204,9 @@ class GpuWalk:
             seconds = cupy.cuda.get_elapsed_time(self._begun, self._ended) / 1e3
         each = clocks * (seconds / max(1, clocks.sum()))
         return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
+
+    def _launch(self) -> None:
+        _kernel(self._graph, "pagerank")(self._rows, self._sum, self._walk)
 
     def share(self) -> np.ndarray:
         """What each vertex's edges carry now, by their weight: to go on from."""
@@ -212,10 +226,113 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-class SharedWalk(GpuWalk):
+class SharedWalk(Protocol):
     """The same by ranks with a share of the edges each: what comes to vertices is added up over all
     of them, and each has a part of the vertices advance, of which it tells the others.
     """
+
+    @property
+    def sent(self) -> int:
+        """Bytes, by all ranks in an iteration."""
+        ...
+
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        """As ``run``. due: whether this rank wants to save; gives whether any does."""
+        ...
+
+    def share(self) -> np.ndarray: ...
+    def ranks(self) -> np.ndarray: ...
+
+    def close(self) -> None:
+        """All ranks together."""
+        ...
+
+
+def shared_walk(
+    graph: ProgramGraph,
+    ranks: Ranks,
+    damping: float,
+    tolerance: float | None,
+    keeps: bool,
+    likely: np.ndarray | None = None,
+    share: np.ndarray | None = None,
+) -> SharedWalk:
+    """In the ranks' memory where they can read each other's, else by messages."""
+    n = graph.cut.vertices
+    arrays = [
+        Declared("came", np.float64, n),
+        Declared("share", np.float64, n),
+        Declared("heard", np.uint8, 2 * ranks.size * ARRIVAL.itemsize),
+    ]
+    peers = PeerArrays(graph.device, arrays)
+    bases = peers.memory.open(ranks.tell, ranks.rank, ranks.size)
+    if bases is not None:
+        of = damping, tolerance, keeps, likely, share
+        return _WalkInMemory(graph, ranks, peers, bases, *of)
+    del peers
+    return _WalkByMessages(graph, ranks, damping, keeps, likely, share)
+
+
+class _WalkInMemory(GpuWalk):
+    """Ranks read what has come to vertices in each other's memory, and write shares there: many
+    iterations are one launch, as of one device.
+    """
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        ranks: Ranks,
+        peers: PeerArrays,
+        bases: list[int],
+        damping: float,
+        tolerance: float | None,
+        keeps: bool,
+        likely: np.ndarray | None,
+        share: np.ndarray | None,
+    ) -> None:
+        super().__init__(graph, damping, tolerance, keeps, likely, share)
+        self._ranks, self._peers = ranks, peers
+        self._launches = WaitingLaunches(graph.device, ranks.check)
+        own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
+        with graph.device.use() as cupy:
+            whole = peers.array("share")
+            whole[:] = self._shares[0]
+            self._shares = [whole, whole]
+            heard = [base + 2 * ranks.rank * ARRIVAL.itemsize for base in bases]
+            places = {"came": bases, "shares": bases, "tell": heard}
+            names = {"came": "came", "shares": "share", "tell": "heard"}
+            self._tables = {
+                name: cupy.asarray(np.array(some, np.uint64) + np.uint64(peers.places[names[name]]))
+                for name, some in places.items()
+            }
+        self._shared = pack(
+            SHARED,
+            heard=peers.address("heard"),
+            stop=self._launches.stop,
+            rank=ranks.rank,
+            ranks=ranks.size,
+            first=own.start,
+            count=own.stop - own.start,
+            **self._tables,
+        )
+        self.sent = (ranks.size - 1) * 8 * 2 * n
+        ranks.total([])  # all shares are written
+
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        done = self.run(iterations)
+        (wants,) = self._ranks.total([due])
+        return done, wants > 0
+
+    def _launch(self) -> None:
+        kernel, of = _kernel(self._graph, "pagerank_shares"), (self._rows, self._sum, self._walk)
+        self._launches.run(lambda: kernel(*of, self._shared))
+
+    def close(self) -> None:
+        self._peers.memory.close()
+
+
+class _WalkByMessages(GpuWalk):
+    """An iteration is two launches, and two exchanges."""
 
     def __init__(
         self,
@@ -223,22 +340,17 @@ class SharedWalk(GpuWalk):
         ranks: Ranks,
         damping: float,
         keeps: bool,
-        likely: np.ndarray | None = None,
-        share: np.ndarray | None = None,
+        likely: np.ndarray | None,
+        share: np.ndarray | None,
     ) -> None:
         super().__init__(graph, damping, None, keeps, likely, share)
         self._ranks = ranks
         self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
         self._damping = damping
+        self.sent = (ranks.size - 1) * 8 * (2 * graph.cut.vertices + _TOLD * ranks.size)
 
-    @property
-    def sent(self) -> int:
-        """Bytes, by all ranks in an iteration: a sum and a share of each vertex, some numbers."""
-        others, n = self._ranks.size - 1, self._graph.cut.vertices
-        return others * 8 * (2 * n + _TOLD * self._ranks.size)
-
-    def step(self, due: bool) -> tuple[Iteration, bool]:
-        """An iteration. due: whether this rank wants to save; gives whether any does."""
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        """One."""
         began = time.perf_counter()
         graph, ranks = self._graph, self._ranks
         share, came = self._shares
@@ -255,7 +367,10 @@ class SharedWalk(GpuWalk):
             told = ranks.expand(share, following, [*moved, due])
             assert told.shape[1] == _TOLD
         change, self._lost, wants = told.sum(axis=0).tolist()
-        return Iteration(change, time.perf_counter() - began), wants > 0
+        return [Iteration(change, time.perf_counter() - began)], wants > 0
+
+    def close(self) -> None:
+        """Nothing of others is held."""
 
 
 def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
@@ -275,6 +390,7 @@ def warm_up(graph: ProgramGraph) -> None:
     if graph.ranks == 1:
         _kernel(graph, "pagerank")
     else:
+        _kernel(graph, "pagerank_shares")
         _kernel(graph, "gather_shares")
         _advance(graph)
     if cuts_of(graph) is not None:

@@ -20,10 +20,19 @@ Exchange = Callable[[Sequence[list[Any]]], list[list[Any]]]
 
 
 class Ranks:
-    """One of them. device: this rank's. sent: bytes, to others."""
+    """One of them. device: this rank's. check: raises if another rank is known to have failed.
+    sent: bytes, to others.
+    """
 
-    def __init__(self, device: Device, rank: int, size: int, exchange: Exchange) -> None:
-        self.device, self.rank, self.size = device, rank, size
+    def __init__(
+        self,
+        device: Device,
+        rank: int,
+        size: int,
+        exchange: Exchange,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.device, self.rank, self.size, self.check = device, rank, size, check
         self.sent = 0
         self._exchange = exchange
 

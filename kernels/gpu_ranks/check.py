@@ -16,11 +16,11 @@ from ..bfs.check import RULES, Violations
 from ..gpu.check import NOWHERE, REPORT, reached
 from ..gpu.device import Device, pack, strip_lanes
 from ..gpu.graph import Array, Rows
+from ..gpu.peer_memory import Exchange
 from ..gpu.search import widened
 from .delegate_layout import DelegateLayout
 from .grid_layout import GridLayout
 from .grid_mail import Kind
-from .peer_memory import Exchange
 from .search import Search
 
 _SOURCE = "ranks/check.cu"

@@ -11,12 +11,12 @@ from ..base.arrays import allocate
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
+from ..gpu.peer_memory import Exchange
 from ..gpu.search import MOST_QUEUED, WIDE_LAUNCH, WideKernel
 from .delegate_mail import DelegateMemory, HostedDelegateMail
 from .delegate_rows import DelegateRows
 from .delegate_structures import ARRIVAL, CONTROL, LEVEL, NAME, PEER, RANK
 from .numbering import ALIGNED, origins_of
-from .peer_memory import Exchange
 from .search import Sizes
 from .structures import GLOBAL_IDS, ORIGIN
 

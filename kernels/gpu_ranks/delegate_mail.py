@@ -13,10 +13,10 @@ import numpy as np
 from ..base import arrays
 from ..gpu.device import Device
 from ..gpu.graph import Array
+from ..gpu.peer_memory import Exchange, PeerArrays
 from .delegate_rows import DelegateRows
 from .delegate_structures import ARRIVAL
 from .numbering import aligned
-from .peer_memory import Exchange, PeerArrays
 
 
 def shared(ranks: int, delegates: int, own: int, numbers: int) -> list[arrays.Array]:

@@ -12,12 +12,12 @@ from ..base import arrays
 from ..base.arrays import allocate
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array
+from ..gpu.peer_memory import Exchange
 from ..gpu.search import MOST_QUEUED, WideKernel
 from .grid_mail import GridMemory, HostedGridMail, Kind, Letters, segments_of
 from .grid_rows import GridRows, Known
 from .grid_structures import CONTROL, LEVEL, NAME, RANK, SEGMENT
 from .numbering import ALIGNED, aligned, origins_of
-from .peer_memory import Exchange
 from .search import Sizes
 from .structures import GLOBAL_IDS, ORIGIN
 

@@ -8,7 +8,6 @@ fill their buffer. What differs with the layout, delegate_layout.py and grid_lay
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -20,6 +19,7 @@ from ..base.arrays import allocate
 from ..base.graph import UNREACHED
 from ..gpu.device import Device, pack
 from ..gpu.graph import Array, DeviceGraph
+from ..gpu.peer_memory import Exchange, PeerArrays
 from ..gpu.search import (
     DONE,
     LEVELS,
@@ -35,15 +35,12 @@ from ..gpu.search import (
     rest_capacity,
     shared_bytes,
 )
-from .peer_memory import Exchange, PeerArrays
+from ..gpu.waiting import WaitingLaunches
 
 EXCHANGE, STOPPED = 6, 7  # enum Status, beside those of gpu/search.py
 BEGIN, GO_ON, RECEIVE, MEET = range(4)  # enum Stage
 
 _MOST_LEVEL = 0x7FFFFFFF
-_NOT_READY = 600  # cudaErrorNotReady
-_SPIN_SECONDS = 0.002
-_LOOK_SECONDS = 1e-4
 
 
 class Sizes(NamedTuple):
@@ -175,13 +172,13 @@ class Search(Generic[L]):
         offsets = graph.forward.offsets.dtype
         declared = state(sizes, offsets, graph.long_rows, layout.control, layout.record)
         with self.device.use() as cupy:
-            self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
+            self._begun = cupy.cuda.Event()
             self._made = made = allocate(declared, cupy)
             begins = np.zeros(1, layout.control)
             begins["round"] = 1  # what nobody has told yet
             made["control"].set(begins.view(np.uint8))
-            self._stop = self.device.pinned(1, np.uint32)
-        self._stop[0] = 0
+        self._launches = WaitingLaunches(self.device, check)
+        self._ended = self._launches.ended
         self._instance: Any = None  # of the kernel, that is launched next
         self._wide: Array | None = None
         self.distance: Array = made["distance"]
@@ -199,7 +196,7 @@ class Search(Generic[L]):
         )
         layout.structure["control"] = made["control"].data.ptr
         layout.structure["levels"] = made["levels"].data.ptr
-        layout.structure["stop"] = self._stop.ctypes.data
+        layout.structure["stop"] = self._launches.stop
 
     def connect(self, exchange: Exchange, direct: bool = True) -> None:
         """Learn what the others know, and where their mail stands.
@@ -285,7 +282,7 @@ class Search(Generic[L]):
         """A launch, and what it leaves to the host. The stage of the next one, if there is one."""
         search = self.layout.structure["search"]
         search["distance"] = self.distance.data.ptr
-        self._wait()
+        self._launches.run(self._start)
         control = self.control()
         status, level = int(control["status"]), int(control["level"])
         if status == EXCHANGE:
@@ -301,28 +298,6 @@ class Search(Generic[L]):
             raise RuntimeError("a rank's search was stopped")
         search["first_level"] = level
         return GO_ON
-
-    def _wait(self) -> None:
-        """Run the kernel to its end, or until ``check`` raises."""
-        self._start()
-        self._ended.record()
-        spinning = time.monotonic() + _SPIN_SECONDS
-        try:
-            # (The event's ``done`` would take a kernel that failed for one that runs.)
-            runtime = self.device.cupy.cuda.runtime
-            while (status := runtime.eventQuery(self._ended.ptr)) == _NOT_READY:
-                if time.monotonic() > spinning:
-                    self._check()
-                    time.sleep(_LOOK_SECONDS)
-            if status:
-                self._ended.synchronize()  # raises what went wrong
-        except BaseException:
-            self._stop[0] = 1
-            try:
-                self._ended.synchronize()
-            finally:
-                self._stop[0] = 0
-            raise
 
     def _start(self) -> None:
         blocks = self.device.multiprocessors * WIDE_LAUNCH[1]

@@ -114,20 +114,11 @@ class Walk:
         of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
         state = on_device.GpuWalk(graph, *of)
         while len(iterations) < self.most:
-            for change, seconds in state.run(self.most - len(iterations)):
-                iterations.append(
-                    IterationRecord(
-                        iteration=len(iterations) + 1,
-                        change=change,
-                        edges_examined=graph.cut.rows.edges,
-                        bytes_read=0,
-                        bytes_sent=0,
-                        seconds=seconds,
-                    )
-                )
-            change = iterations[-1]["change"]
-            if self.tolerance is not None and change < self.tolerance:
+            done = state.run(self.most - len(iterations))
+            self._record(iterations, done, graph.cut.rows.edges, 0)
+            if self._over(iterations):
                 break
+            change = iterations[-1]["change"]
             tell(len(iterations), self._expected(iterations), f"change {change:.1e}")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
@@ -139,26 +130,40 @@ class Walk:
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         saved = saving.load("share", (np.float64, self.vertices))
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
-        of = self.damping, self.dangling == "even", self._likely(), share
-        state = on_device.SharedWalk(graph, ranks, *of)
+        of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
+        state = on_device.shared_walk(graph, ranks, *of)
         (edges,) = ranks.total([graph.cut.rows.edges])
         while len(iterations) < self.most:
-            (change, seconds), due = state.step(saving.due())
+            done, due = state.step(self.most - len(iterations), saving.due())
+            self._record(iterations, done, int(edges), state.sent)
+            if self._over(iterations):
+                break
+            if due:
+                saving.save(len(iterations), "share", state.share(), iterations)
+        given = Given({"pagerank": state.ranks()}, {"iterations": iterations})
+        ranks.total([])  # nobody reads another's memory any more
+        state.close()
+        return given
+
+    def _record(
+        self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int
+    ) -> None:
+        """Iterations of devices follow others. edges, sent: by each."""
+        for change, seconds in done:
             iterations.append(
                 IterationRecord(
                     iteration=len(iterations) + 1,
                     change=change,
-                    edges_examined=int(edges),
+                    edges_examined=edges,
                     bytes_read=0,
-                    bytes_sent=state.sent,
+                    bytes_sent=sent,
                     seconds=seconds,
                 )
             )
-            if self.tolerance is not None and change < self.tolerance:
-                break
-            if due:
-                saving.save(len(iterations), "share", state.share(), iterations)
-        return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+
+    def _over(self, iterations: Sequence[IterationRecord]) -> bool:
+        """Whether the last one has changed little enough."""
+        return self.tolerance is not None and iterations[-1]["change"] < self.tolerance
 
     def _likely(self) -> NDArray[np.float64] | None:
         """By vertex, how likely a walk is there when it teleports; None: everywhere alike."""

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array
+from ...kernels.gpu.peer_memory import PeerMemory, all_to_all
 from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
 from ...kernels.gpu_ranks.delegate_rows import DelegateRows, DelegateRowsMaker
 from ...kernels.gpu_ranks.grid_rows import GridNumbering, GridRows, GridRowsMaker
 from ...kernels.gpu_ranks.numbering import DelegateNumbering
-from ...kernels.gpu_ranks.peer_memory import PeerMemory, all_to_all
 from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.store.grid import Grid
 from ...partition.store.layout import local_rows

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError, open_device
+from ...kernels.gpu.peer_memory import PIECE_BYTES
 from ...kernels.gpu.prepare import Columns, Degrees
-from ...kernels.gpu_ranks.peer_memory import PIECE_BYTES
 from ...kernels.prepare.csr import degree_dtype
 from ...partition.disk.files import FileRecord
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, tree_bytes

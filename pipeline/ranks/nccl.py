@@ -18,7 +18,7 @@ import numpy as np
 
 from ...kernels.gpu.device import Device, DeviceError
 from ...kernels.gpu.graph import Array
-from ...kernels.gpu_ranks.peer_memory import place_of
+from ...kernels.gpu.peer_memory import place_of
 from ..run.devices import device_errors
 from .communicator import Communicator, Failure, Message, RankError, barrier, telling_others
 

@@ -111,3 +111,20 @@ def peak_of(line: list[str]) -> tuple[int, int, str]:
             time.sleep(0.02)
         assert process.stderr
         return process.returncode, peak, process.stderr.read()
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Process ids of a command's workers, once there are two."""
+    workers: list[int] = []
+    while len(workers) < 2 and process.poll() is None:
+        workers = [pid for pid in memory.process_tree(process.pid) if b"spawn_main" in line_of(pid)]
+        time.sleep(0.02)
+    return workers
+
+
+def line_of(pid: int) -> bytes:
+    """Its command line."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -6,6 +6,7 @@
 // columns of targets that a cache holds, one column after the other (Beamer, Asanovic, Patterson: Reducing
 // Pagerank Communication via Propagation Blocking, IPDPS 2017, section III; MultiGraph's dense blocks): the
 // first ones are of hubs, and as narrow as the cache of a multiprocessor.
+#include "base/far.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
@@ -32,6 +33,8 @@ struct Control {
   u32 done;       // iterations, of this launch
   u32 turn;       // which of the shares are the current ones
   u32 stop;       // after which of them: the time of the launch is over then
+  u32 stopped;    // whether another rank has failed
+  u64 round;      // of meetings with other ranks, the last one
 };
 
 // degree: of a vertex the edges that leave it, or their weights added up. shares: what each carries, by
@@ -79,14 +82,14 @@ __device__ inline double gather(const Rows<Offset> &rows, const Operator &along,
   return lanes_sum(sum, width);
 }
 
-// What came to a vertex becomes its share; adds to the change, and to what is lost.
-__device__ inline void advance(const Walk &walk, const double *share, double *next, double anywhere,
-                               u32 vertex, double came, Pair &moved) {
+// The share that what came to a vertex makes of the one before; adds to the change, and to what is lost.
+__device__ inline double advance(const Walk &walk, double before, double anywhere, u32 vertex, double came,
+                                 Pair &moved) {
   const double degree = walk.degree[vertex], shares = degree == 0 ? 1 : degree;
   const double rank = walk.damping * came + anywhere * (walk.likely ? walk.likely[vertex] : walk.even);
   const double now = rank / shares;
-  moved += {fabs(rank - share[vertex] * shares), walk.keeps && degree == 0 ? now : 0};
-  next[vertex] = now;
+  moved += {fabs(rank - before * shares), walk.keeps && degree == 0 ? now : 0};
+  return now;
 }
 
 // Call `give(vertex, came)` with all that comes to each, once. Called by the whole grid.
@@ -150,7 +153,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
     gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double came) {
-      advance(walk, share, next, anywhere, vertex, came, moved);
+      next[vertex] = advance(walk, share[vertex], anywhere, vertex, came, moved);
     });
     moved = block_sum(moved);
     Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
@@ -168,8 +171,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
 }
 
-// An iteration of ranks that have shares of the edges is two launches, between which they add up what
-// has come: of each vertex, from walk.shares[0], to `came`.
+// Ranks that have shares of the edges, and cannot read each other's memory: an iteration is two launches,
+// between which they add up what has come: of each vertex, from walk.shares[0], to `came`.
 template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
@@ -186,8 +189,110 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   Pair moved = {0, 0};
   FOR_ITEMS(i, count) {
     const u32 vertex = first + (u32)i;
-    advance(walk, walk.shares[0], next - first, anywhere, vertex, came[i], moved);
+    next[i] = advance(walk, walk.shares[0][vertex], anywhere, vertex, came[i], moved);
   }
   moved = block_sum(moved);
   if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
+}
+
+// What a rank tells another where they meet. over: whether its time is.
+struct Arrival {
+  u64 round;
+  double change, lost;
+  u32 over;
+};
+
+// Ranks that have shares of the edges, and each other's memory. came, shares: of each rank; this one's
+// own stand there, too. tell: where each rank hears of this one; heard: of each rank; of even and odd
+// rounds. stop: in host memory; not 0 if the walk is to end. first, count: vertices that this rank has
+// advance, of which it tells all.
+struct Shared {
+  double *const *came;
+  double *const *shares;
+  Arrival *const *tell;
+  const Arrival *heard;
+  const u32 *stop;
+  u32 rank;
+  u32 ranks;
+  u32 first;
+  u32 count;
+};
+
+// Tell all ranks, and wait for them; the sums of what they have told, in their order, into control.
+// Called by block 0.
+__device__ inline void meet(const Shared &shared, Control &control, Pair own, u32 over) {
+  __shared__ u32 stopped;
+  if (threadIdx.x == 0) stopped = 0;
+  __syncthreads();
+  const u64 round = control.round + 1;
+  for (u32 peer = threadIdx.x; peer < shared.ranks; peer += blockDim.x) {
+    Arrival *there = shared.tell[peer] + (round & 1);
+    there->change = own.one, there->lost = own.other, there->over = over;
+    __threadfence_system();
+    release_far(&there->round, round);
+    const Arrival *arrival = shared.heard + 2 * peer + (round & 1);
+    for (u32 looks = 1; acquire_far(&arrival->round) != round; looks++)
+      if (looks % STOP_LOOKS == 0 && far_load(shared.stop)) {
+        stopped = 1;
+        break;
+      }
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  Pair sum = {0, 0};
+  u32 any = 0;
+  for (u32 peer = 0; peer < shared.ranks; peer++) {
+    const Arrival *arrival = shared.heard + 2 * peer + (round & 1);
+    sum += {far_load(&arrival->change), far_load(&arrival->lost)};
+    any |= far_load(&arrival->over);
+  }
+  control.round = round, control.stopped = stopped, control.stop = any;
+  control.change = sum.one, control.lost = sum.other;
+}
+
+// All blocks of all ranks meet. Whether the walk goes on. sums: of blocks, to tell; null: nothing.
+__device__ inline bool meet_all(const Shared &shared, Control &control, const Pair *sums, u32 over) {
+  __threadfence_system();
+  grid_barrier(&control.arrived);
+  if (blockIdx.x == 0) {
+    const Pair own = sums ? sum_of_blocks(sums) : Pair{0, 0};
+    meet(shared, control, own, over);
+  }
+  grid_barrier(&control.arrived);
+  return !__ldcg(&control.stopped);
+}
+
+// Many iterations of such ranks, of which all do as many.
+template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    pagerank_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
+                    const __grid_constant__ Shared shared) {
+  Control &control = *walk.control;
+  const u64 launched = clock64();
+  double *const came = shared.came[shared.rank], *const share = shared.shares[shared.rank];
+  double lost = control.lost;
+  u32 done = 0;
+  while (done < walk.iterations) {
+    const u64 began = clock64();
+    gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double sum) { came[vertex] = sum; });
+    if (!meet_all(shared, control, nullptr, 0)) return;
+    const double anywhere = 1 - walk.damping + walk.damping * lost;
+    Pair moved = {0, 0};
+    FOR_ITEMS(i, shared.count) {
+      const u32 vertex = shared.first + (u32)i;
+      double sum = 0;
+      for (u32 rank = 0; rank < shared.ranks; rank++) sum += far_load(shared.came[rank] + vertex);
+      const double now = advance(walk, share[vertex], anywhere, vertex, sum, moved);
+      for (u32 rank = 0; rank < shared.ranks; rank++) shared.shares[rank][vertex] = now;
+    }
+    moved = block_sum(moved);
+    if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
+    if (!meet_all(shared, control, walk.block_sums, began - launched >= walk.time)) return;
+    lost = __ldcg(&control.lost);
+    const double change = __ldcg(&control.change);
+    if (first_item() == 0) walk.changes[done] = change, walk.clocks[done] = clock64() - began;
+    done++;
+    if (change < walk.tolerance || __ldcg(&control.stop)) break;
+  }
+  if (first_item() == 0) control.done = done, control.turn = 0;
 }

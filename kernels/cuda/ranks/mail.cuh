@@ -1,17 +1,10 @@
 // What ranks tell each other: vertices as a bitmap or, where that is shorter, as a list (Bisson,
 // Bernaschi, Mastrostefano: Parallel Distributed BFS on the Kepler Architecture).
+#include "base/far.cuh"
 #include "ranks/sharing.cuh"
 
 #define AT_ONCE 4      // vertices of a lane
 #define LISTED 16      // entries that may be looked at, for each word of a bitmap, to list finds
-#define STOP_LOOKS 64  // at the others between two at `stop`
-
-// Memory that another device may have written, or has.
-template <class T>
-__device__ inline T far_load(const T *address) {
-  return *(const volatile T *)address;
-}
-
 // What a rank writes for one of the others, or for all. The list is whole if `count` is at most
 // `most`; without `listing` there is none, and `count` is more than that.
 struct Outgoing {
@@ -176,14 +169,4 @@ __device__ inline void enter_found(const bool (&mine)[AT_ONCE], const u32 (&ghos
 __device__ inline void wake(const u32 *memory, u32 words) {
   const u32 place = (blockIdx.x * blockDim.x + threadIdx.x) * 64;
   if (place < words) far_load(memory + place);
-}
-
-__device__ inline void release_far(u64 *address, u64 value) {
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
-}
-
-__device__ inline u64 acquire_far(const u64 *address) {
-  u64 value;
-  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-  return value;
 }

@@ -65,10 +65,10 @@ class OfRank(NamedTuple):
             graph = self.share.load(self.program, device, room.near, team, ours.check)
             graph = replace(graph, spare=device.memory_bytes - room.device, ranks=self.share.ranks)
             self.program.compile_on(graph)
-            ranks = Ranks(device, ours.rank, ours.size, ours.exchange)
+            ranks = Ranks(device, ours.rank, ours.size, ours.exchange, ours.check)
             try:
                 if isinstance(self.whole, DealtProgram) and ours.size > 1:
-                    return self._run_dealt(self.whole, graph, ranks, ours.check, saved, loaded)
+                    return self._run_dealt(self.whole, graph, ranks, saved, loaded)
                 checkpoint = None
                 if saved is not None and ours.rank == 0:
                     checkpoint = Checkpoint(*saved, loaded=loaded)
@@ -92,7 +92,6 @@ class OfRank(NamedTuple):
         whole: DealtProgram,
         graph: ProgramGraph,
         ranks: Ranks,
-        check: Callable[[], None],
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> Given:
@@ -106,7 +105,7 @@ class OfRank(NamedTuple):
             checkpoint = Checkpoint(folder, seconds, search, loaded=loaded)
         given, ended = Given({}, {}), False
         try:
-            given = self.program.run_on(graph, checkpoint, lambda *_: check())
+            given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
         except KeyboardInterrupt:
             ended = True  # the others hear of it, and end, too
         every = _gathered(given, ended, ranks)

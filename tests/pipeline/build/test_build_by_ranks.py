@@ -10,8 +10,8 @@ import pytest
 
 import delegraph
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu import peer_memory
 from delegraph.kernels.gpu.device import DeviceMemoryError
-from delegraph.kernels.gpu_ranks import peer_memory
 from delegraph.partition.disk.work import begin_work
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.build import ranks as rank_build

@@ -1,11 +1,19 @@
 """Programs by ranks with a device each, against their definitions.
 
-On one device the host carries what ranks tell each other; on several NCCL does.
+On one device the host carries what ranks tell each other; on several NCCL does, and what an
+iteration of PageRank tells stands in their memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +25,9 @@ from hypothesis import strategies as st
 from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu.peer_memory import PeerMemory
+from delegraph.kernels.gpu_programs import pagerank, shortest_paths
 from delegraph.kernels.gpu_programs import rows as cut_rows
-from delegraph.kernels.gpu_programs import shortest_paths
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.components import JoinAll
@@ -29,9 +38,10 @@ from delegraph.pipeline.engines.operations.program import DealtProgram, Given, P
 from delegraph.pipeline.engines.workers.on_devices import OfRank, Place
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
-from support.graphs import SHAPES, SMALL, edges_of, graphs
+from support.graphs import SHAPES, SMALL, edges_of, graphs, grid
 from support.marks import mostly_slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
+from support.processes import command, wait_until, workers_of
 from support.programs import stored
 from support.ranks import communicators
 from support.ranks import run as on_ranks
@@ -233,9 +243,28 @@ def check_programs_going_on(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_two_devices(two_devices, tmp_path, layout):
+@pytest.mark.parametrize("direct", [True, False])
+def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
     store = make(tmp_path, "hubs", "ties", True, layout)
-    check_all(store, two_devices, 2, "nccl on GPUs")
+    with walks(monkeypatch, direct):
+        check_all(store, two_devices, 2, "nccl on GPUs")
+
+
+@contextmanager
+def walks(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
+    """PageRank goes by ranks' memory, or by messages; in fact."""
+    ways: Counter[Any] = Counter()
+    for kind in (pagerank._WalkInMemory, pagerank._WalkByMessages):
+
+        def step(self: Any, *of: Any, kind: Any = kind, before: Any = kind.step) -> Any:
+            ways[kind] += 1
+            return before(self, *of)
+
+        monkeypatch.setattr(kind, "step", step)
+    if not direct:
+        monkeypatch.setattr(PeerMemory, "open", lambda *of: None)
+    yield
+    assert list(ways) == [pagerank._WalkInMemory if direct else pagerank._WalkByMessages]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -244,14 +273,55 @@ def test_four_devices(four_devices, tmp_path, layout):
     check_all(store, four_devices, 4, "nccl on GPUs")
 
 
+COMMANDS = {
+    "components": (),
+    "pagerank": ("--iterations", 100_000),
+    "sssp": ("--source", 0),
+    "betweenness": ("--sources", 3000),
+    "closeness": ("--sources", 3000),
+}
+
+
+@pytest.mark.parametrize("command_name", COMMANDS)
+def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_name):
+    """At a random moment; the command does it again on the worker that is left."""
+    del two_devices
+    src, dst = grid(300)
+    weight = np.random.default_rng(1).integers(1, 9, len(src))
+    store, out = tmp_path / "g.dg", tmp_path / "out"
+    ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 2, "--weight", "w")
+    how = "--workers", 2, "--device", "cuda", "--timeout", 10
+    line = command(command_name, store, "-o", out, *COMMANDS[command_name], *how)
+    seconds = random.Random(len(command_name)).uniform(0.5, 3)
+    with subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as running:
+        workers = workers_of(running)
+        wait_until(lambda: any((tmp_path / ".out.work").glob("scratch/tmp*")))
+        time.sleep(seconds)
+        os.kill(workers[-1], signal.SIGKILL)
+        _, told = running.communicate(timeout=200)
+    assert running.returncode == 0, told
+    assert "begun again on 1" in told
+    if command_name not in ("betweenness", "closeness"):  # those take long
+        ok("validate", store, out)
+
+
 # On emulated devices
 
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
 @pytest.mark.parametrize("shape", SMALL)
-def test_every_program_emulated(emulated, tmp_path, shape, layout):
+def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
-    check_all(store, emulated, 3, "nccl")
+    with walks(monkeypatch, direct=True):
+        check_all(store, emulated, 3, "nccl")
+
+
+def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
+    store = make(tmp_path, "two components", "ties", True, "grid")
+    with walks(monkeypatch, direct=False):
+        check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS, "nothing"))

@@ -252,7 +252,7 @@ def test_tiers(device, stores, partitions, directed, share):
 
 def test_too_little_memory(device, stores):
     store = stores("hubs", False)
-    little = replace(_within(device, store, JoinAll(), 0), name="little")
+    little = replace(device, memory_bytes=1 << 20, name="little")
     engine = DeviceProgramEngine(store, None, walk(store), little, 2)
     with pytest.raises(DeviceMemoryError, match=r"may be held on .*little.*, and this needs"):
         engine.need()

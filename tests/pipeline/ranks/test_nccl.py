@@ -19,9 +19,9 @@ import psutil
 import pytest
 
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu import peer_memory
 from delegraph.kernels.gpu.device import Device, open_device
-from delegraph.kernels.gpu_ranks import peer_memory
-from delegraph.kernels.gpu_ranks.peer_memory import PeerMemory, all_to_all
+from delegraph.kernels.gpu.peer_memory import PeerMemory, all_to_all
 from delegraph.partition.errors import DelegraphError
 from delegraph.pipeline.ranks import nccl
 from delegraph.pipeline.ranks import on_workers as ranks

@@ -19,14 +19,13 @@ import pytest
 
 from delegraph.partition.disk import outputs, work
 from delegraph.partition.disk.journal import read_journal
-from delegraph.partition.disk.memory import process_tree
 from delegraph.partition.disk.work import begin_work
 from delegraph.pipeline.build import build, prepare
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import digest, distances_of
-from support.processes import command, wait_until
+from support.processes import command, line_of, wait_until, workers_of
 
 KILLS = [2, slow(12)]
 
@@ -289,7 +288,7 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
             else:
                 assert found[column].equals(wanted[column])
         assert {path.name for path in tmp_path.iterdir()} == before | {"out", "out.run.json"}
-        assert not any(b"spawn_main" in _line_of(pid) for pid in workers)
+        assert not any(b"spawn_main" in line_of(pid) for pid in workers)
 
 
 STEPS = ["encode", "ids", "degrees", "order", "threshold", "scatter", "build"]
@@ -580,19 +579,3 @@ def test_a_worker_that_dies(ok, tmp_path, moment):
     assert process.returncode == 0, told
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")
     assert not list(tmp_path.glob(".*"))
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """Once there are two."""
-    workers: list[int] = []
-    while len(workers) < 2 and process.poll() is None:
-        workers = [pid for pid in process_tree(process.pid) if b"spawn_main" in _line_of(pid)]
-        time.sleep(0.02)
-    return workers
-
-
-def _line_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

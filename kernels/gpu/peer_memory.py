@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import Array as Declared
-from ..gpu.device import Device, DeviceMemoryError
-from ..gpu.graph import Array
+from .device import Device, DeviceMemoryError
+from .graph import Array
 
 Exchange = Callable[[Sequence[list[NDArray]]], list[list[NDArray]]]
 """What a communicator's ``exchange`` does: a message for each rank, and what each sent.
