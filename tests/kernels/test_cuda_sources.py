@@ -117,14 +117,21 @@ def instances(architecture: int) -> dict[str, list[str]]:
             "count_targets",
         ],
         "programs/components.cu": [
-            f"components<{offset}, {tiered}, {together}>"
-            for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            *(
+                f"components<{offset}, {tiered}, {together}>"
+                for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            ),
+            f"join_labels<{together}>",
         ],
         "programs/pagerank.cu": [
-            f"pagerank<{offset}, {operator}, {tiered}, {together}>"
-            for offset, operator, tiered in itertools.product(
-                OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
-            )
+            *(
+                f"{name}<{offset}, {operator}, {tiered}, {together}>"
+                for name in ("pagerank", "pagerank_shares", "gather_shares")
+                for offset, operator, tiered in itertools.product(
+                    OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
+                )
+            ),
+            f"advance_part<{together}>",
         ],
         "programs/betweenness.cu": [
             f"betweenness_{how}<{offset}, {tiered}, {sources}>"
@@ -266,6 +273,8 @@ STRUCTURES = [
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
+    ("programs/pagerank.cu", "Arrival", gpu_pagerank.ARRIVAL),
+    ("programs/pagerank.cu", "Shared", gpu_pagerank.SHARED),
 ]
 
 
