@@ -15,7 +15,7 @@ from typing import Any
 
 import dask.config
 
-from ...partition.errors import BusyError
+from ...partition.errors import BusyError, DelegraphError
 from .contact import CLOSE_SECONDS, begin
 
 _WITH_PAGES = ("scheduler", "worker")
@@ -28,7 +28,8 @@ START_SECONDS = 20
 def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> Iterator[Any]:
     """Dask's cluster of worker processes, which share ``threads``; they end with the block.
 
-    devices: whether they get a GPU each. BusyError: one does not begin in time.
+    devices: whether they get a GPU each. BusyError: one does not begin in time; DelegraphError: a
+    library is missing.
     """
     seconds = timeout + START_SECONDS
     options: dict[str, Any] = {
@@ -46,6 +47,10 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
     try:
         try:
             cluster = begun.result(seconds + CLOSE_SECONDS)
+        except ImportError as error:
+            raise DelegraphError(
+                f"local workers cannot begin: {str(error).splitlines()[0]}"
+            ) from error
         except Exception as error:  # Dask has many ways to say so
             raise BusyError(
                 f"{workers} local workers have not begun within {seconds:g} s: run the same "

@@ -89,6 +89,18 @@ def test_a_worker_that_is_stopped():
                     wait()
 
 
+def test_a_library_that_is_missing(monkeypatch):
+    def start(*of: object) -> None:
+        raise ImportError("TLS requires a library")
+
+    monkeypatch.setattr(local, "_started", start)
+    with (
+        pytest.raises(DelegraphError, match="local workers cannot begin: TLS requires a library"),
+        local.local_cluster(2, 2, False, 0.1),
+    ):
+        pass
+
+
 @pytest.mark.slow
 def test_a_local_worker_that_does_not_begin(monkeypatch):
     monkeypatch.setattr(local, "START_SECONDS", 0)
