@@ -148,7 +148,7 @@ def be_rank(
                 check(device.cupy.asarray(given))
             if rank == 0:
                 size_of = subject.vertices, subject.rows.edges
-                told.put((algorithm, seconds, sent, size_of, given))
+                told.put((algorithm, seconds, sent, size_of, device.cupy.asnumpy(given)))
     communicator.close()
     below.close()
 
@@ -199,8 +199,8 @@ def run(
 def of_components(subject: Subject) -> tuple[Work, Check]:
     def work(graph: ProgramGraph, ranks: Ranks) -> Any:
         if ranks.size == 1:
-            return components.components(graph)
-        return components.components_of_shares(graph, ranks)
+            return components.join_all(graph)
+        return components.join_shares(graph, ranks)
 
     return work, lambda forest: check_components(subject, forest)
 
@@ -241,7 +241,7 @@ def of_paths(subject: Subject) -> tuple[Work, Check]:
             found = paths.SharedPaths(graph, ranks, source, width, np.inf)
             while not found.done:
                 found.step(False)
-        return found.distances()
+        return found.distance
 
     return work, lambda distance: check_paths(subject, source, distance)
 

@@ -1,10 +1,12 @@
-"""A projection, not a measurement: searches of Kronecker graphs, scale 27 a GPU, by many GPUs.
+"""A projection, not a measurement: searches of Kronecker graphs, scale 27 a GPU, and iterations of
+PageRank, scale 25 a GPU, by many GPUs.
 
 python benchmarks/scaling_model.py
 
-The cost model is that of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU Cluster,
-section V-B), fed with what was measured on two H200s (docs/scaling.md says where each figure comes
-from). Prints the table of docs/scaling.md.
+Of searches the cost model is that of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU
+Cluster, section V-B), fed with what was measured on two H200s; of PageRank, what is told of whole
+vectors, and what was measured on two H100s (docs/scaling.md says where each figure comes from).
+Prints the tables of docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ PULLS = 2  # of these, in which a rank within a host tells of its own delegates 
 NVLINK = 300e9  # bytes a second and GPU
 NETWORK = 50e9  # assumed
 LATENCY = 10e-6  # of an exchange over the network, assumed
+WALK_SECONDS = {1: 8.06e-3, 2: 11.06e-3}  # an iteration of kron25 on one H100, kron26 on two
+WALK_VERTICES = 16.4e6  # a GPU, that have an edge
 # Threshold: delegates by vertex, share of nn entries. Of kron25, measured.
 THRESHOLDS = {
     355: (0.0265, 0.0979),
@@ -45,6 +49,18 @@ def seconds(gpus: int, threshold: int) -> tuple[float, float, float]:
     return visits + STEPS * LATENCY * log2(gpus), masks, 4 * nn / NETWORK
 
 
+def walk_seconds(gpus: int) -> tuple[float, float]:
+    """Of an iteration: what a GPU does by itself, as one of two does; what is told."""
+    alone = WALK_SECONDS[2] - _told_seconds(2)
+    return alone, _told_seconds(gpus)
+
+
+def _told_seconds(gpus: int) -> float:
+    """A sum from each of the others for each vertex of its part, and its part's shares to each."""
+    bytes_each = 2 * 8 * WALK_VERTICES * (gpus - 1)
+    return bytes_each / (NVLINK if gpus <= 8 else NETWORK)
+
+
 def main() -> None:
     print("| GPUs | scale | threshold | visits, ms | delegates, ms | nn, ms | search, ms | GTEPS |")
     print("|---|---|---|---|---|---|---|---|")
@@ -55,6 +71,12 @@ def main() -> None:
         told = " | ".join(f"{1e3 * part:.1f}" for part in (*parts, sum(parts)))
         rate = ROWS * gpus / sum(parts) / 1e9
         print(f"| {gpus:,} | {27 + power} | {threshold} | {told} | {rate:,.0f} |")
+    print("\n| GPUs | scale | by itself, ms | told, ms | iteration, ms | efficiency |")
+    print("|---|---|---|---|---|---|")
+    for power in range(1, 8):
+        parts = walk_seconds(2**power)
+        told = " | ".join(f"{1e3 * part:.1f}" for part in (*parts, sum(parts)))
+        print(f"| {2**power} | {25 + power} | {told} | {WALK_SECONDS[1] / sum(parts):.2f} |")
 
 
 if __name__ == "__main__":

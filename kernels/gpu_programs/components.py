@@ -31,7 +31,7 @@ def join_all(graph: ProgramGraph) -> Array:
         return forest
 
 
-def components_of_shares(graph: ProgramGraph, ranks: Ranks) -> np.ndarray | None:
+def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
     """The same of ranks with a share of the edges each, on rank 0: half of them tell the others
     what they have found, half of those the rest, and so on.
     """
@@ -47,7 +47,7 @@ def components_of_shares(graph: ProgramGraph, ranks: Ranks) -> np.ndarray | None
                 labels, arrived = cupy.asarray(came[ranks.rank + step][0]), cupy.zeros(1, np.uint64)
                 _join_labels(graph)(forest, labels, np.uint32(n), arrived)
             step *= 2
-        return forest.get() if ranks.rank == 0 else None
+        return forest if ranks.rank == 0 else None
 
 
 def warm_up(graph: ProgramGraph) -> None:

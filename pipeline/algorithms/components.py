@@ -66,9 +66,12 @@ class JoinAll:
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         del saving  # a scan that was cut off begins again
-        found = on_device.components_of_shares(graph, ranks)
+        found = on_device.join_shares(graph, ranks)
         edges, sent = ranks.total([graph.cut.rows.edges, ranks.sent])
-        values = {} if found is None else {"component": found}
+        values = {}
+        if found is not None:
+            with graph.device.use():
+                values = {"component": found.get()}
         return Given(values, Looked(edges=int(edges), sent=int(sent))._asdict())
 
 
