@@ -6,7 +6,7 @@ of graphs made, or read, there.
 
 Graphs are named as in gpu.py: by default the generated ones below, and all Parquet files of FOLDER
 and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
-on the device; a time is a whole call up to the device's end of it, its arrays made anew: the median
+on the device, of NAME-host targets in host memory; a time is a whole call up to the device's end of it, its arrays made anew: the median
 of several, and the worst; of PageRank an iteration's by the device's clocks; of betweenness all
 sources. Of 64 searches three: with sums (closeness), with distances, to the nearest; ratios are to
 searches one by one, which find parents, too, by ``bench``'s clock. Every result is checked: see the
@@ -90,7 +90,7 @@ class Subject(NamedTuple):
             some = slice(first, min(first + PIECE, rows.edges))
             entries = cupy.arange(some.start, some.stop, dtype=rows.offsets.dtype)
             row = (cupy.searchsorted(rows.offsets, entries, "right") - 1).astype(np.uint32)
-            yield row, rows.near[some], some
+            yield row, rows.near[some] if rows.far is None else cupy.asarray(rows.far[some]), some
 
 
 def main() -> None:
@@ -130,6 +130,10 @@ def subject_of(device: Device, name: str, found: dict[str, Any], sources: int) -
         alone = 1e3 * sum(run_all(searcher, many, many, None).seconds)
         del searcher
         rows = Rows(prepared.offsets, prepared.targets)
+        if name.endswith("-host"):
+            far = device.pinned(rows.edges, np.uint32)
+            far[:] = prepared.targets.get()
+            rows = Rows(prepared.offsets, prepared.targets[:0], far)
         weights = cupy.empty(rows.edges, np.uint32)
         degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
         spare = device.memory_bytes // 2
