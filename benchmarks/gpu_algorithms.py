@@ -6,12 +6,12 @@ of graphs made, or read, there.
 
 Graphs are named as in gpu.py: by default the generated ones below, and all Parquet files of FOLDER
 and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
-on the device, of NAME-host targets in host memory; a time is a whole call up to the device's end of it, its arrays made anew: the median
-of several, and the worst; of PageRank an iteration's by the device's clocks; of betweenness all
-sources. Of 64 searches three: with sums (closeness), with distances, to the nearest; ratios are to
-searches one by one, which find parents, too, by ``bench``'s clock. Every result is checked: see the
-functions ``check_...``. Goals are those that we set ourselves for one NVIDIA H200; beside them what
-cuGraph 26.10 took there.
+on the device, of NAME-host targets in host memory; a time is a whole call up to the device's end of
+it, its arrays made anew: the median of several, and the worst; of PageRank an iteration's by the
+device's clocks; of betweenness all sources. Of 64 searches three: with sums (closeness), with
+distances, to the nearest; ratios are to searches one by one, which find parents, too, by
+``bench``'s clock. Every result is checked: see the functions ``check_...``. Goals are those that we
+set ourselves for one NVIDIA H200; beside them what cuGraph 26.10 took there.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
 weak: of graphs, the first by one GPU, the next by twice as many, and so on; strong: each graph by
 1, 2, 4, ... GPUs. Efficiency is the rate (entries a second) of k over k times that of one, of the
 first graph, or of the same. Ranks are processes; rank r has the rows of the vertices v with
-v mod ranks = r, or of betweenness and closeness all rows and a share of the sources. A time is from
-a meeting of all ranks to the next, the median of several; of PageRank an iteration's. Every result
-is compared with that of one GPU; components and shortest paths of one are checked as in
-gpu_algorithms.py. Keeps the figures in benchmarks/results/gpu_program_ranks.json.
+v mod ranks = r, as in the layout 1d, or of betweenness and closeness all rows and a share of the
+sources. A time is from a meeting of all ranks to the next, the median of several; of PageRank an
+iteration's. Every result is compared with that of one GPU; components and shortest paths of one are
+checked as in gpu_algorithms.py. Keeps the figures in benchmarks/results/gpu_program_ranks.json.
 """
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ def of_pagerank(subject: Subject) -> tuple[Work, Check]:
             while len(steps) < ITERATIONS:
                 steps += walk.step(ITERATIONS - len(steps), False)[0]
             found = walk.ranks()
-            ranks.total([])
             walk.close()
+            ranks.total([])
             ranks.sent = walk.sent // ranks.size
             return median(some.seconds for some in steps), found
         return median(some.seconds for some in steps), walk.ranks()

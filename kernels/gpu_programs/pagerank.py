@@ -197,7 +197,6 @@ class GpuWalk:
         with device.use() as cupy:
             self._begun.record()
             self._launch()
-            self._ended.record()
             control = self._control.get().view(CONTROL)[0]
             done, self._turn = int(control["done"]), int(control["turn"])
             changes, clocks = (self._made[name][:done].get() for name in ("changes", "clocks"))
@@ -207,6 +206,7 @@ class GpuWalk:
 
     def _launch(self) -> None:
         _kernel(self._graph, "pagerank")(self._rows, self._sum, self._walk)
+        self._ended.record()
 
     def share(self) -> np.ndarray:
         """What each vertex's edges carry now, by their weight: to go on from."""
@@ -268,7 +268,12 @@ def shared_walk(
     bases = peers.memory.open(ranks.tell, ranks.rank, ranks.size)
     if bases is not None:
         of = damping, tolerance, keeps, likely, share
-        return _WalkInMemory(graph, ranks, peers, bases, *of)
+        try:
+            return _WalkInMemory(graph, ranks, peers, bases, *of)
+        except BaseException:
+            peers.memory.close()
+            raise
+    ranks.total([])  # nobody has the memory in sight any more
     del peers
     return _WalkByMessages(graph, ranks, damping, keeps, likely, share)
 
@@ -293,6 +298,7 @@ class _WalkInMemory(GpuWalk):
         super().__init__(graph, damping, tolerance, keeps, likely, share)
         self._ranks, self._peers = ranks, peers
         self._launches = WaitingLaunches(graph.device, ranks.check)
+        self._ended = self._launches.ended
         own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
         with graph.device.use() as cupy:
             whole = peers.array("share")

@@ -4,13 +4,14 @@ cuda/programs/shortest_paths.cu.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..base.graph import UNREACHED
 from ..gpu.device import pack
 from ..gpu.graph import Array
+from ..pieces.relax import Bucket, Rule, next_bucket
 from . import rows
 from .ranks import Ranks
 from .rows import Launch, ProgramGraph, c_name, kernel_of
@@ -56,7 +57,7 @@ _SOURCE = "programs/shortest_paths.cu"
 _FAR = np.float64(np.inf).view(np.uint64)
 
 _LITTLE = 1 << 20  # edges of a bucket of several ranks that are no work: the next one is wider
-_AGAIN, _NARROWEST = 0.25, 1e-30  # as of the kernel
+_AGAIN = 0.25  # as of the kernel
 
 
 class GpuPaths:
@@ -227,18 +228,21 @@ class SharedPaths(GpuPaths):
     ) -> None:
         super().__init__(graph, source, width, most)
         self._ranks = ranks
-        self._width, self._begin, self._buckets, self._phases = width, 0.0, 1, 0
-        self._followed = 0
+        self._at_once = -(-graph.cut.vertices // ranks.size)  # told: no more by many than by few
+        self._rule = Rule(_LITTLE, _AGAIN, most)
+        self._phases = self._followed = 0
         self._over = False
         self._paths["stays"] = 1
         with graph.device.use() as cupy:
             self._told: Array = cupy.full(graph.cut.vertices, np.inf, np.float64)
+            begin = 0.0
             if saved is not None:
-                distance, self._begin = saved
+                distance, begin = saved
                 self._distance.set(distance)
-                known = self._distance < self._begin
+                known = self._distance < begin
                 self._told[known] = self._distance[known]
-        self._new_bucket(self._begin)
+        self._bucket = Bucket(begin, width, max(begin + width, float(np.nextafter(begin, np.inf))))
+        self._new, self._looked = True, np.zeros(3)
 
     @property
     def done(self) -> bool:
@@ -251,7 +255,7 @@ class SharedPaths(GpuPaths):
 
     @property
     def buckets(self) -> int:
-        return self._buckets
+        return self._bucket.number
 
     @property
     def edges(self) -> int:
@@ -259,7 +263,7 @@ class SharedPaths(GpuPaths):
 
     @property
     def bucket(self) -> tuple[float, float]:
-        return self._begin, self._width
+        return self._bucket.begin, self._bucket.width
 
     def step(self, due: bool) -> bool:
         """What has changed is told, and its edges followed; or the next bucket, where nothing has.
@@ -268,18 +272,14 @@ class SharedPaths(GpuPaths):
         self._phases += 1
         with self._graph.device.use() as cupy:
             distance = self._distance
-            mine = cupy.flatnonzero((distance < self._told) & (distance < self._limit))
-            queued, wants = self._tell(mine.astype(np.uint32), due)
+            mine = cupy.flatnonzero((distance < self._told) & (distance < self._bucket.limit))
+            queued, wants = self._tell(mine[: self._at_once].astype(np.uint32), due)
+            self._new = self._new and len(mine) > self._at_once
             if queued is not None:
                 self._queued_in.fill(0)
                 self._queued_in[queued] = 1
                 self._follow()
         return wants
-
-    def _new_bucket(self, begin: float) -> None:
-        self._begin = begin
-        self._limit = max(begin + self._width, float(np.nextafter(begin, np.inf)))
-        self._new, self._looked = True, np.zeros(3)
 
     def _tell(self, mine: Array, due: bool) -> tuple[Array | None, bool]:
         """Vertices whose edges are to be followed here, None where no rank has changed any; and
@@ -287,43 +287,38 @@ class SharedPaths(GpuPaths):
         """
         cupy, ranks = self._graph.device.cupy, self._ranks
         distance = self._distance
-        beyond = float(cupy.where(distance < self._limit, np.inf, distance).min())
+        beyond = float(cupy.where(distance < self._bucket.limit, np.inf, distance).min())
         message = [mine, distance[mine], np.array([beyond, due, *self._looked])]
         came = ranks.tell([message] * ranks.size)
         least, wants, *looked = np.stack([facts for *_, facts in came]).T
         if not any(len(vertices) for vertices, *_ in came):
-            self._end_bucket(float(least.min()), *(float(some.sum()) for some in looked))
+            self._end_bucket(float(least.min()), [float(some.sum()) for some in looked])
             return None, bool(wants.any())
         queued = [mine] if self._new else [mine[:0]]  # its own were followed when they were found
-        self._new = False
         every = [(cupy.asarray(vertices), cupy.asarray(values)) for vertices, values, _ in came]
         for rank, (vertices, values) in enumerate(every):
             if rank != ranks.rank:
                 nearer = values < distance[vertices]
                 queued.append(vertices[nearer])
                 distance[queued[-1]] = values[nearer]
-        for vertices, _ in every:
-            self._told[vertices] = distance[vertices]
+        for vertices, values in every:  # (Nearer ones of this rank may not be told yet.)
+            self._told[vertices] = cupy.minimum(self._told[vertices], values)
         return cupy.concatenate(queued), bool(wants.any())
 
-    def _end_bucket(self, least: float, edges: float, taken: float, again: float) -> None:
-        """least: distance beyond it. edges, taken, again: as of the kernel's Control, of all."""
-        if least == np.inf:
-            self._over = True
-            return
-        if edges < _LITTLE:
-            self._width *= 2
-        elif again > _AGAIN * taken:
-            self._width = max(self._width / 2, _NARROWEST)
-        self._buckets += 1
-        self._new_bucket(least)
+    def _end_bucket(self, least: float, looked: Sequence[float]) -> None:
+        """least: distance beyond it. looked: edges, taken, again, as of Bucket, of all ranks."""
+        edges, taken, again = looked
+        self._over = least == np.inf
+        ended = self._bucket._replace(edges=edges, taken=taken, again=again)
+        self._bucket = Bucket(*next_bucket(ended, self._rule, least))
+        self._new, self._looked = True, np.zeros(3)
 
     def _follow(self) -> None:
         """The edges of what is queued, and of what these shorten in the bucket, and so on."""
         graph = self._graph
         control = pack(CONTROL, least=[_FAR, _FAR])
         state = control["state"]
-        state["begin"], state["limit"] = self._begin, self._limit
+        state["begin"], state["limit"] = self._bucket.begin, self._bucket.limit
         state["round"] = state["bucket_round"] = 1
         self._control = graph.device.cupy.asarray(control.view(np.uint8))
         self._paths["control"] = self._control.data.ptr
@@ -335,11 +330,11 @@ class SharedPaths(GpuPaths):
         self._followed += int(self._now["edges"])
 
     def known(self) -> np.ndarray:
-        """Distances that all ranks know together, in host memory: to go on from."""
+        """Distances that all ranks know together, on rank 0, in host memory: to go on from."""
         with self._graph.device.use() as cupy:
             whole = self._distance.copy()
             self._ranks.fold_whole(whole, cupy.minimum)
-            return whole.get()
+            return whole.get() if self._ranks.rank == 0 else np.empty(0)
 
     def adopt(self) -> Array:
         """As of GpuPaths. A vertex takes what the first rank that has any offers, so that parents
@@ -389,7 +384,9 @@ def device_bytes(vertices: int, entries: int) -> int:
     return each * vertices + 2 * 8 * items_of(vertices, entries)
 
 
-def told_bytes(vertices: int, ranks: int) -> int:
-    """That a share holds besides: what is told; lists of what has changed; while they are made."""
-    told, lists, making = 8, (4 + 8) * (ranks + 2), 2 * 8 + 2
+def told_bytes(vertices: int) -> int:
+    """That a share holds besides: what is told; lists of what has changed, and while they are made,
+    of own ones and of all.
+    """
+    told, lists, making = 8, 2 * (4 + 8), 2 * 8 + 2 + 4
     return (told + lists + making) * vertices

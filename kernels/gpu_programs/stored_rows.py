@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,53 +41,92 @@ class Subgraph(NamedTuple):
     targets: Numbering
     reversed: bool = False
 
-    @property
-    def whole(self) -> bool:
-        """Whether its rows are those that are wanted."""
-        return not self.reversed and is_identity(self.rows) and is_identity(self.targets)
-
 
 class RowsMaker:
-    """Takes subgraphs: all of them to count, then all of them again, with their entries.
+    """Takes so many subgraphs: all of them to count, then all of them again, with their entries.
 
     near: entries that stand on the device; the others are pinned in host memory. weighted: whether
     weights come along; then all are near.
     """
 
-    def __init__(self, device: Device, vertices: int, near: int, weighted: bool) -> None:
+    def __init__(
+        self, device: Device, vertices: int, near: int, weighted: bool, subgraphs: int
+    ) -> None:
         self._device, self._near, self._weighted = device, near, weighted
-        self._subgraphs = 0
+        self._vertices, self._subgraphs = vertices, subgraphs
         self._tables: dict[int, Array] = {}
-        with device.use() as cupy:
-            self._counts: Array = cupy.zeros(vertices, np.uint64)
+        self._offsets: Array = None
+        self._counts: Array = None
+        self._fill: Array = None
 
     def count(self, subgraph: Subgraph, offsets: NDArray) -> None:
-        self._subgraphs += 1
-        if not subgraph.reversed:
-            with self._device.use() as cupy:
-                self.add(self._counts, subgraph.rows, _lengths(cupy.asarray(offsets)))
+        with self._device.use() as cupy:
+            if self._is_all(subgraph):
+                kind = np.uint64 if int(offsets[-1]) >= MOST_SHORT else offsets.dtype
+                self._offsets = cupy.asarray(offsets).astype(kind, copy=False)
+            else:
+                self.add(self._counted(), subgraph.rows, _lengths(cupy.asarray(offsets)))
 
     def count_reversed(self, subgraph: Subgraph, targets: NDArray[np.uint32]) -> None:
         """Entries of one that is reversed."""
+        counts = self._counted()
         with self._device.use() as cupy:
             of = cupy.asarray(targets), np.uint64(len(targets)), self._packed(subgraph.targets)
-            self._device.launch(_SOURCE, "count_targets", len(targets), (*of, self._counts))
+            self._device.launch(_SOURCE, "count_targets", len(targets), (*of, counts))
 
     def begin(self) -> None:
         """Between counting and placing."""
         with self._device.use() as cupy:
-            edges = int(self._counts.sum(dtype=np.uint64))
-            kind = np.uint32 if edges < MOST_SHORT else np.uint64
-            offsets = cupy.zeros(len(self._counts) + 1, kind)
-            offsets[1:] = cupy.cumsum(self._counts, dtype=kind)
-            del self._counts
+            if self._offsets is None:
+                edges = int(self._counted().sum(dtype=np.uint64))
+                kind = np.uint32 if edges < MOST_SHORT else np.uint64
+                self._offsets = cupy.zeros(self._vertices + 1, kind)
+                self._offsets[1:] = cupy.cumsum(self._counts, dtype=kind)
+                self._fill, self._counts = self._offsets[:-1].copy(), None
+            edges = int(self._offsets[-1])
             near = min(self._near, edges)
             far = self._device.pinned(edges - near, np.uint32) if near < edges else None
-            self._rows = Rows(offsets, cupy.empty(near, np.uint32), far)
+            self._rows = Rows(self._offsets, cupy.empty(near, np.uint32), far)
             self._weights = cupy.empty(edges, np.uint32) if self._weighted else None
-            self._fill = offsets[:-1].copy()
 
-    def place(
+    @contextmanager
+    def placing(
+        self, subgraph: Subgraph, read_offsets: Callable[[], NDArray]
+    ) -> Iterator[Callable[[int, NDArray[np.uint32], NDArray[np.uint32] | None], None]]:
+        """Gives what takes all entries of a subgraph, some from a place on: that, their targets,
+        and the bits of their weights. read_offsets: gives its offsets.
+        """
+        if self._is_all(subgraph):
+            yield self._put_all
+            return
+        with self._device.use() as cupy:
+            offsets = cupy.asarray(read_offsets())
+        yield partial(self._place, subgraph, offsets)
+        if not subgraph.reversed:
+            with self._device.use():
+                self.add(self._fill, subgraph.rows, _lengths(offsets))
+
+    def _is_all(self, subgraph: Subgraph) -> bool:
+        """Whether its rows are those that are wanted."""
+        alone = self._subgraphs == 1 and not subgraph.reversed
+        return alone and is_identity(subgraph.rows) and is_identity(subgraph.targets)
+
+    def _counted(self) -> Array:
+        if self._counts is None:
+            with self._device.use() as cupy:
+                self._counts = cupy.zeros(self._vertices, np.uint64)
+        return self._counts
+
+    def _put_all(
+        self, begin: int, targets: NDArray[np.uint32], weights: NDArray[np.uint32] | None
+    ) -> None:
+        self._put(begin, targets)
+        if weights is not None:
+            with self._device.use():
+                to: Array = self._weights
+                to[begin : begin + len(weights)].set(weights)
+
+    def _place(
         self,
         subgraph: Subgraph,
         offsets: Array,
@@ -92,14 +134,6 @@ class RowsMaker:
         targets: NDArray[np.uint32],
         weights: NDArray[np.uint32] | None,
     ) -> None:
-        """Entries of a subgraph from ``begin`` on. offsets: on the device. weights: their bits."""
-        if subgraph.whole:
-            self._put(begin, targets)
-            if weights is not None:
-                with self._device.use():
-                    to: Array = self._weights
-                    to[begin : begin + len(weights)].set(weights)
-            return
         rows = self._rows
         with self._device.use() as cupy:
             here = cupy.asarray(targets), None if weights is None else cupy.asarray(weights)
@@ -125,15 +159,9 @@ class RowsMaker:
             function = f"{name}<{rows.offset_type}, {unsigned_name(offsets.dtype)}>"
             self._device.launch(_SOURCE, function, len(targets), (shard, to, *numbers))
 
-    def end(self, subgraph: Subgraph, offsets: Array) -> None:
-        """All entries of a subgraph have been placed. offsets: on the device."""
-        if not subgraph.reversed:
-            with self._device.use():
-                self.add(self._fill, subgraph.rows, _lengths(offsets))
-
     def finish(self) -> tuple[Rows, Array | None]:
         """Rows, whose targets rise where they are of several subgraphs, and weights by entry."""
-        del self._fill
+        self._fill = None
         if self._subgraphs > 1:
             self._sort()
         return self._rows, self._weights
@@ -209,7 +237,7 @@ def making_bytes(vertices: int, entries: int, several: bool, weighted: bool) -> 
     counts, fill = 8 * vertices, 8 * vertices
     at_once = min(entries, _SORTED) + min(vertices, entries)  # a row is not cut
     sorting = (_MOVE_BYTES if weighted else _SORT_BYTES) * at_once
-    return max(counts + fill, sorting if several else 0)
+    return max(counts + fill, sorting) if several else 0
 
 
 def _lengths(offsets: Array) -> Any:

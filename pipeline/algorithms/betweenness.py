@@ -129,7 +129,9 @@ class Brandes:
         return replace(self, sources=some, others=len(self.sources) - len(some))
 
     def put_together(self, given: Sequence[Given]) -> Given:
-        score = np.sum([np.asarray(some.values["betweenness"]) for some in given], axis=0)
+        score, *others = (np.asarray(some.values["betweenness"]) for some in given)
+        for other in others:
+            score += other
         looked = {k: sum(some.record[k] for some in given) for k in given[0].record}
         return Given({"betweenness": score}, looked)
 

@@ -61,7 +61,7 @@ class JoinAll:
         looked = Looked(edges=graph.cut.rows.edges)
         return Given({"component": on_device.components(graph)}, looked._asdict())
 
-    def told_bytes(self, vertices: int, ranks: int) -> int:
+    def told_bytes(self, vertices: int) -> int:
         return on_device.told_bytes(vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:

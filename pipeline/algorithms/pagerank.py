@@ -124,7 +124,7 @@ class Walk:
                 checkpoint.save_state(len(iterations), {"share": state.share()}, iterations)
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
-    def told_bytes(self, vertices: int, ranks: int) -> int:
+    def told_bytes(self, vertices: int) -> int:
         return on_device.told_bytes(vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
@@ -132,17 +132,20 @@ class Walk:
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
         of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
         state = on_device.shared_walk(graph, ranks, *of)
-        (edges,) = ranks.total([graph.cut.rows.edges])
-        while len(iterations) < self.most:
-            done, due = state.step(self.most - len(iterations), saving.due())
-            self._record(iterations, done, int(edges), state.sent)
-            if self._over(iterations):
-                break
-            if due:
-                saving.save(len(iterations), "share", state.share(), iterations)
-        given = Given({"pagerank": state.ranks()}, {"iterations": iterations})
-        ranks.total([])  # nobody reads another's memory any more
-        state.close()
+        try:
+            (edges,) = ranks.total([graph.cut.rows.edges])
+            while len(iterations) < self.most:
+                done, due = state.step(self.most - len(iterations), saving.due())
+                self._record(iterations, done, int(edges), state.sent)
+                if self._over(iterations):
+                    break
+                if due:
+                    share = state.share() if ranks.rank == 0 else NOWHERE
+                    saving.save(len(iterations), "share", share, iterations)
+            given = Given({"pagerank": state.ranks()}, {"iterations": iterations})
+        finally:
+            state.close()
+        ranks.total([])  # all have closed: what others had in sight may be freed
         return given
 
     def _record(

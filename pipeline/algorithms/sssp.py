@@ -135,8 +135,8 @@ class DeltaStepping:
         values = {"distance": paths.distances(), "parent": paths.parents()}
         return Given(values, {**looked, **self._record(done, paths)})
 
-    def told_bytes(self, vertices: int, ranks: int) -> int:
-        return on_device.told_bytes(vertices, ranks)
+    def told_bytes(self, vertices: int) -> int:
+        return on_device.told_bytes(vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         done, width, so_far = 0, self.first_width, None

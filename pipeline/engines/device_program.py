@@ -11,7 +11,7 @@ from ...partition.store.store import Store
 from ..results.checkpoint import Checkpoint
 from ..run.plan import fits
 from .device import give_back
-from .device_share import DeviceShare, Room
+from .device_share import DeviceShare, ShareRoom
 from .engine import Need, Subject
 from .operations.program import DeviceProgram, Given, Program, Tell, counts_of
 
@@ -63,12 +63,10 @@ class DeviceProgramEngine:
         held = program.held_bytes(counts_of(self._store))
         return near >= self._room(mine).near and fits(held + beside, limit)
 
-    def _room(self, program: DeviceProgram) -> Room:
+    def _room(self, program: DeviceProgram) -> ShareRoom:
         """Raises DeviceMemoryError where not even what must be on the device fits."""
-        room = self._share.room(program, self.device)
-        if self._program.wants_degrees and not program.wants_degrees:  # they are there all the same
-            return room._replace(device=room.device + 8 * self._store.info.vertices)
-        return room
+        there = self._program.wants_degrees and not program.wants_degrees  # for another one
+        return self._share.room(program, self.device, 8 * self._store.info.vertices * there)
 
     def compile(self, program: Program | None = None) -> None:
         asked = program or self._program

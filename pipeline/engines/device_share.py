@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...kernels.base.numbering import by_table
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array
+from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
 from ...kernels.gpu_programs.rows import ProgramGraph, add_weights, cut, cut_bytes
 from ...kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
 from ...partition.disk.memory import format_bytes
@@ -28,11 +28,12 @@ from .operations.program import DeviceProgram, SharedProgram, counts_of
 from .ranks.routes import owned
 
 _SLACK = 16 << 20  # small arrays, what the pool rounds up
+_TELLING = 256 << 20  # what NCCL holds, about
 
 _REVERSE = "reverse-"
 
 
-class Room(NamedTuple):
+class ShareRoom(NamedTuple):
     """near: entries of targets on the device. host, device: bytes held at most."""
 
     near: int
@@ -64,24 +65,30 @@ class DeviceShare:
     rank: int = 0
     ranks: int = 1
 
-    def room(self, program: DeviceProgram, device: Device) -> Room:
-        """Raises DeviceMemoryError where not even what must be on the device fits."""
+    def room(self, program: DeviceProgram, device: Device, beside: int = 0) -> ShareRoom:
+        """beside: bytes that stand on the device besides.
+
+        Raises DeviceMemoryError where not even what must be on the device fits.
+        """
         store, info, weighted = self.store, self.store.info, program.weighted
         parts = self._parts(program.into)
         n, entries = info.vertices, sum(map(self._entries, parts))
         if n > MOST_VERTICES:
             raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
-        wide = entries >= MOST_SHORT
-        of_subgraph = 2 * 8 * (n + 1)  # its offsets, and how long rows are
-        shards = store.largest_shard * (1 + weighted)
-        making = making_bytes(n, entries, len(parts) > 1, weighted) + of_subgraph + shards
-        running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
-        if self.ranks > 1 and isinstance(program, SharedProgram):
-            running += program.told_bytes(n, self.ranks)
+        leaving = 0
         if weighted and self._takes_degrees_apart(program):
-            leaving = max(map(self._entries, self._parts(into=False)), default=0)
-            making = max(making, 4 * leaving + of_subgraph)
-        least = (n + 1) * (8 if wide else 4) + max(making + 8 * n, running) + _SLACK
+            leaving = 4 * max(map(self._entries, self._parts(into=False)), default=0)
+        offsets = 8 * (n + 1)  # at most, of a subgraph
+        shards = store.largest_shard * (1 + weighted)
+        making = making_bytes(n, entries, len(parts) > 1, weighted) + 2 * offsets + shards
+        making = max(making, leaving + 2 * offsets) + 4 * info.delegates
+        running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
+        slack = _SLACK
+        if self.ranks > 1 and isinstance(program, SharedProgram):
+            running += program.told_bytes(n)
+            slack += _TELLING
+        kind = self._offsets_type(entries)
+        least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + beside
         least += 4 * entries * 2 * weighted  # targets, and their weights
         if least > device.memory_bytes:
             of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
@@ -93,12 +100,10 @@ class DeviceShare:
         if not weighted:
             near = min(entries, (device.memory_bytes - least) // 4)
             least += 4 * near
-        loading = store.largest_shard * (1 + weighted) + 8 * (n + 1)
-        if weighted and self._takes_degrees_apart(program):
-            loading = max(loading, 4 * max(map(self._entries, self._parts(into=False))))
+        loading = shards + 2 * offsets + leaving + 4 * info.delegates
         found = program.held_bytes(counts_of(store))
         host = 4 * (entries - near) + max(loading, found)
-        return Room(near, host, least)
+        return ShareRoom(near, host, least)
 
     def load(
         self,
@@ -108,28 +113,26 @@ class DeviceShare:
         team: Team,
         check: Callable[[], None] = lambda: None,
     ) -> ProgramGraph:
-        """near: as of Room. check: called before each file. The degrees are those of the share."""
+        """near: as of ShareRoom. check: called before each file. Degrees are those of the share."""
         info, weighted = self.store.info, program.weighted
         loading = _Loading(self, team, check)
-        maker = RowsMaker(device, info.vertices, near, weighted)
         parts = self._parts(program.into)
+        maker = RowsMaker(device, info.vertices, near, weighted, len(parts))
         for part in parts:
             subgraph = loading.subgraph(part)
-            maker.count(subgraph, loading.offsets(part))
             if part.reversed:
                 for shard in loading.shards(part):
                     maker.count_reversed(subgraph, shard.targets)
+            else:
+                maker.count(subgraph, loading.offsets(part))
         maker.begin()
         for part in parts:
-            subgraph, offsets = loading.subgraph(part), loading.offsets(part)
-            with device.use() as cupy:
-                offsets = cupy.asarray(offsets)
-            for shard in loading.shards(part, weighted):
-                maker.place(subgraph, offsets, *shard)
-            maker.end(subgraph, offsets)
+            subgraph = loading.subgraph(part)
+            with maker.placing(subgraph, lambda part=part: loading.offsets(part)) as place:
+                for shard in loading.shards(part, weighted):
+                    place(*shard)
         rows, weights = maker.finish()
-        kind = info.weights.kind if weighted and info.weights is not None else None
-        degree = None
+        kind, degree = self._weight_type(program), None
         if program.wants_degrees and self._takes_degrees_apart(program):
             degree = self._degrees(device, loading, maker, kind)
         elif program.wants_degrees and kind is not None:
@@ -137,6 +140,8 @@ class DeviceShare:
         elif program.wants_degrees:
             with device.use():
                 degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
+        with device.use() as cupy:
+            cupy.get_default_memory_pool().free_all_blocks()  # NCCL does not take it from there
         # (An edge within a share need not stand in the rows of both its ends there.)
         twice = not info.directed and self.ranks == 1
         return ProgramGraph(device, cut(device, rows), twice, weights, kind, degree)
@@ -156,6 +161,26 @@ class DeviceShare:
                     more = add_weights(device, offsets, weights, weight_type)
                 maker.add(degree, loading.subgraph(part).rows, more)
             return degree
+
+    def like(self, program: DeviceProgram, device: Device, near: int) -> ProgramGraph:
+        """A graph of one vertex, of the types that ``load`` would give: to compile for."""
+        entries = sum(map(self._entries, self._parts(program.into)))
+        kind = self._weight_type(program)
+        with device.use() as cupy:
+            offsets = cupy.zeros(2, self._offsets_type(entries))
+            far = device.pinned(1, np.uint32)[:0] if near < entries else None
+            rows = Rows(offsets, cupy.empty(0, np.uint32), far)
+            weights = None if kind is None else cupy.empty(0, np.uint32)
+            degree = cupy.zeros(1) if program.wants_degrees else None
+        of = weights, kind, degree
+        return ProgramGraph(device, cut(device, rows), False, *of, ranks=self.ranks)
+
+    def _offsets_type(self, entries: int) -> np.dtype:
+        return np.dtype(np.uint64 if entries >= MOST_SHORT else np.uint32)
+
+    def _weight_type(self, program: DeviceProgram) -> str | None:
+        weights = self.store.info.weights
+        return weights.kind if program.weighted and weights is not None else None
 
     def _takes_degrees_apart(self, program: DeviceProgram) -> bool:
         """Whether the rows that tell degrees are others than those that are gone through."""

@@ -121,8 +121,10 @@ class Checkpoint:
         return self._folder.resolve(), self._seconds, self._search
 
     def ask_elsewhere(self) -> bool:
-        """Called now and then while another process saves: whether that has to save and end."""
-        if (self._folder / _NAME).exists():
+        """Called now and then while other processes save, here or beside: whether they have to save
+        and end.
+        """
+        if any(self._folder.parent.glob(f"{self._folder.name}*/{_NAME}")):
             self._saving()
         return ending.asked()
 

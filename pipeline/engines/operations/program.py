@@ -96,7 +96,7 @@ class DeviceProgram(Program, Protocol):
 class SharedProgram(DeviceProgram, Protocol):
     """One whose ranks have a device each, and there a share of the edges."""
 
-    def told_bytes(self, vertices: int, ranks: int) -> int:
+    def told_bytes(self, vertices: int) -> int:
         """What it holds on a device besides, for what ranks tell each other."""
         ...
 
@@ -116,7 +116,7 @@ class DealtProgram(DeviceProgram, Protocol):
         ...
 
     def put_together(self, given: Sequence[Given]) -> Given:
-        """What all ranks found, from what each did."""
+        """What some ranks found, from what each did, or some have put together."""
         ...
 
 

@@ -164,7 +164,9 @@ class Saving:
 
 
 class RanksSaving:
-    """The same of ranks with a device each, which all have whole arrays. checkpoint: on rank 0."""
+    """The same of ranks with a device each, which all have whole arrays: rank 0 reads, and tells,
+    one at once. checkpoint: on rank 0.
+    """
 
     def __init__(self, ranks: Ranks, checkpoint: Checkpoint | None) -> None:
         self._ranks = ranks
@@ -188,8 +190,8 @@ class RanksSaving:
         return (arrays[0], GoneOn(*json.loads(told.tobytes()))) if arrays else None
 
     def save(self, done: int, name: str, values: NDArray, facts: Any) -> None:
-        """On all ranks, of which the first one's values are saved. Raises KeyboardInterrupt on all
-        of them where something has asked for an end.
+        """On all ranks; values: only rank 0's are looked at. Raises KeyboardInterrupt on all of
+        them where something has asked for an end.
         """
         ends = False
         if self._checkpoint is not None:

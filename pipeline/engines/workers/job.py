@@ -222,8 +222,9 @@ class ProgramJob:
         store = open_store(self.store)
         if self.device == "cuda":
             _share_of("")
-            room = OfRank.of(self.program, store, rank, size).room(self._device())
-            return [Way(room.host, self)]
+            here, device = OfRank.of(self.program, store, rank, size), self._device()
+            here.compile(device)
+            return [Way(here.room(device).host, self)]
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads

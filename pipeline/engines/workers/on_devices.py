@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ....partition.store.store import Store
 from ...ranks.communicator import Communicator
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
-from ..device_share import DeviceShare, Room
+from ..device_share import DeviceShare, ShareRoom
 from ..operations.program import DealtProgram, DeviceProgram, Given, Program, SharedProgram
 from ..operations.saving import RanksSaving
 
@@ -46,8 +46,13 @@ class OfRank(NamedTuple):
         assert isinstance(program, SharedProgram)
         return cls(program, program, DeviceShare(store, rank, size))
 
-    def room(self, device: Device) -> Room:
+    def room(self, device: Device) -> ShareRoom:
         return self.share.room(self.program, device)
+
+    def compile(self, device: Device) -> None:
+        """Before anything is loaded: what a compiler holds is there then."""
+        near = self.room(device).near
+        self.program.compile_on(self.share.like(self.program, device, near))
 
     def run(
         self,
@@ -99,36 +104,34 @@ class OfRank(NamedTuple):
         checkpoint = None
         if saved is not None:
             folder, seconds, search = saved
+            here = f"{ranks.rank}-of-{ranks.size}"
             if ranks.rank:
-                folder = folder.with_name(f"{folder.name}-{ranks.rank}")
-            search = f"{search}, rank {ranks.rank} of {ranks.size}"
-            checkpoint = Checkpoint(folder, seconds, search, loaded=loaded)
+                folder = folder.with_name(f"{folder.name}-{here}")
+            checkpoint = Checkpoint(folder, seconds, f"{search}, rank {here}", loaded=loaded)
         given, ended = Given({}, {}), False
         try:
             given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
         except KeyboardInterrupt:
             ended = True  # the others hear of it, and end, too
-        every = _gathered(given, ended, ranks)
-        if ranks.rank:
-            return Given({}, given.record)
-        found = [np.asarray(array) for some in every[1:] for array in some.values.values()]
-        sent = sum(array.nbytes for array in found)
-        found = whole.put_together(every)
-        return Given(found.values, {**found.record, "sent": sent})
+        (any_ended,) = ranks.total([ended])
+        if any_ended:
+            raise KeyboardInterrupt
+        found = _put_together(whole, given, ranks)
+        (sent,) = ranks.total([ranks.sent])
+        return Given(found.values, {**found.record, "sent": int(sent)})
 
 
-def _gathered(given: Given, ended: bool, ranks: Ranks) -> list[Given]:
-    """What all ranks found, on rank 0. Raises KeyboardInterrupt where any has ended."""
-    told = [np.array([ended])]
+def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
+    """What all ranks found, on rank 0, which hears of them one after the other."""
+    nothing: list[Any] = []
     record = np.frombuffer(json.dumps(given.record).encode(), np.uint8)
-    whole = [*told, record, *(np.asarray(some) for some in given.values.values())]
-    messages = [whole if rank == 0 else told for rank in range(ranks.size)]
-    came = ranks.tell(messages)
-    if any(some[0][0] for some in came):
-        raise KeyboardInterrupt
-    if ranks.rank:
-        return []
-    return [
-        Given(dict(zip(given.values, values, strict=True)), json.loads(about.tobytes()))
-        for _, about, *values in came
-    ]
+    mine = [record, *(np.asarray(some) for some in given.values.values())]
+    for rank in range(1, ranks.size):
+        to_first = mine if ranks.rank == rank else nothing
+        messages = [to_first if other == 0 else nothing for other in range(ranks.size)]
+        came = ranks.tell(messages)[rank]
+        if ranks.rank == 0:
+            about, *values = came
+            named = dict(zip(given.values, values, strict=True))
+            given = whole.put_together([given, Given(named, json.loads(about.tobytes()))])
+    return given if ranks.rank == 0 else Given({}, given.record)

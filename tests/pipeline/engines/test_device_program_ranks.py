@@ -211,7 +211,8 @@ def check_going_on(store: Store, program: Program, devices: Sequence[Device], fo
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Checkpoint, "save_state", save_and_end)
         assert run_or_end(store, program, devices, 2, saved=saved) == [None, None]
-    found = columns(run(store, program, devices, 2, saved=saved, went_on=went_on))
+    ranks = 2 if isinstance(program, DealtProgram) else 3  # of those that are dealt out, as many
+    found = columns(run(store, program, devices, ranks, saved=saved, went_on=went_on))
     wanted = columns(run(store, program, devices, 2))
     assert went_on[0] > 1
     for name, values in wanted.items():
@@ -292,7 +293,7 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
     ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 2, "--weight", "w")
     how = "--workers", 2, "--device", "cuda", "--timeout", 10
     line = command(command_name, store, "-o", out, *COMMANDS[command_name], *how)
-    seconds = random.Random(len(command_name)).uniform(0.5, 3)
+    seconds = random.uniform(0, 3)
     with subprocess.Popen(
         line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -301,8 +302,9 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
         time.sleep(seconds)
         os.kill(workers[-1], signal.SIGKILL)
         _, told = running.communicate(timeout=200)
-    assert running.returncode == 0, told
-    assert "begun again on 1" in told
+    assert running.returncode == 0, (seconds, told)
+    # Components may have been faster.
+    assert "begun again on 1" in told or command_name == "components", (seconds, told)
     if command_name not in ("betweenness", "closeness"):  # those take long
         ok("validate", store, out)
 

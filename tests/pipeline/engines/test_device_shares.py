@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,17 @@ from delegraph.kernels.gpu_programs import stored_rows
 from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
+from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.components import JoinAll
+from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.device_share import DeviceShare
-from support.graphs import SHAPES
+from delegraph.pipeline.engines.operations.program import DeviceProgram
+from support.graphs import SHAPES, random_edges
 from support.marks import mostly_slow
-from support.paths import entries_of
+from support.paths import entries_of, program_of
 from support.programs import stored
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -104,6 +110,39 @@ def test_all_edges_once(device, tmp_path, shape, layout, directed):
 def test_tiers_sorted_in_pieces(device, tmp_path, monkeypatch, layout):
     monkeypatch.setattr(stored_rows, "_SORTED", 64)
     check_layout(tmp_path, device, "hubs", layout, True, near=100)
+
+
+PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
+    "components": lambda store: JoinAll(),
+    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None),
+    "weighted": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None, "float32"),
+    "sssp": lambda store: program_of(store, 0),
+    "betweenness": lambda store: Brandes(store.info.vertices, np.arange(2, dtype=np.uint32), False),
+    "closeness": lambda store: Sums(np.arange(70, dtype=np.uint32), along=False),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", ["one", "delegates", "grid"])
+def test_what_is_said_is_enough(device, tmp_path, layout, directed):
+    """No more can be held while they load and run."""
+    src, dst = random_edges(3, 300_000, 3_000_000)
+    weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
+    store = stored(tmp_path, src, dst, BuildOptions(directed=directed, **LAYOUTS[layout]), weight)
+    pool = device.cupy.get_default_memory_pool()
+    for name, make in PROGRAMS.items():
+        program = make(store)
+        said = DeviceShare(store).room(program, device).device
+        engine = DeviceProgramEngine(store, None, program, replace(device, memory_bytes=said), 2)
+        pool.free_all_blocks()
+        pool.set_limit(size=said)
+        try:
+            engine.load()
+            assert engine.method == "on a device", name
+            engine.run(None, lambda *_: None)
+        finally:
+            engine.close()
+            pool.set_limit(size=0)
 
 
 @pytest.mark.parametrize("directed", [False, True])

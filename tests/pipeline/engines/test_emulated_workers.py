@@ -6,12 +6,17 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import delegraph
+from delegraph.kernels.gpu.device import Device
+from delegraph.partition.store.store import open_store
+from delegraph.pipeline import api
+from delegraph.pipeline.engines.workers.on_devices import OfRank
 from support import emulator
 from support.graphs import random_edges
 from support.marks import slow
@@ -65,14 +70,23 @@ ASKED = {
 }
 
 
+def most_on_a_device(store: Path, command: str, device: Device) -> int:
+    """By a rank of two."""
+    there = open_store(store)
+    program = api._program(command)(there.info)
+    ranks = (OfRank.of(program, there, rank, 2) for rank in range(2))
+    return max(rank.room(device).device for rank in ranks)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ASKED)
-def test_programs_by_workers(edge_list, tmp_path, ok, command):
+def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     """Each has a device; the answers are those of a CPU, which ``validate`` judges, too."""
     src, dst = random_edges(3, 1000, 10_000)
     weight = np.random.default_rng(1).integers(1, 9, len(src))
     store, out = tmp_path / "g.dg", tmp_path / "out"
-    ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, "--weight", "w")
+    weighted = "--weight", "w", "--device", "cpu"
+    ok("build", edge_list(src, dst, w=weight), "-o", store, "--partitions", 3, *weighted)
     on = ("--workers", 2, "--device", "cuda", "--json")
     asked = (store, *ASKED[command], "--memory-limit", "4GB")
     ran = there(command, *asked, "-o", out, *on)
@@ -90,7 +104,7 @@ def test_programs_by_workers(edge_list, tmp_path, ok, command):
     ran = there("plan", store, "--algorithm", command, *on)
     assert ran.returncode == 0, ran.stderr
     (step, *_) = json.loads(ran.stdout)["steps"]
-    assert step["device_bytes"] > 4 * len(src)
+    assert step["device_bytes"] == most_on_a_device(store, command, emulated[0])
     limited = (*asked, "-o", tmp_path / "limited", "--workers", 2)
     ran = there(command, *limited, "--device-memory-limit", "1MB")
     assert ran.returncode == 0, ran.stderr
