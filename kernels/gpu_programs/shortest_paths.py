@@ -274,8 +274,8 @@ class SharedPaths(GpuPaths):
             distance = self._distance
             mine = cupy.flatnonzero((distance < self._told) & (distance < self._bucket.limit))
             queued, wants = self._tell(mine[: self._at_once].astype(np.uint32), due)
-            self._new = self._new and len(mine) > self._at_once
             if queued is not None:
+                self._new = self._new and len(mine) > self._at_once
                 self._queued_in.fill(0)
                 self._queued_in[queued] = 1
                 self._follow()
@@ -294,11 +294,13 @@ class SharedPaths(GpuPaths):
         if not any(len(vertices) for vertices, *_ in came):
             self._end_bucket(float(least.min()), [float(some.sum()) for some in looked])
             return None, bool(wants.any())
-        queued = [mine] if self._new else [mine[:0]]  # its own were followed when they were found
+        # What this rank has found in a bucket it has followed then; not what is there at first.
+        queued = [mine] if self._new else [mine[:0]]
+        is_news = cupy.less_equal if self._new else cupy.less
         every = [(cupy.asarray(vertices), cupy.asarray(values)) for vertices, values, _ in came]
         for rank, (vertices, values) in enumerate(every):
             if rank != ranks.rank:
-                nearer = values < distance[vertices]
+                nearer = is_news(values, distance[vertices])
                 queued.append(vertices[nearer])
                 distance[queued[-1]] = values[nearer]
         for vertices, values in every:  # (Nearer ones of this rank may not be told yet.)

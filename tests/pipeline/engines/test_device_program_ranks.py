@@ -334,3 +334,10 @@ def test_weights_emulated(emulated, tmp_path, weights):
 @pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
+
+
+def test_paths_of_many_buckets_emulated(emulated, tmp_path):
+    store = make(tmp_path, "grid", "floats", False, "delegates")
+    found = run(store, program_of(store, 0), emulated, 2)
+    check_paths(store, columns(found), 0)
+    assert found[0].record["buckets"] > 10
