@@ -1,1 +1,3 @@
-"""One GPU: preparing, searching, checking, generating. ``device`` alone imports CuPy."""
+"""One GPU: preparing, searching, checking, generating; memory that others read. ``device`` alone
+imports CuPy.
+"""
