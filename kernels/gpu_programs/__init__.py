@@ -1,3 +1,3 @@
-"""Algorithms beside breadth-first search, on one GPU or on ranks with one each: calls of the kernels
-in cuda/programs/.
+"""Algorithms beside breadth-first search, on one GPU or on ranks with one each: calls of the
+kernels in cuda/programs/.
 """
