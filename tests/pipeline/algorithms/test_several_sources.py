@@ -311,7 +311,6 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
         (["--source", 0, "--sources", "1"], "one of them"),
         (["--source", 0, "--together"], "--together"),
         (["--sources", "1", "--profile"], "--profile"),
-        (["--sources", "1", "--device", "cuda", "--workers", 2], "leave out the device"),
         (["--sources", "1", "--max-depth", -1], "max-depth"),
         (["--sources", ""], "names no vertices"),
         (["--sources", "1,,2"], "'' is not an integer"),
@@ -327,13 +326,11 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
         (["--sources", {"node": [1]}], "'vertex' is missing"),
     ],
 )
-def test_bad_input_is_told(delegraph, edge_list, tmp_path, monkeypatch, given, says):
+def test_bad_input_is_told(delegraph, edge_list, tmp_path, given, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
     if given and isinstance(given[1], dict):
         pq.write_table(pa.table(given[1]), tmp_path / "some.parquet")
         given = [given[0], tmp_path / "some.parquet"]
-    if "cuda" in given:
-        monkeypatch.setattr("delegraph.pipeline.run.devices.check_choice", lambda _: None)
     ran = delegraph("bfs", edges, "-o", tmp_path / "out", *given)
     assert (ran.code, says in ran.err) == (2, True), ran.err
     assert not list(tmp_path.glob("*out*"))

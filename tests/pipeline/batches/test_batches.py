@@ -71,6 +71,7 @@ def states(delegraph) -> dict[str, str]:
 RUN = ("batch", "run", "jobs.toml", "--set", "run=1")
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
     planned = ok("batch", "plan", *RUN[2:]).out
     assert "parts  runs within 600 MB: after store" in planned

@@ -117,7 +117,7 @@ def test_ranks_with_emulated_devices(emulated, edge_list, tmp_path, directed, or
 
 @pytest.mark.parametrize(
     ("ranks", "placing"),
-    [slow(3, Placing()), (2, Placing("1d")), slow(4, Placing("2d", push_only=True))],
+    [slow(3, Placing()), slow(2, Placing("1d")), slow(4, Placing("2d", push_only=True))],
     ids=str,
 )
 def test_a_graph_made_across_ranks(emulated, ranks, placing):

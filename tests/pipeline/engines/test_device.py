@@ -301,7 +301,7 @@ def test_an_emulated_search_over_slices(emulated, shape, sweep_from):
     test_over_slices(emulated[0], shape, True, sweep_from)
 
 
-@pytest.mark.parametrize("side", [60, 100])
+@pytest.mark.parametrize("side", [slow(60), slow(100)])
 def test_emulated_rows_longer_than_padded_ones(emulated, side):
     test_rows_longer_than_padded_ones(emulated[0], side)
 
@@ -312,6 +312,7 @@ def test_emulated_slices(emulated):
     test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
 
 
+@pytest.mark.slow
 def test_an_emulated_choice(emulated):
     graph = graph_of(SHAPES["two components"], False)
     for strategy in ("auto", "slices"):

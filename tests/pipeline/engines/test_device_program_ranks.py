@@ -39,7 +39,7 @@ from delegraph.pipeline.engines.workers.on_devices import OfRank, Place
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid
-from support.marks import mostly_slow
+from support.marks import mostly_slow, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
 from support.programs import stored
@@ -326,12 +326,12 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
 
 
-@pytest.mark.parametrize("weights", mostly_slow(WEIGHTS, "nothing"))
+@pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
 def test_weights_emulated(emulated, tmp_path, weights):
     check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated)
 
 
-@pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
+@pytest.mark.parametrize("name", ["pagerank", slow("sssp"), slow("betweenness"), slow("closeness")])
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 

@@ -410,12 +410,13 @@ def test_the_host_emulated(emulated, edge_list, tmp_path, shape, threshold, dire
     test_mail_by_the_host(edge_list, tmp_path, emulated[0], shape, threshold, directed)
 
 
-@pytest.mark.parametrize(("push_cost", "directed"), [(PUSH_COST, True), (PULL, False)])
+@pytest.mark.parametrize(("push_cost", "directed"), [(PUSH_COST, True), slow(PULL, False)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_two_rounds_emulated(emulated, edge_list, tmp_path, shape, push_cost, directed):
     test_two_rounds(edge_list, tmp_path, emulated, shape, 6, push_cost, directed)
 
 
+@pytest.mark.slow
 def test_an_order_of_its_own_emulated(emulated, edge_list, tmp_path):
     test_an_order_of_its_own_in_each_others_memory(edge_list, tmp_path, emulated, 0, True)
 
@@ -427,7 +428,7 @@ def test_a_grid_emulated(emulated, edge_list, tmp_path):
 
 @pytest.mark.parametrize("push_cost", [slow(0.0), PUSH_COST, slow(PULL)])
 @pytest.mark.parametrize(
-    ("grid", "directed"), [slow(0, True), (1, False), slow(2, True), slow(3, True)], ids=str
+    ("grid", "directed"), [slow(0, True), slow(1, False), slow(2, True), slow(3, True)], ids=str
 )
 def test_the_memory_of_a_grid_emulated(
     emulated, edge_list, tmp_path, monkeypatch, grid, push_cost, directed

@@ -64,9 +64,7 @@ ASKED = {
     "components": (),
     "pagerank": ("--iterations", 5),
     "sssp": ("--source", 5),
-    "betweenness": ("--sources", 7),
     "closeness": ("--sources", 70),
-    "eccentricity": ("--sources", 3),
 }
 
 
