@@ -281,6 +281,7 @@ def test_store_of_another_format(refused, store, tmp_path):
     refused(*f"bfs {store} --source 1 -o {tmp_path}/out".split(), says=("format 99", "build"))
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_in_any_file_is_found(refused, store, tmp_path):
     files = files_of(store)
     assert len(files) == 3 + 2 * 4 * 2

@@ -133,6 +133,7 @@ def test_a_job_that_cannot_begin(delegraph, here):
     assert states(delegraph) == {"store": "done", "parts": "failed"}
 
 
+@pytest.mark.slow
 def test_a_failure_leaves_out_what_needs_it(delegraph, here):
     """What nobody of this batch has written is not replaced."""
     (here / "out" / "1" / "parts").mkdir(parents=True)

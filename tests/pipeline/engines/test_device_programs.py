@@ -689,7 +689,7 @@ def test_emulated_betweenness_goes_on(emulated, stores, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("few", [slow(None), (2, 3)])
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, "ties"))
-@pytest.mark.parametrize("shape", ["cliques", "two components"])
+@pytest.mark.parametrize("shape", ["cliques", slow("two components")])
 def test_emulated_paths(emulated, weighted, monkeypatch, shape, kind, few):
     _alone(monkeypatch, few)
     check_run(weighted(shape, False, kind), emulated[0])

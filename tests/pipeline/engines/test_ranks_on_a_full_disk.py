@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.engines.ranks.result import Part, gather, save_whole
@@ -16,6 +17,7 @@ from delegraph.pipeline.engines.ranks.result import Part, gather, save_whole
 VERTICES = 20_000
 
 
+@pytest.mark.slow
 def test_it_fills_while_ranks_save(ok, edge_list, tmp_path):
     """A limit on the size of files stands for the disk; workers have their parent's."""
     path = edge_list(np.zeros(VERTICES, np.int64), np.arange(1, VERTICES + 1))

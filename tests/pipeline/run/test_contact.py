@@ -170,6 +170,7 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
             pass
 
 
+@pytest.mark.slow
 def test_a_client_that_is_closed_while_tasks_are_waited_for():
     """By another thread. Its loop ends, and whoever waits in it would wait for ever."""
     with cluster(1) as (local, client):

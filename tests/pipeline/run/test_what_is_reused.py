@@ -95,7 +95,7 @@ def empty(path: Path) -> None:
 STRING_IDS, INTEGER_IDS = (lambda id: f"vertex {id}"), (lambda id: id * 10**12)
 
 
-@pytest.mark.parametrize("damage", [flip, slow(cut), slow(empty), Path.unlink])
+@pytest.mark.parametrize("damage", [flip, slow(cut), slow(empty), slow(Path.unlink)])
 @pytest.mark.parametrize("ids", [INTEGER_IDS, slow(STRING_IDS)], ids=["integers", "strings"])
 def test_scratch_that_is_damaged_is_made_anew(ok, delegraph, tmp_path, monkeypatch, ids, damage):
     """Each file that a build leaves when it is cut off before its last step."""
