@@ -71,11 +71,7 @@ def main() -> None:
     real.add_option(parser)
     options = parser.parse_args()
     device = open_device()
-    about = environment.describe(("numpy", "pyarrow"))
-    about["versions"] |= device.versions()
-    about["gpu"] = {"name": device.name, **clocks()}
-    environment.show(about)
-    print(f"{device}, {about['gpu']}", flush=True)
+    about = describe(device)
     results = []
     found = real.real_graphs(options.data)
     for name in (options.graphs or ",".join([GENERATED, *found])).split(","):
@@ -89,6 +85,16 @@ def main() -> None:
         del loaded
     summarize(results)
     environment.keep("gpu", about, results)
+
+
+def describe(device: Device) -> dict[str, Any]:
+    """The machine and its GPU, which is told, too."""
+    about = environment.describe(("numpy", "pyarrow"))
+    about["versions"] |= device.versions()
+    about["gpu"] = {"name": device.name, **clocks()}
+    environment.show(about)
+    print(f"{device}, {about['gpu']}", flush=True)
+    return about
 
 
 def clocks() -> dict[str, str]:

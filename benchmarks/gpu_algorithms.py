@@ -101,11 +101,7 @@ def main() -> None:
     real.add_option(parser)
     options = parser.parse_args()
     device = open_device()
-    about = environment.describe(("numpy", "pyarrow"))
-    about["versions"] |= device.versions()
-    about["gpu"] = {"name": device.name, **gpu.clocks()}
-    environment.show(about)
-    print(f"{device}, {about['gpu']}", flush=True)
+    about = gpu.describe(device)
     found = real.real_graphs(options.data)
     results = []
     for name, _ in real.asked_for(options, GENERATED, gpu.recipe_of):

@@ -60,12 +60,8 @@ def main() -> None:
     parser.add_argument("--sources", type=int, default=16)
     real.add_option(parser)
     options = parser.parse_args()
-    device = open_device()
-    about = environment.describe(("numpy", "pyarrow"))
-    about["versions"] |= device.versions()
-    about["gpus"] = {"count": options.ranks, "name": device.name, **gpu.clocks()}
-    environment.show(about)
-    print(about["gpus"], flush=True)
+    about = gpu.describe(open_device())
+    about["gpu"]["count"] = options.ranks
     counts = [1 << i for i in range(options.ranks.bit_length()) if 1 << i <= options.ranks]
     results: list[dict[str, Any]] = []
     for name in filter(None, options.strong.split(",")):

@@ -60,6 +60,29 @@ class Rows:
         far = 0 if self.far is None else self.far.ctypes.data
         return pack(TARGETS, near=self.near, far=far, near_end=len(self.near))
 
+    @classmethod
+    def with_room(cls, device: Device, offsets: Array | np.ndarray, near: int) -> Rows:
+        """Of these offsets; targets are yet to be put there, ``near`` of them on the device."""
+        edges = int(offsets[-1])
+        near = min(near, edges)
+        if edges >= MOST_SHORT:
+            offsets = offsets.astype(np.uint64, copy=False)
+        with device.use() as cupy:
+            on_device = cupy.empty(near, np.uint32)
+            far = device.pinned(edges - near, np.uint32) if near < edges else None
+            return cls(cupy.asarray(offsets), on_device, far)
+
+    def put(self, device: Device, at: int, targets: np.ndarray) -> None:
+        """Write targets, in host memory, to their places from entry ``at`` on."""
+        here = max(0, min(len(targets), len(self.near) - at))
+        with device.use():
+            if here:
+                self.near[at : at + here].set(targets[:here])
+        if here < len(targets):
+            assert self.far is not None
+            first = at + here - len(self.near)
+            self.far[first : first + len(targets) - here] = targets[here:]
+
 
 @dataclass(frozen=True)
 class DeviceGraph:

@@ -304,12 +304,13 @@ class _WalkInMemory(GpuWalk):
             whole = peers.array("share")
             whole[:] = self._shares[0]
             self._shares = [whole, whole]
-            heard = [base + 2 * ranks.rank * ARRIVAL.itemsize for base in bases]
-            places = {"came": bases, "shares": bases, "tell": heard}
-            names = {"came": "came", "shares": "share", "tell": "heard"}
+            self._walk["shares"] = whole.data.ptr
+            mine = 2 * ranks.rank * ARRIVAL.itemsize  # where others hear of this rank
+            places = peers.places
+            at = {"came": places["came"], "shares": places["share"], "tell": places["heard"] + mine}
             self._tables = {
-                name: cupy.asarray(np.array(some, np.uint64) + np.uint64(peers.places[names[name]]))
-                for name, some in places.items()
+                name: cupy.asarray(np.array(bases, np.uint64) + np.uint64(place))
+                for name, place in at.items()
             }
         self._shared = pack(
             SHARED,

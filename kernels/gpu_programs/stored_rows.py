@@ -62,8 +62,7 @@ class RowsMaker:
     def count(self, subgraph: Subgraph, offsets: NDArray) -> None:
         with self._device.use() as cupy:
             if self._is_all(subgraph):
-                kind = np.uint64 if int(offsets[-1]) >= MOST_SHORT else offsets.dtype
-                self._offsets = cupy.asarray(offsets).astype(kind, copy=False)
+                self._offsets = cupy.asarray(offsets)
             else:
                 self.add(self._counted(), subgraph.rows, _lengths(cupy.asarray(offsets)))
 
@@ -83,11 +82,8 @@ class RowsMaker:
                 self._offsets = cupy.zeros(self._vertices + 1, kind)
                 self._offsets[1:] = cupy.cumsum(self._counts, dtype=kind)
                 self._fill, self._counts = self._offsets[:-1].copy(), None
-            edges = int(self._offsets[-1])
-            near = min(self._near, edges)
-            far = self._device.pinned(edges - near, np.uint32) if near < edges else None
-            self._rows = Rows(self._offsets, cupy.empty(near, np.uint32), far)
-            self._weights = cupy.empty(edges, np.uint32) if self._weighted else None
+            self._rows = rows = Rows.with_room(self._device, self._offsets, self._near)
+            self._weights = cupy.empty(rows.edges, np.uint32) if self._weighted else None
 
     @contextmanager
     def placing(
@@ -120,7 +116,7 @@ class RowsMaker:
     def _put_all(
         self, begin: int, targets: NDArray[np.uint32], weights: NDArray[np.uint32] | None
     ) -> None:
-        self._put(begin, targets)
+        self._rows.put(self._device, begin, targets)
         if weights is not None:
             with self._device.use():
                 to: Array = self._weights
@@ -176,18 +172,6 @@ class RowsMaker:
             some = more[i :: numbering.width]
             values[first :: numbering.multiplier][: len(some)] += some.astype(values.dtype)
 
-    def _put(self, at: int, targets: NDArray[np.uint32]) -> None:
-        """Targets from entry ``at`` on."""
-        rows = self._rows
-        here = max(0, min(len(targets), len(rows.near) - at))
-        with self._device.use():
-            if here:
-                rows.near[at : at + here].set(targets[:here])
-        if here < len(targets):
-            assert rows.far is not None
-            first = at + here - len(rows.near)
-            rows.far[first : first + len(targets) - here] = targets[here:]
-
     def _sort(self) -> None:
         """Some rows at a time."""
         device, rows = self._device, self._rows
@@ -216,7 +200,7 @@ class RowsMaker:
         here = max(0, min(len(targets), len(rows.near) - at))
         rows.near[at : at + here] = targets[:here]
         if here < len(targets):
-            self._put(at + here, targets[here:].get())
+            rows.put(self._device, at + here, targets[here:].get())
 
     def _packed(self, numbering: Numbering) -> np.ndarray:
         table = self._table(numbering) if len(numbering.table) else None

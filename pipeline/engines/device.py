@@ -240,12 +240,12 @@ def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
 
 def load_rows(store: Store, name: str, device: Device, near: int, team: Team) -> Rows:
     offsets = store.offsets(0, name, team)
-    rows = _empty_rows(device, offsets, near)
+    rows = Rows.with_room(device, offsets, near)
     buffer = np.empty(store.largest_shard // 4, np.uint32)
     at = 0
     for file in store.shards(0, name):
         shard = store.read_shard(0, name, file, buffer, team)
-        _put(device, rows, at, shard)
+        rows.put(device, at, shard)
         at += len(shard)
     return rows
 
@@ -261,32 +261,9 @@ def to_device(graph: Graph, device: Device, near: int) -> DeviceGraph:
 
 
 def copy_rows(device: Device, offsets: NDArray, targets: NDArray[np.uint32], near: int) -> Rows:
-    rows = _empty_rows(device, offsets, near)
-    _put(device, rows, 0, targets)
+    rows = Rows.with_room(device, offsets, near)
+    rows.put(device, 0, targets)
     return rows
-
-
-def _empty_rows(device: Device, offsets: NDArray, near: int) -> Rows:
-    edges = int(offsets[-1])
-    near = min(near, edges)
-    if edges >= MOST_SHORT:
-        offsets = offsets.astype(np.uint64)
-    with device.use() as cupy:
-        on_device = cupy.empty(near, np.uint32)
-        far = device.pinned(edges - near, np.uint32) if near < edges else None
-        return Rows(cupy.asarray(offsets), on_device, far)
-
-
-def _put(device: Device, rows: Rows, at: int, targets: NDArray[np.uint32]) -> None:
-    """Write targets to their places from entry ``at`` on."""
-    here = max(0, min(len(targets), len(rows.near) - at))
-    with device.use():
-        if here:
-            rows.near[at : at + here].set(targets[:here])
-    if here < len(targets):
-        assert rows.far is not None
-        first = at + here - len(rows.near)
-        rows.far[first : first + len(targets) - here] = targets[here:]
 
 
 def search_on_device(search: GpuSearch, source: int, max_depth: int | None) -> Found:

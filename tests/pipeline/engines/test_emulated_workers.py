@@ -6,7 +6,10 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -110,6 +113,22 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     assert "1 MB may be held" in ran.stderr
 
 
+def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]) -> None:
+    """Call ``ask`` with where it runs: a cluster that loses a worker meanwhile, and goes on."""
+    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
+    with cluster(3) as (local, client):
+        where = {"scheduler": local.scheduler_address, "device": "cuda", "timeout": 5}
+        running = Background(lambda: ask(**where, threads=1))
+        wait_for_supersteps(client)
+        workers = pids(client)
+        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
+        running.join(120)
+    assert running.error is None
+    record, _, notes = running.result
+    assert record["device"] == "2 x emulated"
+    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -120,19 +139,7 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     delegraph.build(edge_list(src, dst), store, partitions=4)
     asked = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
-    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
-    with cluster(3) as (local, client):
-        where = {"scheduler": local.scheduler_address, "device": "cuda", "timeout": 5}
-        ask = getattr(delegraph, command)
-        running = Background(lambda: ask(store, out, **asked, **where, threads=1))
-        wait_for_supersteps(client)
-        workers = pids(client)
-        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
-        running.join(300)
-    assert running.error is None
-    record, _, notes = running.result
-    assert record["device"] == "2 x emulated"
-    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    one_of_three_killed(monkeypatch, partial(getattr(delegraph, command), store, out, **asked))
     delegraph.validate(store, out)
 
 
@@ -145,16 +152,5 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     path = edge_list(range(vertices - 1), range(1, vertices))
     delegraph.build(path, store, partitions=4, threshold=6)
-    monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does
-    with cluster(3) as (local, client):
-        there = {"scheduler": local.scheduler_address, "device": "cuda"}
-        running = Background(lambda: delegraph.bfs(store, 0, out, timeout=5, threads=1, **there))
-        wait_for_supersteps(client)
-        workers = pids(client)
-        os.kill(workers[sorted(workers)[1]], signal.SIGKILL)
-        running.join(120)
-    assert running.error is None
-    record, _, notes = running.result
-    assert record["device"] == "2 x emulated"
-    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    one_of_three_killed(monkeypatch, partial(delegraph.bfs, store, 0, out))
     assert distances_of(out) == {i: i for i in range(vertices)}
