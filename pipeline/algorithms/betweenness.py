@@ -8,7 +8,6 @@ scaled by n / sources, as NetworkX does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -128,11 +127,10 @@ class Brandes:
         some = self.sources[rank::ranks]
         return replace(self, sources=some, others=len(self.sources) - len(some))
 
-    def put_together(self, given: Sequence[Given]) -> Given:
-        score, *others = (np.asarray(some.values["betweenness"]) for some in given)
-        for other in others:
-            score += other
-        looked = {k: sum(some.record[k] for some in given) for k in given[0].record}
+    def put_together(self, given: Given, more: Given) -> Given:
+        score = np.asarray(given.values["betweenness"])
+        score += np.asarray(more.values["betweenness"])
+        looked = {name: did + more.record[name] for name, did in given.record.items()}
         return Given({"betweenness": score}, looked)
 
     def _factor(self, directed: bool) -> float:

@@ -9,7 +9,7 @@ written before the next one begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -61,7 +61,8 @@ class DistanceBits:
     bits: that a distance may have; where there is one of which all are set, or a greater one,
     nothing is given, and the record says ``deeper``. max_depth: levels at most; None for all.
     apart: whether searches were, before. Gives ``reached``: words, by source a bit, and ``bit0``
-    and so on: of distances; or, of searches apart, which the record says, ``distance0`` and so on.
+    and so on: of distances; or, of searches apart, which the record says, ``distance0`` and so on;
+    or nothing, where all have to search again: for more bits, or apart.
     """
 
     sources: NDArray[np.uint32]
@@ -130,6 +131,9 @@ class DistanceBits:
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         del checkpoint  # batches are saved
+        if not len(self.sources):  # of a rank, where there are fewer than ranks
+            none = np.zeros(0, on_device.HOPS)
+            return Given({}, {**Looked()._asdict(), "apart": self.apart, **_of_hops(none)})
         searches, given = on_device.GpuSearches(graph, len(self.sources), distances=True), None
         if not self.apart and self.bits == DIGITS:
             given = self._together_on(searches)
@@ -160,10 +164,35 @@ class DistanceBits:
             return Given({}, {"deeper": True, "apart": True})
         return Given(distances, {"apart": True, **_of_hops(hops)})
 
+    def of_rank(self, rank: int, ranks: int) -> DistanceBits:
+        return replace(self, sources=np.array_split(self.sources, ranks)[rank])
+
+    def put_together(self, given: Given, more: Given) -> Given:
+        """more: of the sources that follow."""
+        one, other = given.record, more.record
+        record = {**one, "edges": one["edges"] + other["edges"]}
+        if other.get("sources") == 0:
+            return Given(given.values, record)
+        for name in ("deeper", "apart"):
+            record[name] = one[name] or other[name]
+        if not (given.values and more.values) or one["apart"] != other["apart"]:
+            return Given({}, record)
+        first, values = one["sources"], dict(given.values)
+        if record["apart"]:
+            values |= {f"distance{first + i}": some for i, some in enumerate(more.values.values())}
+        else:
+            for name, words in more.values.items():
+                moved = np.asarray(words) << np.uint64(first)
+                values[name] = np.bitwise_or(values[name], moved) if name in values else moved
+        for name, fold in (("sources", sum), ("reached", sum), ("depth", max)):
+            record[name] = fold((one[name], other[name]))
+        return Given(values, record)
+
 
 def _of_hops(hops: NDArray) -> dict[str, Any]:
-    reached, depth = int(hops["reached"].sum()), int(hops["farthest"].max())
-    return {"deeper": False, "reached": reached, "depth": depth}
+    """Of searches, by source."""
+    reached, depth = int(hops["reached"].sum()), int(hops["farthest"].max(initial=0))
+    return {"deeper": False, "sources": len(hops), "reached": reached, "depth": depth}
 
 
 def first_batch(places: NDArray[np.uint32], max_depth: int | None) -> DistanceBits:
@@ -289,6 +318,7 @@ class BfsEach:
                 sums[name] += given.record[name]
             if given.record["deeper"]:
                 bits *= 2
+            if not given.values:
                 continue
             sums["reached"] += given.record["reached"]
             sums["depth"] = max(sums["depth"], given.record["depth"])

@@ -6,7 +6,7 @@ neighbours of the level before have taken, so that the result is the same howeve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -85,6 +85,20 @@ class Nearest:
         record = {"reached": int(np.count_nonzero(reached)), "depth": found.levels}
         looked = Looked(edges=found.edges)._asdict()
         return Given({"distance": distance, "nearest": nearest}, {**looked, **record})
+
+    def of_rank(self, rank: int, ranks: int) -> Nearest:
+        return replace(self, sources=np.array_split(self.sources, ranks)[rank])
+
+    def put_together(self, given: Given, more: Given) -> Given:
+        """more: from sources that follow, which are taken where they are nearer."""
+        distance, nearest = (np.asarray(given.values[name]) for name in self.columns)
+        other, other_nearest = (np.asarray(more.values[name]) for name in self.columns)
+        nearer = other.view(np.uint32) < distance.view(np.uint32)  # -1 is the greatest number
+        distance[nearer], nearest[nearer] = other[nearer], other_nearest[nearer]
+        edges = given.record["edges"] + more.record["edges"]
+        reached, depth = int(np.count_nonzero(distance >= 0)), int(distance.max())
+        record = {**given.record, "edges": edges, "reached": reached, "depth": depth}
+        return Given({"distance": distance, "nearest": nearest}, record)
 
 
 class _Search:

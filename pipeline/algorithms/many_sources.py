@@ -4,7 +4,7 @@ distances up by source and keep none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -118,13 +118,13 @@ class Sums:
     def of_rank(self, rank: int, ranks: int) -> Sums:
         return replace(self, sources=self.sources[rank::ranks])
 
-    def put_together(self, given: Sequence[Given]) -> Given:
+    def put_together(self, given: Given, more: Given) -> Given:
+        both = given.values, more.values
         values = {
-            name: np.concatenate([np.asarray(some.values[name]) for some in given])
-            for name in self.columns
+            name: np.concatenate([np.asarray(some[name]) for some in both]) for name in self.columns
         }
-        edges = sum(some.record["edges"] for some in given)
-        return Given(values, {**given[0].record, "edges": edges})
+        edges = given.record["edges"] + more.record["edges"]
+        return Given(values, {**given.record, "edges": edges})
 
 
 def _sums_together(

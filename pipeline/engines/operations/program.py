@@ -115,8 +115,8 @@ class DealtProgram(DeviceProgram, Protocol):
         """A rank's part of it."""
         ...
 
-    def put_together(self, given: Sequence[Given]) -> Given:
-        """What some ranks found, from what each did, or some have put together."""
+    def put_together(self, given: Given, more: Given) -> Given:
+        """What ranks found: the first ones, and the next one. given: may be used up."""
         ...
 
 

@@ -213,15 +213,10 @@ class WorkersEngine:
 def resources_for(program: Program | None, resources: Resources) -> Resources:
     """Of a program that has nothing for ranks with devices: those of CPUs.
 
-    Raises InputError where devices were asked for. program: None for a search.
+    program: None for a search.
     """
     if program is None or runs_on_devices(program):
         return resources
-    if resources.device == "cuda":
-        raise InputError(
-            "searches from several sources run on one GPU, or on the workers' CPUs: leave out the "
-            "device, or the workers"
-        )
     return replace(resources, device="cpu", device_memory_limit=None)
 
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import uuid
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
+from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
@@ -34,7 +36,9 @@ from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank
 from ..store import engines_of_store
 from .on_devices import OfRank
 
-ON_DISK = 1
+ON_DISK, ON_DEVICE = 1, 2
+
+Loaded = TypeVar("Loaded", RankGraph, ProgramGraph)
 
 
 @dataclass(frozen=True)
@@ -158,16 +162,30 @@ class ProgramDone(NamedTuple):
 class Share:
     """What a worker keeps loaded for one rank of a command after another.
 
-    name: of the command. of: rank, ranks, and how they read edges. at_work: one communicator, which
-    what is loaded asks whether to go on. The client holds a share as what a task gives
-    (``keep_share``): it goes when the client does.
+    name: of the command. of: rank, ranks, and the way that edges are read. at_work: one
+    communicator, which what is loaded on CPUs asks whether to go on. The client holds a share as
+    what a task gives (``keep_share``): it goes when the client does.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.of: tuple[int, int, int] | None = None
-        self.graph: RankGraph | None = None
+        self.graph: RankGraph | ProgramGraph | None = None
         self.at_work: list[Communicator] = []
+
+    def holds(self, rank: int, size: int, ways: Sequence[int]) -> bool:
+        """One of these; what is of others is forgotten."""
+        if self.of is not None and self.of[:2] == (rank, size) and self.of[2] in ways:
+            return True
+        self.of = self.graph = None
+        return False
+
+    def load(self, of: tuple[int, int, int], graph: Callable[[], Loaded]) -> Loaded:
+        """What stands there, or what ``graph`` makes."""
+        if self.graph is None or self.of != of:
+            self.of = self.graph = None  # that is free before
+            self.graph, self.of = graph(), of
+        return cast(Any, self.graph)
 
     def __reduce__(self):
         return Share, (self.name,)  # what Dask might copy is empty
@@ -194,7 +212,7 @@ def _share_of(name: str) -> Share:
 class ProgramJob:
     """A program over a store. folder, place, way, device, device_limit: as of a SearchJob. saved:
     of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes on; None for
-    none. share: the name of what workers keep on CPUs for this command, if they do.
+    none. share: the name of what workers keep for this command, if they do.
     """
 
     store: Path
@@ -220,20 +238,21 @@ class ProgramJob:
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
+        held = self.program.held_bytes(counts_of(store, rank, size))
+        share = _share_of(self.share)
         if self.device == "cuda":
-            _share_of("")
+            kept = share.holds(rank, size, [ON_DEVICE])
             here, device = OfRank.of(self.program, store, rank, size), self._device()
             here.compile(device)
-            return [Way(here.room(device).host, self)]
+            need = held + here.heard_bytes if kept else here.room(device).host
+            return [Way(need, replace(self, way=ON_DEVICE))]
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
-        share = _share_of(self.share)
-        if share.of is not None and share.of[:2] == (rank, size):
-            needs[share.of[2]] = self.program.held_bytes(counts_of(store, rank, size))
-        else:
-            share.of = share.graph = None
+        if share.holds(rank, size, range(len(needs))):
+            assert share.of is not None
+            needs[share.of[2]] = held
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
     def run(self, communicator: Communicator, team: Team) -> ProgramDone | None:
@@ -241,9 +260,7 @@ class ProgramJob:
         store = open_store(self.store)
         went_on: list[int] = []
         if self.device == "cuda":
-            here = OfRank.of(self.program, store, communicator.rank, communicator.size)
-            of = self._device(), communicator, team, self.saved, went_on.append
-            given = here.run(*of)
+            given = self._run_on_device(store, communicator, team, went_on)
             if given is not None and communicator.rank == 0:
                 save_whole(self.place, {k: np.asarray(v) for k, v in given.values.items()})
         else:
@@ -252,6 +269,18 @@ class ProgramJob:
             return None
         barrier(communicator)  # all have written
         return ProgramDone(list(given.values), given.record, went_on)
+
+    def _run_on_device(
+        self, store: Store, communicator: Communicator, team: Team, went_on: list[int]
+    ) -> Given | None:
+        place = communicator.rank, communicator.size
+        here, device = OfRank.of(self.program, store, *place), self._device()
+        share = _share_of(self.share)
+
+        def load(check: Callable[[], None]) -> ProgramGraph:
+            return share.load((*place, self.way), lambda: here.load(device, team, check))
+
+        return here.run(device, communicator, load, self.saved, went_on.append)
 
     def _run_on_cpus(
         self, store: Store, communicator: Communicator, team: Team, went_on: list[int]
@@ -282,19 +311,15 @@ class ProgramJob:
         return open_device(0, self.device_limit)
 
     def _load(self, store: Store, communicator: Communicator, team: Team) -> RankGraph:
-        share, of = _share_of(self.share), (communicator.rank, communicator.size, self.way)
+        share, place = _share_of(self.share), (communicator.rank, communicator.size)
         share.at_work[:] = [communicator]
-        if share.graph is None or share.of != of:
-            share.graph = None
-            at_work = share.at_work  # the graph must not hold its share
+        at_work = share.at_work  # the graph must not hold its share
 
-            def check() -> None:
-                at_work[0].check()
+        def check() -> None:
+            at_work[0].check()
 
-            how = team, check, self.way == ON_DISK, self.program.weighted
-            share.graph = load_rank(store, *of[:2], *how)
-            share.of = of
-        return share.graph
+        how = team, check, self.way == ON_DISK, self.program.weighted
+        return share.load((*place, self.way), lambda: load_rank(store, *place, *how))
 
 
 def engines_alone(store: Store, device: Device | None, threads: int) -> list[SearchEngine]:

@@ -21,7 +21,14 @@ from ...ranks.communicator import Communicator
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
 from ..device_share import DeviceShare, ShareRoom
-from ..operations.program import DealtProgram, DeviceProgram, Given, Program, SharedProgram
+from ..operations.program import (
+    DealtProgram,
+    DeviceProgram,
+    Given,
+    Program,
+    SharedProgram,
+    counts_of,
+)
 from ..operations.saving import RanksSaving
 
 Place = tuple[Path, float, str]
@@ -33,42 +40,52 @@ def runs_on_devices(program: Program) -> bool:
 
 
 class OfRank(NamedTuple):
-    """What a rank runs, over what it loads. whole: what all of them run."""
+    """What a rank runs, over what it loads. whole: what all of them run. heard_bytes: of what it
+    hears at once that another has found.
+    """
 
     whole: Program
     program: DeviceProgram
     share: DeviceShare
+    heard_bytes: int = 0
 
     @classmethod
     def of(cls, program: Program, store: Store, rank: int, size: int) -> OfRank:
         if isinstance(program, DealtProgram):
-            return cls(program, program.of_rank(rank, size), DeviceShare(store))
+            hears = size > 1 and rank == 0
+            heard = program.held_bytes(counts_of(store)) if hears else 0
+            return cls(program, program.of_rank(rank, size), DeviceShare(store), heard)
         assert isinstance(program, SharedProgram)
         return cls(program, program, DeviceShare(store, rank, size))
 
     def room(self, device: Device) -> ShareRoom:
-        return self.share.room(self.program, device)
+        room = self.share.room(self.program, device)
+        return room._replace(host=room.host + self.heard_bytes)
 
     def compile(self, device: Device) -> None:
         """Before anything is loaded: what a compiler holds is there then."""
         near = self.room(device).near
         self.program.compile_on(self.share.like(self.program, device, near))
 
+    def load(self, device: Device, team: Team, check: Callable[[], None]) -> ProgramGraph:
+        """check: as of DeviceShare."""
+        return self.share.load(self.program, device, self.room(device).near, team, check)
+
     def run(
         self,
         device: Device,
         communicator: Communicator,
-        team: Team,
+        load: Callable[[Callable[[], None]], ProgramGraph],
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> Given | None:
         """Values of the whole graph, on rank 0; None on all ranks where they have saved what they
-        have done, and ended. saved: of the run. loaded: called where it goes on.
+        have done, and ended. load: gives what this has loaded; of what is to be called meanwhile.
+        saved: of the run. loaded: called where it goes on.
         """
-        room = self.room(device)
+        spare = device.memory_bytes - self.room(device).device
         with device_arrays(communicator, device) as ours:
-            graph = self.share.load(self.program, device, room.near, team, ours.check)
-            graph = replace(graph, spare=device.memory_bytes - room.device, ranks=self.share.ranks)
+            graph = replace(load(ours.check), spare=spare, ranks=self.share.ranks)
             self.program.compile_on(graph)
             ranks = Ranks(device, ours.rank, ours.size, ours.exchange, ours.check)
             try:
@@ -124,14 +141,14 @@ class OfRank(NamedTuple):
 def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
     """What all ranks found, on rank 0, which hears of them one after the other."""
     nothing: list[Any] = []
-    record = np.frombuffer(json.dumps(given.record).encode(), np.uint8)
-    mine = [record, *(np.asarray(some) for some in given.values.values())]
+    about = json.dumps([list(given.values), given.record]).encode()
+    mine = [np.frombuffer(about, np.uint8), *map(np.asarray, given.values.values())]
     for rank in range(1, ranks.size):
         to_first = mine if ranks.rank == rank else nothing
         messages = [to_first if other == 0 else nothing for other in range(ranks.size)]
         came = ranks.tell(messages)[rank]
         if ranks.rank == 0:
-            about, *values = came
-            named = dict(zip(given.values, values, strict=True))
-            given = whole.put_together([given, Given(named, json.loads(about.tobytes()))])
+            columns, record = json.loads(came[0].tobytes())
+            more = Given(dict(zip(columns, came[1:], strict=True)), record)
+            given = whole.put_together(given, more)
     return given if ranks.rank == 0 else Given({}, given.record)

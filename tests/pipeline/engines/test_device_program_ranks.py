@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from delegraph.kernels.gpu_programs import pagerank, shortest_paths
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits
+from delegraph.pipeline.algorithms.bfs_together import Nearest
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
@@ -45,7 +48,7 @@ from support.processes import command, wait_until, workers_of
 from support.programs import stored
 from support.ranks import communicators
 from support.ranks import run as on_ranks
-from support.searches import check_sums
+from support.searches import check_distances, check_nearest, check_sums
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 4, "threshold": 6},
@@ -68,10 +71,10 @@ def run_or_end(
     def one(communicator) -> Given | None:
         rank = communicator.rank
         with telling_others(rank, communicator):
-            here = OfRank.of(program, store, rank, ranks)
+            here, device = OfRank.of(program, store, rank, ranks), devices[rank % len(devices)]
             loaded = [] if went_on is None or rank else went_on
-            of = communicator, Team(1), saved, loaded.append
-            return here.run(devices[rank % len(devices)], *of)
+            load = partial(here.load, device, Team(1))
+            return here.run(device, communicator, load, saved, loaded.append)
 
     with communicators(kind, ranks) as group:
         found = on_ranks(group, one)
@@ -150,6 +153,24 @@ def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str
         if not store.info.directed:
             wanted /= 2
         np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-10, atol=1e-10)
+        found = columns(run(store, Nearest(some), devices, ranks, kind))
+        check_nearest((u, v), n, some, n, found)
+        for apart in (False, True):
+            check_each(store, some, apart, devices, ranks, kind)
+
+
+def check_each(store: Store, some: np.ndarray, apart: bool, *how: Any) -> None:
+    """Distances from each, which is done again where all ranks have to go another way."""
+    n, bits = store.info.vertices, 8
+    while True:
+        found = run(store, DistanceBits(some, bits, None, apart), *how)
+        values, record = columns(found), found[0].record
+        if values:
+            break
+        assert record["deeper"] or record["apart"] > apart
+        bits, apart = bits << record["deeper"], record["apart"]
+    check_distances(edges_of(store), n, some, n, values)
+    assert record["sources"] == len(some)
 
 
 def make(folder: Path, shape: str, weights: str, directed: bool, layout: str) -> Store:

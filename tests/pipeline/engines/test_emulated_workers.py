@@ -113,6 +113,23 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     assert "1 MB may be held" in ran.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [(), ("--together",)], ids=["each", "together"])
+def test_searches_by_workers(edge_list, tmp_path, ok, together):
+    """In two batches; the graph stays on the devices from one to the other."""
+    store, out = tmp_path / "g.dg", tmp_path / "out"
+    ok("build", edge_list(*random_edges(3, 300, 900)), "-o", store, "--partitions", 3)
+    asked = store, "--sources", ",".join(map(str, range(70))), *together
+    ran = there("bfs", *asked, "-o", out, "--workers", 2, "--device", "cuda", "--json")
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads(ran.stdout)
+    assert (record["device"], record["ranks"]) == ("2 x emulated", 2)
+    assert record["searches"]["method"] == "on devices"
+    ok("validate", store, out)
+    ok("bfs", *asked, "-o", tmp_path / "cpu", "--device", "cpu")
+    assert digest(out) == digest(tmp_path / "cpu")
+
+
 def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]) -> None:
     """Call ``ask`` with where it runs: a cluster that loses a worker meanwhile, and goes on."""
     monkeypatch.syspath_prepend(emulator.SITE)  # workers look where this process does

@@ -13,6 +13,7 @@ from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import counts_of
 from delegraph.pipeline.engines.workers import job as jobs
 from delegraph.pipeline.engines.workers.job import ON_DISK, ProgramJob, keep_share
+from delegraph.pipeline.engines.workers.on_devices import OfRank
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
 from support.graphs import random_edges
 from support.programs import stored
@@ -51,6 +52,27 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
     del share
     run("this command")
     assert len(loads) == 4
+
+
+def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
+    store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
+    program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
+    loads, load = [], OfRank.load
+
+    def counted(*args):
+        loads.append(args)
+        return load(*args)
+
+    monkeypatch.setattr(OfRank, "load", counted)
+    share, needs = keep_share("this command"), []
+    for name in ("this command", "this command", "another command"):
+        job = ProgramJob(store.path, program, tmp_path, 60.0, None, name, "cuda").again()
+        (way,) = job.get_ready(0, 1, 1)
+        needs.append(way.need)
+        assert way.job.run(SingleCommunicator(), Team(1)) is not None
+        assert (share.graph is None) == (name != "this command")
+    assert len(loads) == 2
+    assert needs[1] == program.held_bytes(counts_of(store)) <= needs[0]
 
 
 def test_other_ranks_load_another_share(tmp_path):
