@@ -529,18 +529,27 @@ def bench_algorithm(
     progress: Progress | None = None,
 ) -> AlgorithmReport:
     """Run "components", "pagerank", "sssp", "betweenness" or "closeness" many times over a store
-    that stays loaded; validate the last result.
+    that stays loaded, or a generated graph, of which a temporary one is built; validate the last
+    result.
     """
     from ..partition.store.store import open_store
-    from .bench.algorithms import bench_algorithm, check_algorithm
+    from .bench.algorithms import bench_algorithm, check_algorithm, generated_store
+    from .bench.device import parse_recipe
     from .bench.protocol import BenchOptions
 
     check_algorithm(algorithm, runs)
-    store, threads = open_store(named(graph)), _threads(threads)
+    threads, recipe = _threads(threads), parse_recipe(str(graph))
     limits: Any = {"memory_limit": memory_limit, "device_memory_limit": device_memory_limit}
-    with open(graph, device=device, threads=threads, **limits) as opened:
+    with ExitStack() as stack:
+        if recipe is not None:
+            building = Executor(threads, progress), resources_of(device=device, **limits)
+            made = generated_store(recipe, algorithm == "sssp", *building)
+            graph = stack.enter_context(made)
+        store = open_store(named(graph))
+        opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
         options = BenchOptions(runs, seed, threads, progress)
-        report = bench_algorithm(store, algorithm, opened, options, resources_of(**limits))
+        of = store, algorithm, opened, options, resources_of(**limits), recipe
+        report = bench_algorithm(*of)
         if device not in ("auto", "cpu") and report["device"] == "cpu":
             raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
     return report

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--algorithm",
     metavar="NAME",
-    help="Run components, pagerank, sssp, betweenness or closeness over a store instead.",
+    help="Run components, pagerank, sssp, betweenness or closeness instead.",
 )
 @click.option(
     "--sources",
@@ -85,7 +85,8 @@ def bench(
     """Search GRAPH from random sources, validate each result, report the rates.
 
     GRAPH is a store, or a graph to generate on a GPU, where everything happens then:
-    kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH.
+    kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH. (For --algorithm a store of it is built
+    beforehand, in the folder for temporary files; on CPUs, too.)
 
     Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over
     the search's time, in 10^9 a second, averaged harmonically.
@@ -97,13 +98,15 @@ def bench(
     delegraph bench kronecker:29 --workers 4 --scaling weak
     delegraph bench graph.dg --ablation
     delegraph bench graph.dg --algorithm pagerank
+    delegraph bench kronecker:16 --algorithm sssp
 
     With workers each of them holds a share of the graph: of a store of at least as many partitions,
     as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
     a GPU each.
 
-    --algorithm times runs over a store, from the loaded graph to the arrays of a result: shortest
-    paths from another random source each time, betweenness from 4, closeness of 64. It prints
+    --algorithm times runs, from the loaded graph to the arrays of a result: shortest paths from
+    another random source each time (generated graphs have weights from 1 to 255 then),
+    betweenness from 4, closeness of 64. It prints
     seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
     Graphalytics has it), and validates the last result.
 

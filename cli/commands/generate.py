@@ -33,6 +33,11 @@ _seed = click.option(
 _scale = click.option(
     "--scale", type=int, required=True, help="Binary logarithm of the number of vertices."
 )
+_weighted = click.option(
+    "--weighted",
+    is_flag=True,
+    help="With a column weight: integers from 1 to 255, the same for the same two vertices.",
+)
 _edge_factor = click.option(
     "--edge-factor", type=int, default=16, show_default=True, help="Rows for each vertex."
 )
@@ -46,6 +51,7 @@ def _shared(command: Any) -> Any:
         options.overwrite,
         options.threads,
         options.output,
+        _weighted,
         _seed,
     ):
         command = option(command)

@@ -12,7 +12,7 @@ numbers are permuted afterwards. Duplicates and self-loops stay in.
 
 import numpy as np
 
-from ..base.compiled import Several, compiled, i64, kernel, u64
+from ..base.compiled import Several, compiled, i32s, i64, kernel, u64
 
 _IDS = Several("ids")
 
@@ -21,9 +21,12 @@ A = round(0.57 * 2**32)
 AB = round((0.57 + 0.19) * 2**32)
 ABC = round((0.57 + 0.19 + 0.19) * 2**32)
 
-# Words with this block number make the key of the permutation, not edges.
+# Words with these block numbers make the key of the permutation, and weights, not edges.
 _PERMUTATION_BLOCK = 0xFFFFFFFF
 _PERMUTATION_ROUNDS = 4
+_WEIGHTS_BLOCK = 0xFFFFFFFE
+
+HEAVIEST = 255  # as the GAP benchmark suite's (Beamer et al., arXiv:1508.03619)
 
 
 @compiled
@@ -129,3 +132,15 @@ def grid(first, last, height, width, keep_below, seed, src, dst):
             dst[count] = neighbour
             count += 1
     return count
+
+
+@kernel(u64, _IDS, _IDS, i32s)
+def weights(seed, src, dst, weight):
+    """Fill ``weight`` with integers from 1 to HEAVIEST, by a row's ends, in either order."""
+    half = np.uint64(32)
+    for i in range(weight.shape[0]):
+        least = np.uint64(min(src[i], dst[i]))
+        most = np.uint64(max(src[i], dst[i]))
+        ends = least ^ (most << half) ^ (most >> half)
+        word, _, _, _ = philox(ends, _WEIGHTS_BLOCK, seed)
+        weight[i] = np.int32(1 + word % np.uint64(HEAVIEST))

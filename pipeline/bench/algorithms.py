@@ -1,4 +1,5 @@
-"""Algorithms beside breadth-first search, timed over a store that stays loaded.
+"""Algorithms beside breadth-first search, timed over a store that stays loaded: of a generated
+graph a temporary one.
 
 A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
 Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
@@ -8,7 +9,9 @@ Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import harmonic_mean
@@ -18,12 +21,17 @@ from typing import Any, NotRequired, TypedDict
 from ...kernels.base.team import Team
 from ...kernels.base.together import WIDTH
 from ...partition.errors import DelegraphError, InputError
+from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
 from ..algorithms.validate import validate_result
+from ..build.build import build_store
+from ..build.generate import Recipe, generate_edges
+from ..build.prepare import BuildOptions
 from ..results.names import names_of_store
 from ..run.execute import Executor
 from ..run.records import hardware, versions
 from ..run.resources import Resources
+from .device import facts_of
 from .protocol import (
     BenchOptions,
     Quartiles,
@@ -69,12 +77,17 @@ class AlgorithmReport(TypedDict):
 
 
 def bench_algorithm(
-    store: Store, algorithm: str, graph: Any, options: BenchOptions, resources: Resources
+    store: Store,
+    algorithm: str,
+    graph: Any,
+    options: BenchOptions,
+    resources: Resources,
+    recipe: Recipe | None = None,
 ) -> AlgorithmReport:
     """Runs of an algorithm over a store, of which the last one is validated.
 
-    graph: the store, open. options: of its ``sources`` the runs. Raises DelegraphError if the
-    result breaks a rule.
+    graph: the store, open. options: of its ``sources`` the runs. recipe: that the store is of.
+    Raises DelegraphError if the result breaks a rule.
     """
     path, team = str(store.path), Team(options.threads)
     drawn: Vertices = []
@@ -96,10 +109,13 @@ def bench_algorithm(
             options.progress(f"bench: {algorithm}", run + 1, options.sources)
     record = found.record
     _check(path, found, Executor(options.threads), resources)
-    size = store.info.vertices + store.info.edges
+    info = store.info
+    size, facts = info.vertices + info.edges, facts_of_store(path, info)
+    if recipe is not None:
+        facts = facts_of(recipe, info.vertices, info.rows, info.edges)
     report = AlgorithmReport(
         algorithm=algorithm,
-        graph=facts_of_store(path, store.info),
+        graph=facts,
         versions=versions(),
         hardware=hardware(),
         device=record["device"],
@@ -113,6 +129,21 @@ def bench_algorithm(
     if iterations:
         report["iteration_seconds"] = quartiles(iterations)
     return report
+
+
+@contextmanager
+def generated_store(
+    recipe: Recipe, weighted: bool, executor: Executor, resources: Resources
+) -> Iterator[Path]:
+    """Of the recipe's edges, for as long as this is entered."""
+    choices = BuildOptions(weight="weight" if weighted else None)
+    with TemporaryDirectory(prefix="delegraph-") as folder:
+        edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"
+        generate_edges(replace(recipe, weighted=weighted), edges, executor)
+        opened = open_edges(edges, weight=choices.weight)
+        build_store(opened, store, choices, executor, resources, resources.chosen_device())
+        shutil.rmtree(edges)
+        yield store
 
 
 def check_algorithm(name: str, runs: int) -> None:

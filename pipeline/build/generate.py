@@ -40,6 +40,7 @@ class Recipe:
     kronecker, uniform: 2^scale vertices, edge_factor rows for each.
     grid: height x width cells joined to their right and lower neighbours, of which joins the
     share ``drop`` is left out.
+    weighted: with a column ``weight``, the same for rows of the same ends.
     """
 
     kind: Kind
@@ -49,6 +50,7 @@ class Recipe:
     height: int = 0
     width: int = 0
     drop: float = 0.0
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**64:
@@ -70,7 +72,8 @@ class Recipe:
     def facts(self) -> dict[str, str | int | float]:
         """What the rows depend on, for this kind of graph."""
         shape = ("height", "width", "drop") if self.kind == "grid" else ("scale", "edge_factor")
-        return {name: getattr(self, name) for name in ("kind", "seed", *shape)}
+        weighted = ("weighted",) if self.weighted else ()
+        return {name: getattr(self, name) for name in ("kind", "seed", *shape, *weighted)}
 
     @property
     def candidates(self) -> int:
@@ -103,6 +106,18 @@ class Recipe:
             src, dst = src[:kept], dst[:kept]
         return src, dst
 
+    def weights(self, src: NDArray, dst: NDArray) -> NDArray[np.int32]:
+        """Of rows."""
+        weight = np.empty(len(src), np.int32)
+        kernels.weights(np.uint64(self.seed), src, dst, weight)
+        return weight
+
+    @property
+    def schema(self) -> pa.Schema:
+        ids = pa.from_numpy_dtype(self.dtype)
+        fields = [("src", ids), ("dst", ids), *([("weight", pa.int32())] * self.weighted)]
+        return pa.schema(fields, metadata=mark("edge list", recipe=self.facts))
+
     def rows_on(self, device: Device, first: int, last: int) -> tuple[Any, Any]:
         """The same rows as uint32 arrays on a device; vertices have to be below 2^32 - 1."""
         if self.kind == "grid":
@@ -128,16 +143,13 @@ def generate_edges(
     if there is not None:
         return there
     check_output(output, "edge list", overwrite)
-    most = 2 * recipe.dtype.itemsize * recipe.candidates
+    schema = recipe.schema
+    most = sum(column.bit_width // 8 for column in schema.types) * recipe.candidates
     free = shutil.disk_usage(Path(output).absolute().parent).free
     if most > free:
         raise DelegraphError(
             f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
         )
-    schema = pa.schema(
-        [(name, pa.from_numpy_dtype(recipe.dtype)) for name in ("src", "dst")],
-        metadata=mark("edge list", recipe=recipe.facts),
-    )
     rows = 0
     with begin_work(output, {}, restart=True) as work:
         for number, first in enumerate(range(0, recipe.candidates, FILE_ROWS)):
@@ -148,12 +160,10 @@ def generate_edges(
                 use_dictionary=False,
                 compression="snappy",
             ) as writer:
-                for src, dst in _chunks(recipe, first, last, executor):
-                    rows += len(src)
-                    writer.write_batch(
-                        pa.record_batch([as_arrow(src), as_arrow(dst)], schema=schema),
-                        row_group_size=CHUNK_ROWS,
-                    )
+                for columns in _chunks(recipe, first, last, executor):
+                    rows += len(columns[0])
+                    batch = pa.record_batch([as_arrow(some) for some in columns], schema=schema)
+                    writer.write_batch(batch, row_group_size=CHUNK_ROWS)
         if not rows:
             raise InputError("every edge was dropped: a graph without edges is no edge list")
         work.sync()
@@ -180,14 +190,20 @@ def rows_there(recipe: Recipe, output: str | Path) -> int | None:
         return None
 
 
-def _chunks(recipe: Recipe, first: int, last: int, executor: Executor) -> Iterator[Columns]:
+def _chunks(
+    recipe: Recipe, first: int, last: int, executor: Executor
+) -> Iterator[tuple[NDArray, ...]]:
+    def make(start: int) -> tuple[NDArray, ...]:
+        src, dst = recipe.rows(start, min(start + CHUNK_ROWS, last))
+        return (src, dst, recipe.weights(src, dst)) if recipe.weighted else (src, dst)
+
     starts = list(range(first, last, CHUNK_ROWS))
     at_once = 4 * executor.threads
     for i in range(0, len(starts), at_once):
         yield from executor.step(
             "generate",
-            lambda start: recipe.rows(start, min(start + CHUNK_ROWS, last)),
+            make,
             starts[i : i + at_once],
-            at_once * CHUNK_ROWS * 2 * recipe.dtype.itemsize,
+            at_once * CHUNK_ROWS * (2 * recipe.dtype.itemsize + 4 * recipe.weighted),
             total=-(-recipe.candidates // CHUNK_ROWS),
         )

@@ -34,6 +34,20 @@ def test_a_report(ok, store, algorithm):
         assert report["iteration_seconds"]["max"] < seconds["max"]
 
 
+@pytest.mark.parametrize("algorithm", ["components", "sssp"])
+def test_a_generated_graph(ok, monkeypatch, tmp_path, algorithm):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked = ("--algorithm", algorithm, "--sources", 2, "--threads", 2, "--device", "cpu")
+    report = ok("bench", "kronecker:8", *asked, "--json").json
+    ok("generate", "kronecker", "--scale", 8, "-o", tmp_path / "edges")
+    facts = ok("info", tmp_path / "edges", "--json").json
+    graph = report["graph"]
+    assert (graph["kind"], graph["scale"], graph["rows"]) == ("kronecker", 8, facts["rows"])
+    assert report["runs"] == 2
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"edges", "edges.run.json"}
+
+
 def test_a_table(ok, store):
     asked = ("--algorithm", "pagerank", "--sources", 2, "--threads", 2, "--device", "cpu")
     first, head, *rows = ok("bench", store, *asked).out.splitlines()

@@ -101,6 +101,30 @@ def test_command_writes_the_rows(ok, tmp_path):
     assert document["rows"] == len(src)
 
 
+@pytest.mark.parametrize("scale", [9, 40])
+def test_weights(scale):
+    """From 1 to 255, alike in either order of the ends, another one by another seed."""
+    one, other = (Recipe("uniform", scale=scale, seed=seed) for seed in (3, 4))
+    src, dst = one.rows(0, 5000)
+    weight = one.weights(src, dst)
+    assert (weight == one.weights(dst, src)).all()
+    assert (weight != other.weights(src, dst)).any()
+    counts = np.bincount(weight, minlength=256)
+    assert len(counts) == 256
+    assert counts[0] == 0
+    assert counts[1:].min() > 0
+    assert counts.max() < 3 * counts[1:].mean()
+
+
+def test_a_column_of_weights(ok, tmp_path):
+    flags = "kronecker", "--scale", 9, "--seed", 3
+    ok("generate", *flags, "--weighted", "-o", tmp_path / "e")
+    table = pq.read_table(tmp_path / "e")
+    ends = RECIPES[0].rows(0, RECIPES[0].candidates)
+    assert table["src"].to_numpy().tolist() == ends[0].tolist()
+    assert table["weight"].to_numpy().tolist() == RECIPES[0].weights(*ends).tolist()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
