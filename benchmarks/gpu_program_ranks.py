@@ -32,7 +32,14 @@ from gpu_algorithms import DAMPING, Subject, check_components, check_paths, plai
 
 from delegraph.kernels.gpu.device import open_device
 from delegraph.kernels.gpu.graph import Rows
-from delegraph.kernels.gpu_programs import betweenness, components, pagerank, searches
+from delegraph.kernels.gpu_programs import (
+    betweenness,
+    components,
+    pagerank,
+    searches,
+    shared_paths,
+    shared_walks,
+)
 from delegraph.kernels.gpu_programs import shortest_paths as paths
 from delegraph.kernels.gpu_programs.ranks import Ranks
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
@@ -210,7 +217,7 @@ def of_pagerank(subject: Subject) -> tuple[Work, Check]:
             walk = pagerank.GpuWalk(graph, DAMPING, None, True)
             steps = walk.run(ITERATIONS)
         else:
-            walk = pagerank.shared_walk(graph, ranks, DAMPING, None, True)
+            walk = shared_walks.shared_walk(graph, ranks, DAMPING, None, True)
             steps = []
             while len(steps) < ITERATIONS:
                 steps += walk.step(ITERATIONS - len(steps), False)[0]
@@ -234,9 +241,13 @@ def of_paths(subject: Subject) -> tuple[Work, Check]:
             while not found.done:
                 found.run()
         else:
-            found = paths.SharedPaths(graph, ranks, source, width, np.inf)
+            found = shared_paths.shared_paths(graph, ranks, source, width, np.inf)
             while not found.done:
                 found.step(False)
+            distance = found.distance.copy()
+            found.close()
+            ranks.total([])
+            return distance
         return found.distance
 
     return work, lambda distance: check_paths(subject, source, distance)

@@ -4,19 +4,14 @@ cuda/programs/pagerank.cu.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array as Declared
 from ..gpu.device import pack
 from ..gpu.graph import Array
-from ..gpu.peer_memory import PeerArrays
-from ..gpu.waiting import WaitingLaunches
 from . import rows
-from .ranks import Ranks
 from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
 
 CONTROL = np.dtype(
@@ -41,17 +36,8 @@ WALK = np.dtype(
     align=True,
 )
 SUM = np.dtype([("weights", "u8")], align=True)
-ARRIVAL = np.dtype([("round", "u8"), ("change", "f8"), ("lost", "f8"), ("over", "u4")], align=True)
-SHARED = np.dtype(
-    [
-        *((name, "u8") for name in ("came", "shares", "tell", "heard", "stop")),
-        *((name, "u4") for name in ("rank", "ranks", "first", "count")),
-    ],
-    align=True,
-)
 
-_SOURCE = "programs/pagerank.cu"
-_TOLD = 3  # numbers, by each rank in an iteration
+SOURCE = "programs/pagerank.cu"
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
 
@@ -205,7 +191,7 @@ class GpuWalk:
         return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
 
     def _launch(self) -> None:
-        _kernel(self._graph, "pagerank")(self._rows, self._sum, self._walk)
+        kernel(self._graph, "pagerank")(self._rows, self._sum, self._walk)
         self._ended.record()
 
     def share(self) -> np.ndarray:
@@ -226,160 +212,6 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-class SharedWalk(Protocol):
-    """The same by ranks with a share of the edges each: what comes to vertices is added up over all
-    of them, and each has a part of the vertices advance, of which it tells the others.
-    """
-
-    @property
-    def sent(self) -> int:
-        """Bytes, by all ranks in an iteration."""
-        ...
-
-    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        """As ``run``. due: whether this rank wants to save; gives whether any does."""
-        ...
-
-    def share(self) -> np.ndarray: ...
-    def ranks(self) -> np.ndarray: ...
-
-    def close(self) -> None:
-        """All ranks together."""
-        ...
-
-
-def shared_walk(
-    graph: ProgramGraph,
-    ranks: Ranks,
-    damping: float,
-    tolerance: float | None,
-    keeps: bool,
-    likely: np.ndarray | None = None,
-    share: np.ndarray | None = None,
-) -> SharedWalk:
-    """In the ranks' memory where they can read each other's, else by messages."""
-    n = graph.cut.vertices
-    arrays = [
-        Declared("came", np.float64, n),
-        Declared("share", np.float64, n),
-        Declared("heard", np.uint8, 2 * ranks.size * ARRIVAL.itemsize),
-    ]
-    peers = PeerArrays(graph.device, arrays)
-    bases = peers.memory.open(ranks.tell, ranks.rank, ranks.size)
-    if bases is not None:
-        of = damping, tolerance, keeps, likely, share
-        try:
-            return _WalkInMemory(graph, ranks, peers, bases, *of)
-        except BaseException:
-            peers.memory.close()
-            raise
-    ranks.total([])  # nobody has the memory in sight any more
-    del peers
-    return _WalkByMessages(graph, ranks, damping, keeps, likely, share)
-
-
-class _WalkInMemory(GpuWalk):
-    """Ranks read what has come to vertices in each other's memory, and write shares there: many
-    iterations are one launch, as of one device.
-    """
-
-    def __init__(
-        self,
-        graph: ProgramGraph,
-        ranks: Ranks,
-        peers: PeerArrays,
-        bases: list[int],
-        damping: float,
-        tolerance: float | None,
-        keeps: bool,
-        likely: np.ndarray | None,
-        share: np.ndarray | None,
-    ) -> None:
-        super().__init__(graph, damping, tolerance, keeps, likely, share)
-        self._ranks, self._peers = ranks, peers
-        self._launches = WaitingLaunches(graph.device, ranks.check)
-        self._ended = self._launches.ended
-        own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
-        with graph.device.use() as cupy:
-            whole = peers.array("share")
-            whole[:] = self._shares[0]
-            self._shares = [whole, whole]
-            self._walk["shares"] = whole.data.ptr
-            mine = 2 * ranks.rank * ARRIVAL.itemsize  # where others hear of this rank
-            places = peers.places
-            at = {"came": places["came"], "shares": places["share"], "tell": places["heard"] + mine}
-            self._tables = {
-                name: cupy.asarray(np.array(bases, np.uint64) + np.uint64(place))
-                for name, place in at.items()
-            }
-        self._shared = pack(
-            SHARED,
-            heard=peers.address("heard"),
-            stop=self._launches.stop,
-            rank=ranks.rank,
-            ranks=ranks.size,
-            first=own.start,
-            count=own.stop - own.start,
-            **self._tables,
-        )
-        self.sent = (ranks.size - 1) * 8 * 2 * n
-        ranks.total([])  # all shares are written
-
-    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        done = self.run(iterations)
-        (wants,) = self._ranks.total([due])
-        return done, wants > 0
-
-    def _launch(self) -> None:
-        kernel, of = _kernel(self._graph, "pagerank_shares"), (self._rows, self._sum, self._walk)
-        self._launches.run(lambda: kernel(*of, self._shared))
-
-    def close(self) -> None:
-        self._peers.memory.close()
-
-
-class _WalkByMessages(GpuWalk):
-    """An iteration is two launches, and two exchanges."""
-
-    def __init__(
-        self,
-        graph: ProgramGraph,
-        ranks: Ranks,
-        damping: float,
-        keeps: bool,
-        likely: np.ndarray | None,
-        share: np.ndarray | None,
-    ) -> None:
-        super().__init__(graph, damping, None, keeps, likely, share)
-        self._ranks = ranks
-        self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
-        self._damping = damping
-        self.sent = (ranks.size - 1) * 8 * (2 * graph.cut.vertices + _TOLD * ranks.size)
-
-    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
-        """One."""
-        began = time.perf_counter()
-        graph, ranks = self._graph, self._ranks
-        share, came = self._shares
-        own = ranks.part(len(share))
-        count = own.stop - own.start
-        with graph.device.use() as cupy:
-            _kernel(graph, "gather_shares")(self._rows, self._sum, self._walk, came)
-            part, following = ranks.fold(came, cupy.add), cupy.empty(count, np.float64)
-            anywhere = np.float64(1 - self._damping + self._damping * self._lost)
-            of = np.uint32(own.start), np.uint32(count), anywhere, part, following
-            _advance(graph)(self._walk, *of)
-            blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
-            moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
-            told = ranks.expand(share, following, [*moved, due])
-            assert told.shape[1] == _TOLD
-        change, self._lost, wants = told.sum(axis=0).tolist()
-        return [Iteration(change, time.perf_counter() - began)], wants > 0
-
-    def close(self) -> None:
-        """Nothing of others is held."""
-
-
 def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
     """Rows, in columns where that pays and there is room, with their weights."""
     cuts, device, weighted = cuts_of(graph), graph.device, graph.weights is not None
@@ -392,35 +224,22 @@ def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
     return graph.cut, graph.weights, Cuts(0, 0, 0, 0, 0)
 
 
-def warm_up(graph: ProgramGraph) -> None:
+def warm_up(graph: ProgramGraph, functions: Sequence[str] = ("pagerank",)) -> None:
     """Compile, or load from the cache, all that a walk may call."""
-    if graph.ranks == 1:
-        _kernel(graph, "pagerank")
-    else:
-        _kernel(graph, "pagerank_shares")
-        _kernel(graph, "gather_shares")
-        _advance(graph)
+    for function in functions:
+        kernel(graph, function)
     if cuts_of(graph) is not None:
         rows.warm_up_columns(graph.device, graph.cut.rows.offset_type)
 
 
-def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
+def kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
     whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
     kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered)
-    return kernel_of(graph.device, _SOURCE, function, kinds)
-
-
-def _advance(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel_of(graph.device, _SOURCE, "advance_part", ())
+    return kernel_of(graph.device, SOURCE, function, kinds)
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:
     """That a walk holds beside the graph, its degrees included."""
     degree, shares, likely, while_it_begins = 8, 2 * 8, 8 * personalized, 8 + 1
     return (degree + shares + likely + while_it_begins) * vertices
-
-
-def told_bytes(vertices: int) -> int:
-    """That a share holds besides: of an iteration what comes of others, and what goes to them."""
-    return 2 * 8 * vertices

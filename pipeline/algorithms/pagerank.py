@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ...kernels.base.numbering import by_rule
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import pagerank as on_device
+from ...kernels.gpu_programs import shared_walks as on_devices
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import walk
@@ -107,7 +108,7 @@ class Walk:
         return on_device.device_bytes(vertices, self.teleport is not None)
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        on_device.warm_up(graph)
+        (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         share, iterations = _saved(checkpoint, self.vertices)
@@ -125,13 +126,13 @@ class Walk:
         return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def told_bytes(self, vertices: int) -> int:
-        return on_device.told_bytes(vertices)
+        return on_devices.told_bytes(vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         saved = saving.load("share", (np.float64, self.vertices))
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
         of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
-        state = on_device.shared_walk(graph, ranks, *of)
+        state = on_devices.shared_walk(graph, ranks, *of)
         try:
             (edges,) = ranks.total([graph.cut.rows.edges])
             while len(iterations) < self.most:

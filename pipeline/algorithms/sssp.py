@@ -25,6 +25,7 @@ from ...kernels.base.bitmap import members
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.numbering import Numbering
 from ...kernels.base.turns import no_turns
+from ...kernels.gpu_programs import shared_paths as on_devices
 from ...kernels.gpu_programs import shortest_paths as on_device
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
@@ -114,7 +115,7 @@ class DeltaStepping:
         return on_device.device_bytes(vertices, entries)
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        on_device.warm_up(graph)
+        (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         n = graph.cut.vertices
@@ -136,7 +137,7 @@ class DeltaStepping:
         return Given(values, {**looked, **self._record(done, paths)})
 
     def told_bytes(self, vertices: int) -> int:
-        return on_device.told_bytes(vertices)
+        return on_devices.told_bytes(vertices)
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         done, width, so_far = 0, self.first_width, None
@@ -144,12 +145,15 @@ class DeltaStepping:
         if saved is not None:
             distance, (done, (begin, width)) = saved
             so_far = distance, begin
-        paths = on_device.SharedPaths(graph, ranks, self.source, width, self.most, so_far)
-        while not paths.done:
-            if paths.step(saving.due()):
-                facts = list(paths.bucket)
-                saving.save(done + paths.rounds, "distance", paths.known(), facts)
-        values = {"distance": paths.distances(), "parent": paths.parents()}
+        paths = on_devices.shared_paths(graph, ranks, self.source, width, self.most, so_far)
+        try:
+            while not paths.done:
+                if paths.step(saving.due()):
+                    facts = list(paths.bucket)
+                    saving.save(done + paths.rounds, "distance", paths.known(), facts)
+            values = {"distance": paths.distances(), "parent": paths.parents()}
+        finally:
+            paths.close()
         edges, sent = ranks.total([paths.edges, ranks.sent])
         looked = Looked(edges=int(edges), sent=int(sent))._asdict()
         return Given(values, {**looked, **self._record(done, paths)})

@@ -18,11 +18,12 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu import search as gpu_search
 from delegraph.kernels.gpu import slices as gpu_slices
 from delegraph.kernels.gpu_programs import betweenness as gpu_betweenness
+from delegraph.kernels.gpu_programs import components as gpu_components
+from delegraph.kernels.gpu_programs import meeting, shared_paths, shared_walks, stored_rows
 from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
 from delegraph.kernels.gpu_programs import searches as gpu_searches
 from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
-from delegraph.kernels.gpu_programs import stored_rows
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -118,7 +119,8 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "programs/components.cu": [
             *(
-                f"components<{offset}, {tiered}, {together}>"
+                f"{name}<{offset}, {tiered}, {together}>"
+                for name in ("components", "components_of_ranks")
                 for offset, tiered in itertools.product(OFFSETS, BOOLS)
             ),
             f"join_labels<{together}>",
@@ -154,6 +156,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 for name in ("shortest_paths", "adopt_nearer", "adopt_alike")
                 for offset, weight, tiered in itertools.product(OFFSETS, ("u32", "float"), BOOLS)
             ),
+        ],
+        "programs/shared_paths.cu": [
+            f"shared_paths<{offset}, {weight}, {tiered}, {paths}>"
+            for offset, weight, tiered in itertools.product(OFFSETS, ("u32", "float"), BOOLS)
         ],
         "ranks/check.cu": [f"check_edges<{offset}>" for offset in OFFSETS],
         "bfs/check.cu": ["check_edges<u64, u8>", "check_vertices<int>", "count_reached<u8, u64>"],
@@ -264,6 +270,11 @@ STRUCTURES = [
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),
     ("programs/shortest_paths.cu", "Paths", gpu_shortest_paths.PATHS),
+    ("programs/shared_paths.cu", "Heard", shared_paths.HEARD),
+    ("programs/shared_paths.cu", "Shared", shared_paths.SHARED),
+    ("programs/shared_paths.cu", "Arrival", meeting.ARRIVAL),
+    ("programs/shared_paths.cu", "Meeting", meeting.MEETING),
+    ("programs/components.cu", "Joining", gpu_components.JOINING),
     ("programs/searches.cu", "Hops", gpu_searches.HOPS),
     ("programs/searches.cu", "Control", gpu_searches.CONTROL),
     ("programs/searches.cu", "Together", gpu_searches.TOGETHER),
@@ -273,8 +284,7 @@ STRUCTURES = [
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
-    ("programs/pagerank.cu", "Arrival", gpu_pagerank.ARRIVAL),
-    ("programs/pagerank.cu", "Shared", gpu_pagerank.SHARED),
+    ("programs/pagerank.cu", "Shared", shared_walks.SHARED),
 ]
 
 
@@ -326,6 +336,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/narrow_search.cu": narrow,
         "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
         "programs/shortest_paths.cu": {"PART": gpu_shortest_paths.PART},
+        "programs/shared_paths.cu": {"SAID": meeting.SAID},
         "programs/searches.cu": {
             "SEARCHES": gpu_searches.WIDTH,
             "(u32)FOUND": gpu_searches.FOUND,

@@ -6,7 +6,7 @@
 // columns of targets that a cache holds, one column after the other (Beamer, Asanovic, Patterson: Reducing
 // Pagerank Communication via Propagation Blocking, IPDPS 2017, section III; MultiGraph's dense blocks): the
 // first ones are of hubs, and as narrow as the cache of a multiprocessor.
-#include "base/far.cuh"
+#include "programs/meeting.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
@@ -195,68 +195,38 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
 }
 
-// What a rank tells another where they meet. over: whether its time is.
-struct Arrival {
-  u64 round;
-  double change, lost;
-  u32 over;
-};
-
 // Ranks that have shares of the edges, and each other's memory. came, shares: of each rank; this one's
-// own stand there, too. tell: where each rank hears of this one; heard: of each rank; of even and odd
-// rounds. stop: in host memory; not 0 if the walk is to end. first, count: vertices that this rank has
-// advance, of which it tells all.
+// own stand there, too. first, count: vertices that this rank has advance, of which it tells all.
 struct Shared {
   double *const *came;
   double *const *shares;
-  Arrival *const *tell;
-  const Arrival *heard;
-  const u32 *stop;
-  u32 rank;
-  u32 ranks;
+  Meeting meeting;
   u32 first;
   u32 count;
 };
 
-// Tell all ranks, and wait for them; the sums of what they have told, in their order, into control.
-// Called by block 0.
-__device__ inline void meet(const Shared &shared, Control &control, Pair own, u32 over) {
-  __shared__ u32 stopped;
-  if (threadIdx.x == 0) stopped = 0;
-  __syncthreads();
-  const u64 round = control.round + 1;
-  for (u32 peer = threadIdx.x; peer < shared.ranks; peer += blockDim.x) {
-    Arrival *there = shared.tell[peer] + (round & 1);
-    there->change = own.one, there->lost = own.other, there->over = over;
-    __threadfence_system();
-    release_far(&there->round, round);
-    const Arrival *arrival = shared.heard + 2 * peer + (round & 1);
-    for (u32 looks = 1; acquire_far(&arrival->round) != round; looks++)
-      if (looks % STOP_LOOKS == 0 && far_load(shared.stop)) {
-        stopped = 1;
-        break;
-      }
-  }
-  __syncthreads();
-  if (threadIdx.x) return;
-  Pair sum = {0, 0};
-  u32 any = 0;
-  for (u32 peer = 0; peer < shared.ranks; peer++) {
-    const Arrival *arrival = shared.heard + 2 * peer + (round & 1);
-    sum += {far_load(&arrival->change), far_load(&arrival->lost)};
-    any |= far_load(&arrival->over);
-  }
-  control.round = round, control.stopped = stopped, control.stop = any;
-  control.change = sum.one, control.lost = sum.other;
-}
-
-// All blocks of all ranks meet. Whether the walk goes on. sums: of blocks, to tell; null: nothing.
+// All blocks of all ranks meet; the sums of what they have said, in their order, into control. Whether the
+// walk goes on. sums: of blocks, to tell; null: nothing. over: whether this rank's time is.
 __device__ inline bool meet_all(const Shared &shared, Control &control, const Pair *sums, u32 over) {
   __threadfence_system();
   grid_barrier(&control.arrived);
   if (blockIdx.x == 0) {
     const Pair own = sums ? sum_of_blocks(sums) : Pair{0, 0};
-    meet(shared, control, own, over);
+    const u64 round = control.round + 1;
+    const u64 said[SAID] = {(u64)__double_as_longlong(own.one), (u64)__double_as_longlong(own.other), over};
+    const bool all = meet(shared.meeting, round, said);
+    if (threadIdx.x == 0) {
+      Pair sum = {0, 0};
+      u64 any = 0;
+      for (u32 peer = 0; peer < shared.meeting.ranks; peer++) {
+        const u64 *told = shared.meeting.of(peer, round)->said;
+        const long long change = far_load(told), lost = far_load(told + 1);
+        sum += {__longlong_as_double(change), __longlong_as_double(lost)};
+        any |= far_load(told + 2);
+      }
+      control.round = round, control.stopped = !all, control.stop = any != 0;
+      control.change = sum.one, control.lost = sum.other;
+    }
   }
   grid_barrier(&control.arrived);
   return !__ldcg(&control.stopped);
@@ -268,8 +238,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     pagerank_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
                     const __grid_constant__ Shared shared) {
   Control &control = *walk.control;
+  const u32 rank = shared.meeting.rank, ranks = shared.meeting.ranks;
   const u64 launched = clock64();
-  double *const came = shared.came[shared.rank], *const share = shared.shares[shared.rank];
+  double *const came = shared.came[rank], *const share = shared.shares[rank];
   double lost = control.lost;
   u32 done = 0;
   while (done < walk.iterations) {
@@ -281,9 +252,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     FOR_ITEMS(i, shared.count) {
       const u32 vertex = shared.first + (u32)i;
       double sum = 0;
-      for (u32 rank = 0; rank < shared.ranks; rank++) sum += far_load(shared.came[rank] + vertex);
+      for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
       const double now = advance(walk, share[vertex], anywhere, vertex, sum, moved);
-      for (u32 rank = 0; rank < shared.ranks; rank++) shared.shares[rank][vertex] = now;
+      for (u32 peer = 0; peer < ranks; peer++) shared.shares[peer][vertex] = now;
     }
     moved = block_sum(moved);
     if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;

@@ -27,8 +27,8 @@ from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
-from delegraph.kernels.gpu_programs import pagerank, shortest_paths
 from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs import shared_paths, shared_walks
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
@@ -250,7 +250,7 @@ def check_programs_going_on(
     devices: Sequence[Device], folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(cut_rows, "TIME", 0)
-    monkeypatch.setattr(shortest_paths, "_LITTLE", 0)
+    monkeypatch.setattr(shared_paths, "_LITTLE", 0)
     store = make(folder, "hubs", "floats", True, "delegates")
     n = store.info.vertices
     every = np.arange(n, dtype=np.uint32)
@@ -268,25 +268,28 @@ def check_programs_going_on(
 @pytest.mark.parametrize("direct", [True, False])
 def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
     store = make(tmp_path, "hubs", "ties", True, layout)
-    with walks(monkeypatch, direct):
+    with told(monkeypatch, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
 
 
 @contextmanager
-def walks(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
-    """PageRank goes by ranks' memory, or by messages; in fact."""
-    ways: Counter[Any] = Counter()
-    for kind in (pagerank._WalkInMemory, pagerank._WalkByMessages):
+def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
+    """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
+    ways: Counter[str] = Counter()
+    by_memory = shared_walks._WalkInMemory, shared_paths._PathsInMemory
+    by_messages = shared_walks._WalkByMessages, shared_paths._PathsByMessages
+    for kind in (*by_memory, *by_messages):
 
-        def step(self: Any, *of: Any, kind: Any = kind, before: Any = kind.step) -> Any:
-            ways[kind] += 1
+        def step(self: Any, *of: Any, name: str = kind.__name__, before: Any = kind.step) -> Any:
+            ways[name] += 1
             return before(self, *of)
 
         monkeypatch.setattr(kind, "step", step)
     if not direct:
         monkeypatch.setattr(PeerMemory, "open", lambda *of: None)
     yield
-    assert list(ways) == [pagerank._WalkInMemory if direct else pagerank._WalkByMessages]
+    assert ways
+    assert set(ways) <= {kind.__name__ for kind in (by_memory if direct else by_messages)}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -337,13 +340,13 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
 @pytest.mark.parametrize("shape", SMALL)
 def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
-    with walks(monkeypatch, direct=True):
+    with told(monkeypatch, direct=True):
         check_all(store, emulated, 3, "nccl")
 
 
 def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
-    with walks(monkeypatch, direct=False):
+    with told(monkeypatch, direct=False):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
 
 
@@ -357,8 +360,11 @@ def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
 
-def test_paths_of_many_buckets_emulated(emulated, tmp_path):
+@pytest.mark.parametrize("direct", [True, False])
+def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct):
     store = make(tmp_path, "grid", "floats", False, "delegates")
-    found = run(store, program_of(store, 0), emulated, 2)
+    with told(monkeypatch, direct):
+        found = run(store, program_of(store, 0), emulated, 2, "nccl")
     check_paths(store, columns(found), 0)
     assert found[0].record["buckets"] > 10
+    assert found[0].record["sent"] > 0

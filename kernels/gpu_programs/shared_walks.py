@@ -1,0 +1,180 @@
+"""PageRank by ranks with a share of the edges each: what comes to vertices is added up over all of
+them, and each has a part of the vertices advance, of which it tells the others. Kernels:
+cuda/programs/pagerank.cu.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ..base.arrays import Array as Declared
+from ..gpu.device import pack
+from .meeting import MEETING, Meeting, open_meeting
+from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, kernel
+from .pagerank import warm_up as warm_up_walk
+from .ranks import Ranks
+from .rows import ProgramGraph, blocks_of, kernel_of
+
+SHARED = np.dtype(
+    [
+        *((name, "u8") for name in ("came", "shares")),
+        ("meeting", MEETING),
+        *((name, "u4") for name in ("first", "count")),
+    ],
+    align=True,
+)
+
+_TOLD = 3  # numbers, by each rank in an iteration
+
+
+class SharedWalk(Protocol):
+    """As a GpuWalk."""
+
+    @property
+    def sent(self) -> int:
+        """Bytes, by all ranks in an iteration."""
+        ...
+
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        """As ``run``. due: whether this rank wants to save; gives whether any does."""
+        ...
+
+    def share(self) -> np.ndarray: ...
+    def ranks(self) -> np.ndarray: ...
+
+    def close(self) -> None:
+        """All ranks together."""
+        ...
+
+
+def shared_walk(
+    graph: ProgramGraph,
+    ranks: Ranks,
+    damping: float,
+    tolerance: float | None,
+    keeps: bool,
+    likely: np.ndarray | None = None,
+    share: np.ndarray | None = None,
+) -> SharedWalk:
+    """In the ranks' memory where they can read each other's, else by messages."""
+    n = graph.cut.vertices
+    of = damping, keeps, likely, share
+    meeting = open_meeting(ranks, [Declared(name, np.float64, n) for name in ("came", "share")])
+    if meeting is None:
+        return _WalkByMessages(graph, ranks, *of)
+    try:
+        return _WalkInMemory(graph, ranks, meeting, tolerance, *of)
+    except BaseException:
+        meeting.close()
+        raise
+
+
+class _WalkInMemory(GpuWalk):
+    """Ranks read what has come to vertices in each other's memory, and write shares there: many
+    iterations are one launch, as of one device.
+    """
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        ranks: Ranks,
+        meeting: Meeting,
+        tolerance: float | None,
+        damping: float,
+        keeps: bool,
+        likely: np.ndarray | None,
+        share: np.ndarray | None,
+    ) -> None:
+        super().__init__(graph, damping, tolerance, keeps, likely, share)
+        self._ranks, self._meeting = ranks, meeting
+        self._ended = meeting.ended
+        own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
+        with graph.device.use():
+            whole = meeting.array("share")
+            whole[:] = self._shares[0]
+            self._shares = [whole, whole]
+            self._walk["shares"] = whole.data.ptr
+        self._tables = meeting.table("came"), meeting.table("share")
+        self._shared = pack(
+            SHARED,
+            came=self._tables[0],
+            shares=self._tables[1],
+            meeting=meeting.packed(),
+            first=own.start,
+            count=own.stop - own.start,
+        )
+        self.sent = (ranks.size - 1) * 8 * 2 * n
+        ranks.total([])  # all shares are written
+
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        done = self.run(iterations)
+        (wants,) = self._ranks.total([due])
+        return done, wants > 0
+
+    def _launch(self) -> None:
+        launch, of = kernel(self._graph, "pagerank_shares"), (self._rows, self._sum, self._walk)
+        self._meeting.run(lambda: launch(*of, self._shared))
+
+    def close(self) -> None:
+        self._meeting.close()
+
+
+class _WalkByMessages(GpuWalk):
+    """An iteration is two launches, and two exchanges."""
+
+    def __init__(
+        self,
+        graph: ProgramGraph,
+        ranks: Ranks,
+        damping: float,
+        keeps: bool,
+        likely: np.ndarray | None,
+        share: np.ndarray | None,
+    ) -> None:
+        super().__init__(graph, damping, None, keeps, likely, share)
+        self._ranks = ranks
+        self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
+        self._damping = damping
+        self.sent = (ranks.size - 1) * 8 * (2 * graph.cut.vertices + _TOLD * ranks.size)
+
+    def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
+        """One."""
+        began = time.perf_counter()
+        graph, ranks = self._graph, self._ranks
+        share, came = self._shares
+        own = ranks.part(len(share))
+        count = own.stop - own.start
+        with graph.device.use() as cupy:
+            kernel(graph, "gather_shares")(self._rows, self._sum, self._walk, came)
+            part, following = ranks.fold(came, cupy.add), cupy.empty(count, np.float64)
+            anywhere = np.float64(1 - self._damping + self._damping * self._lost)
+            of = np.uint32(own.start), np.uint32(count), anywhere, part, following
+            _advance(graph)(self._walk, *of)
+            blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
+            moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
+            told = ranks.expand(share, following, [*moved, due])
+            assert told.shape[1] == _TOLD
+        change, self._lost, wants = told.sum(axis=0).tolist()
+        return [Iteration(change, time.perf_counter() - began)], wants > 0
+
+    def close(self) -> None:
+        """Nothing of others is held."""
+
+
+def warm_up(graph: ProgramGraph) -> None:
+    """Compile, or load from the cache, all that a walk may call."""
+    warm_up_walk(graph, ("pagerank_shares", "gather_shares"))
+    _advance(graph)
+
+
+def _advance(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, SOURCE, "advance_part", ())
+
+
+def told_bytes(vertices: int) -> int:
+    """That a share holds besides: of an iteration what comes of others, and what goes to them."""
+    return 2 * 8 * vertices
