@@ -42,6 +42,11 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_xdist_auto_num_workers():
+    """Tests wait for processes and disks for a good part of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_configure(config):
     settings.load_profile("many" if config.option.markexpr == "slow" else "few")
     if config.getoption("--emulate"):

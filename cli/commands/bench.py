@@ -98,7 +98,7 @@ def bench(
     delegraph bench kronecker:29 --workers 4 --scaling weak
     delegraph bench graph.dg --ablation
     delegraph bench graph.dg --algorithm pagerank
-    delegraph bench kronecker:16 --algorithm sssp
+    delegraph bench kronecker:12 --algorithm sssp
 
     With workers each of them holds a share of the graph: of a store of at least as many partitions,
     as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with

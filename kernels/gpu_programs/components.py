@@ -9,13 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Array as Declared
 from ..gpu.graph import Array
-from .meeting import Meeting, open_meeting
 from .ranks import Ranks
 from .rows import ProgramGraph, kernel_of
-
-JOINING = np.dtype([("arrived", "u8"), ("stopped", "u4")], align=True)
 
 _SOURCE = "programs/components.cu"
 
@@ -37,18 +33,9 @@ def join_all(graph: ProgramGraph) -> Array:
 
 def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
     """The same of ranks with a share of the edges each, on rank 0: half of them tell the others
-    what they have found, half of those the rest, and so on; in the ranks' memory, in one launch,
-    where they can read each other's.
+    what they have found, half of those the rest, and so on.
     """
     n = graph.cut.vertices
-    meeting = open_meeting(ranks, [Declared("forest", np.uint32, n)])
-    if meeting is not None:
-        try:
-            found = _join_in_memory(graph, meeting, ranks)
-        finally:
-            meeting.close()
-        ranks.total([])  # all have closed: what others had in sight may be freed
-        return found
     with graph.device.use() as cupy:
         forest, step = join_all(graph), 1
         while step < ranks.size:
@@ -63,28 +50,16 @@ def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
         return forest if ranks.rank == 0 else None
 
 
-def _join_in_memory(graph: ProgramGraph, meeting: Meeting, ranks: Ranks) -> Array | None:
-    with graph.device.use() as cupy:
-        forest, joining = meeting.array("forest"), cupy.zeros(JOINING.itemsize, np.uint8)
-        of = meeting.table("forest"), np.uint32(graph.twice), joining, meeting.packed()
-        meeting.run(lambda: _join_shares(graph)(graph.cut.packed(), *of))
-        if ranks.rank == 0:
-            return forest.copy()
-        ranks.sent += forest.nbytes
-        return None
-
-
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, what is called."""
     kernel(graph)
     if graph.ranks > 1:
         _join_labels(graph)
-        _join_shares(graph)
 
 
-def kernel(graph: ProgramGraph, function: str = "components") -> Callable[..., None]:
+def kernel(graph: ProgramGraph) -> Callable[..., None]:
     kinds = graph.cut.rows.offset_type, graph.cut.tiered
-    return kernel_of(graph.device, _SOURCE, function, kinds)
+    return kernel_of(graph.device, _SOURCE, "components", kinds)
 
 
 def device_bytes(vertices: int) -> int:
@@ -93,13 +68,9 @@ def device_bytes(vertices: int) -> int:
 
 
 def told_bytes(vertices: int) -> int:
-    """That a share holds besides: what another rank has found, or what others may read."""
+    """That a share holds besides: what another rank has found."""
     return 4 * vertices
 
 
 def _join_labels(graph: ProgramGraph) -> Callable[..., None]:
     return kernel_of(graph.device, _SOURCE, "join_labels", ())
-
-
-def _join_shares(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel(graph, "components_of_ranks")

@@ -56,7 +56,8 @@ def examples(told: str) -> list[str]:
 
 def needs_gpu(words: list[str]) -> bool:
     """By what it says itself; that it does need one is looked at, where there is none."""
-    return "cuda" in words or any(re.fullmatch(r"kronecker:\d+", word) for word in words)
+    made_there = any(re.fullmatch(r"kronecker:\d+", word) for word in words)
+    return "cuda" in words or (made_there and "--algorithm" not in words)
 
 
 def starts_workers(words: list[str]) -> bool:

@@ -1,7 +1,6 @@
 // Components by union-find: kernels/pieces/forest.py has the definition, and how it is done on a CPU
 // (Sutton, Ben-Nun, Barak: Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling,
 // IPDPS 2018, Afforest). Here all of it is one launch.
-#include "programs/meeting.cuh"
 #include "programs/rows.cuh"
 
 #define SAMPLES 256    // vertices that tell which tree is the largest
@@ -51,8 +50,9 @@ __device__ inline u32 root_of_most(const u32 *forest, u32 vertices) {
 
 // forest: of rows.rows vertices, each becomes a child of the least one that edges join it to. twice:
 // whether every edge stands in the rows of both its ends. arrived: as of grid_barrier.
-template <class Offset, bool TIERED>
-__device__ inline void join_rows(const Rows<Offset> &rows, u32 *forest, u32 twice, u64 *arrived) {
+template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    components(const __grid_constant__ Rows<Offset> rows, u32 *forest, u32 twice, u64 *arrived) {
   // A vertex under a neighbour that is less: a forest, whoever writes first.
   FOR_ITEMS(v, rows.rows) {
     const Entries entries = entries_of(rows, v);
@@ -82,52 +82,11 @@ __device__ inline void join_rows(const Rows<Offset> &rows, u32 *forest, u32 twic
   flatten(forest, rows.rows);
 }
 
-template <class Offset, bool TIERED, int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    components(const __grid_constant__ Rows<Offset> rows, u32 *forest, u32 twice, u64 *arrived) {
-  join_rows<Offset, TIERED>(rows, forest, twice, arrived);
-}
-
 // Join each vertex with its label, which another rank has found. forest: flat before and after.
-__device__ inline void join_labels_of(u32 *forest, const u32 *labels, u32 vertices, u64 *arrived) {
-  FOR_ITEMS(v, vertices) join(forest, (u32)v, far_load(labels + v));
-  grid_barrier(arrived);
-  flatten(forest, vertices);
-}
-
 template <int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     join_labels(u32 *forest, const u32 *labels, u32 vertices, u64 *arrived) {
-  join_labels_of(forest, labels, vertices, arrived);
-}
-
-// stopped: whether a rank did not come.
-struct Joining {
-  u64 arrived;
-  u32 stopped;
-};
-
-// The same of ranks with shares of the edges, and each other's memory: half of them join what others have
-// found, half of those the rest, and so on, until rank 0 has joined all. forests: of each rank.
-template <class Offset, bool TIERED, int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    components_of_ranks(const __grid_constant__ Rows<Offset> rows, u32 *const *forests, u32 twice,
-                        Joining *joining, const __grid_constant__ Meeting meeting) {
-  const u32 rank = meeting.rank;
-  u64 *const arrived = &joining->arrived;
-  join_rows<Offset, TIERED>(rows, forests[rank], twice, arrived);
-  u64 round = 0;
-  for (u32 apart = 1;; apart *= 2) {
-    round++;
-    __threadfence_system();
-    grid_barrier(arrived);
-    if (blockIdx.x == 0) {
-      const bool all = meet(meeting, round, {});
-      if (threadIdx.x == 0 && !all) joining->stopped = 1;
-    }
-    grid_barrier(arrived);
-    if (apart >= meeting.ranks || __ldcg(&joining->stopped)) return;
-    if (rank % (2 * apart) == 0 && rank + apart < meeting.ranks)
-      join_labels_of(forests[rank], forests[rank + apart], rows.rows, arrived);
-  }
+  FOR_ITEMS(v, vertices) join(forest, (u32)v, labels[v]);
+  grid_barrier(arrived);
+  flatten(forest, vertices);
 }

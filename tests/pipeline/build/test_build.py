@@ -195,11 +195,11 @@ def _check_graph(store: Store, pairs, place, position):
 @pytest.mark.parametrize(
     "options",
     [
-        BuildOptions(),
+        slow(BuildOptions()),
         BuildOptions(partitions=3, threshold=20),
-        BuildOptions(partitions=4, directed=True, order="random"),
+        slow(BuildOptions(partitions=4, directed=True, order="random")),
         BuildOptions(directed=True, layout="2d", grid=Grid(2, 3)),
-        BuildOptions(partitions=3, order="random", layout="1d"),
+        slow(BuildOptions(partitions=3, order="random", layout="1d")),
     ],
     ids=["one", "three", "four-directed", "2d-directed", "1d"],
 )

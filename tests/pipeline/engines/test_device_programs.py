@@ -606,15 +606,6 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
         assert not graph.notes
 
 
-def test_searches_from_several_sources_are_of_one_gpu(delegraph, ok, edge_list, tmp_path):
-    ok("build", edge_list([0], [1]), "-o", tmp_path / "g.dg", "--device", "cpu")
-    for way in ((), ("--together",)):
-        how = "-o", tmp_path / "out", "--workers", 2, "--device", "cuda"
-        ran = delegraph("bfs", tmp_path / "g.dg", "--sources", "0,1", *way, *how)
-        assert ran.code == 2
-        assert "run on one GPU, or on the workers' CPUs" in ran.err
-
-
 # On emulated devices
 
 

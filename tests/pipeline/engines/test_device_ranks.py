@@ -443,7 +443,7 @@ def test_nccl_emulated(emulated, edge_list, tmp_path, shape, directed):
     test_mail_by_nccl(edge_list, tmp_path, emulated, shape, 6, directed)
 
 
-@pytest.mark.parametrize("layout", ["delegate", "2d"])
+@pytest.mark.parametrize("layout", ["delegate", slow("2d")])
 def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
 

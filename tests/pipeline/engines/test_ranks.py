@@ -42,7 +42,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "two components", "hubs"))
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "hubs"))
 def test_against_the_definition(edge_list, tmp_path, shape, directed, layout):
     path = edge_list(*SHAPES[shape])
     for i, options in enumerate(LAYOUTS[layout]):

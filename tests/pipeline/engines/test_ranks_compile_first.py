@@ -54,8 +54,8 @@ assert not late, late
     ("name", "size", "way"),
     [
         *[slow("search", 1, way) for way in (0, 1)],
-        *[("search", 2, way) for way in (0, 1)],
-        *[("bench", 2, 0), slow("bench", 1, 0)],
+        *[("search", 2, 0), slow("search", 2, 1)],
+        *[slow("bench", 2, 0), slow("bench", 1, 0)],
     ],
 )
 @pytest.mark.parametrize("layout", ["delegate", slow("2d")])

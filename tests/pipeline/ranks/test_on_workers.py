@@ -278,6 +278,7 @@ def test_two_searches_at_once(folder, tmp_path):
             assert time.monotonic() - began < 1 + SLACK
 
 
+@pytest.mark.slow
 def test_without_workers(monkeypatch, folder, tmp_path):
     monkeypatch.setattr(connecting, "CONNECT_SECONDS", 2)
     with cluster(0) as (local, _), pytest.raises(BusyError, match="has no workers"):

@@ -101,10 +101,10 @@ def ranks_of(folder: Path) -> np.ndarray:
     [
         ("bfs", "--source", 0),
         ("bfs", "--sources", ",".join(map(str, range(200)))),
-        ("bfs", "--sources", "0,1", "--together"),
+        slow(("bfs", "--sources", "0,1", "--together")),
         ("pagerank",),
-        ("sssp", "--source", 0),
-        ("betweenness", "--sources", 9),
+        slow(("sssp", "--source", 0)),
+        slow(("betweenness", "--sources", 9)),
         ("closeness",),
     ],
     ids=lambda args: " ".join(map(str, args))[:24],
