@@ -9,15 +9,18 @@ and no search waits for a compiler. What only kernels call needs no types.
 
     compile_kernels(push, pull, offsets=np.uint32)
 
-What is compiled is kept in Numba's cache. A file of it that is damaged, as by a loss of power, is
-made anew; where nothing can be kept, each process compiles for itself.
+What is compiled is kept in Numba's cache. Processes that need the same kernels at the same time
+share the work: each compiles what no other one is at. A file of the cache that is damaged, as by a
+loss of power, is made anew; where nothing can be kept, each process compiles for itself.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from types import ModuleType
@@ -58,6 +61,9 @@ i64, u64, f64, boolean = types.int64, types.uint64, types.float64, types.boolean
 _declared: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 
 
+_PATIENCE = 60.0  # seconds, until a process that compiles may be stuck
+_LOOK_SECONDS = 0.01
+
 notes: list[str] = []
 """Lines for the user, of a cache that is damaged or cannot be written; the same ones repeat."""
 
@@ -88,6 +94,27 @@ class _Cache(FunctionCache):
             raise
         except Exception:  # load_overload says what is wrong
             return False
+
+    def lock(self, wait: float) -> int | None:
+        """A file descriptor, while which is open no other process compiles this function; None if
+        one does, still after ``wait`` seconds. Raises OSError where there are no locks.
+        """
+        os.makedirs(self.cache_path, exist_ok=True)
+        place, flags = f"{self._cache_file._index_path}.lock", os.O_RDWR | os.O_CREAT
+        descriptor = os.open(place, flags, 0o600)
+        until = time.monotonic() + wait
+        try:
+            while True:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    mine, descriptor = descriptor, -1
+                    return mine
+                if time.monotonic() >= until:
+                    return None
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -126,15 +153,47 @@ def compile_kernels(
     load: False leaves what the cache holds there until it is called, which takes some milliseconds
     each. dtypes: of each of Several that they name, one or some.
     """
+    busy = []
+    for dispatcher, signature in _wanted(modules, dtypes):
+        if _is_kept(dispatcher, signature):
+            if load:
+                dispatcher.compile(signature)
+        elif not _compile(dispatcher, signature, 0.0):
+            busy.append((dispatcher, signature))
+    for dispatcher, signature in busy:
+        if not _compile(dispatcher, signature, _PATIENCE):
+            dispatcher.compile(signature)
+
+
+def _wanted(
+    modules: Sequence[ModuleType], dtypes: Mapping[str, Any]
+) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Functions, and the types to compile them for."""
     several = {name: _each(dtype) for name, dtype in dtypes.items()}
     for module in modules:
         for dispatcher, arguments in _declared[module.__name__]:
             names = sorted({name for some in arguments for name in _names_in(some)})
             for chosen in product(*(several[name] for name in names)):
                 known = dict(zip(names, chosen, strict=True))
-                signature = tuple(_type_of(some, known) for some in arguments)
-                if load or not _is_kept(dispatcher, signature):
-                    dispatcher.compile(signature)
+                yield dispatcher, tuple(_type_of(some, known) for some in arguments)
+
+
+def _compile(dispatcher: Any, signature: tuple[Any, ...], wait: float) -> bool:
+    """Or load what another process has compiled meanwhile. False where one is at it, still after
+    ``wait`` seconds.
+    """
+    cache, lock = dispatcher._cache, None
+    if isinstance(cache, _Cache):
+        with contextlib.suppress(OSError):
+            lock = cache.lock(wait)
+            if lock is None:
+                return False
+    try:
+        dispatcher.compile(signature)
+    finally:
+        if lock is not None:
+            os.close(lock)
+    return True
 
 
 def _is_kept(dispatcher: Any, signature: tuple[Any, ...]) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+from types import ModuleType
 
 import pytest
 from numba import types
@@ -22,6 +24,10 @@ def cache(tmp_path, monkeypatch):
 
 def plus_one(value):
     return value + 1
+
+
+def twice(value):
+    return 2 * value
 
 
 def compile_it() -> list[str]:
@@ -67,3 +73,38 @@ def test_a_damaged_one_that_cannot_be_replaced(cache, monkeypatch):
 def test_no_folder_for_it(cache, monkeypatch):
     monkeypatch.setattr(compiled.FunctionCache._impl_class, "_locator_classes", [])
     assert compile_it() == []
+
+
+DECLARED = ModuleType("declared")
+
+
+def test_what_another_process_compiles_comes_last(cache, monkeypatch):
+    """Then it is loaded; or compiled, where that process is stuck."""
+    dispatchers = [compiled.compiled(function) for function in (plus_one, twice)]
+    wanted = [(dispatcher, (types.int64,)) for dispatcher in dispatchers]
+    monkeypatch.setitem(compiled._declared, DECLARED.__name__, wanted)
+    monkeypatch.setattr(compiled, "_PATIENCE", 0.1)
+    order, compile_one = [], compiled._compile
+
+    def noted(dispatcher, *of):
+        did = compile_one(dispatcher, *of)
+        order.append((dispatcher.__name__, did))
+        return did
+
+    monkeypatch.setattr(compiled, "_compile", noted)
+    held = dispatchers[0]._cache.lock(0)
+    assert held is not None
+    compiled.compile_kernels(DECLARED)
+    os.close(held)
+    assert order == [("plus_one", False), ("twice", True), ("plus_one", False)]
+    assert [dispatcher(3) for dispatcher in dispatchers] == [4, 6]
+    assert all(len(dispatcher.signatures) == 1 for dispatcher in dispatchers)
+
+
+def test_without_locks(cache, monkeypatch):
+    """As where a file system has none."""
+    dispatcher = compiled.compiled(plus_one)
+    monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(dispatcher, (types.int64,))])
+    monkeypatch.setattr(fcntl, "flock", full)
+    compiled.compile_kernels(DECLARED)
+    assert dispatcher(3) == 4
