@@ -18,6 +18,7 @@ from delegraph.kernels import reference
 from delegraph.pipeline.engines import edges as search_edges
 from delegraph.pipeline.engines.edges import ScanEngine
 from support.graphs import random_edges
+from support.marks import mostly_slow
 from support.outputs import distances_of, read_result
 
 
@@ -210,7 +211,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize(("name", "source", "reached", "depth", "total"), FACTS)
-@pytest.mark.parametrize("through", ["edges", "store", "four partitions"])
+@pytest.mark.parametrize("through", mostly_slow(["edges", "store", "four partitions"], "edges"))
 def test_real_graphs(ok, real_graph, tmp_path, name, source, reached, depth, total, through):
     graph = real_graph(name)
     if through != "edges":

@@ -22,7 +22,7 @@ from delegraph.pipeline.run.records import (
     PageRankRunRecord,
 )
 from support.graphs import SHAPES, random_edges
-from support.marks import slow
+from support.marks import mostly_slow, slow
 from support.schema import conforms
 
 LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
@@ -48,7 +48,7 @@ def least_limit(delegraph, *args) -> str:
     return refused.err.split("--memory-limit ")[1].split()[0]
 
 
-@pytest.mark.parametrize("kind", ["int32", "int64", "uint64", "string"])
+@pytest.mark.parametrize("kind", mostly_slow(["int32", "int64", "uint64", "string"], "string"))
 def test_ids_of_every_kind(ok, edge_list, tmp_path, kind):
     """A component is called by its least vertex: of strings, the first in order."""
 

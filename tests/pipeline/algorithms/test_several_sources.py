@@ -19,7 +19,7 @@ from delegraph.pipeline.algorithms import bfs_each, many_sources
 from delegraph.pipeline.results import by_source, result
 from delegraph.pipeline.run.records import SearchesRunRecord
 from support.graphs import random_edges
-from support.marks import slow
+from support.marks import mostly_slow, slow
 from support.outputs import digest
 from support.schema import conforms
 
@@ -118,7 +118,7 @@ def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, mon
     assert each(tmp_path / "1") == wanted_of(src, dst, False, sources)[0]
 
 
-@pytest.mark.parametrize("max_depth", [None, 0, 254, 255, 256])
+@pytest.mark.parametrize("max_depth", mostly_slow([None, 0, 254, 255, 256], None, 255))
 def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
     ends = np.arange(600)
     edges, given = edge_list(ends, ends + 1), []

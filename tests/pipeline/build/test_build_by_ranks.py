@@ -66,7 +66,7 @@ def test_the_same_bytes(device, edge_list, tmp_path, monkeypatch, shape, layout)
         assert digest(tmp_path / f"{ranks}.dg") == digest(tmp_path / "cpu.dg")
 
 
-@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates", "2d"))
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "2d"))
 @pytest.mark.parametrize("shape", [slow("self-loop"), "random"])
 def test_the_same_bytes_emulated(emulated, edge_list, tmp_path, monkeypatch, shape, layout):
     test_the_same_bytes(emulated[0], edge_list, tmp_path, monkeypatch, shape, layout)

@@ -361,7 +361,7 @@ def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
 
-@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("direct", [True, slow(False)])
 def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct):
     store = make(tmp_path, "grid", "floats", False, "delegates")
     with told(monkeypatch, direct):

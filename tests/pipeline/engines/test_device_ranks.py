@@ -448,7 +448,8 @@ def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
 
 
-@pytest.mark.parametrize("direct", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("direct", [False, True])
 def test_more_ranks_than_threads_emulated(emulated, edge_list, tmp_path, monkeypatch, direct):
     """Each is heard: on a path, only one rank at a time finds anything, from the last one on."""
     ranks, length = 34, 36

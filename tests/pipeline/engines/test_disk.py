@@ -126,7 +126,7 @@ def test_flows_may_differ_in_direction(folders, given_input, data):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("partitions", [slow(1), 3])
-@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "chosen", "alternating"))
+@pytest.mark.parametrize("name", mostly_slow(DIRECTIONS, "alternating"))
 def test_shared_work_is_right_every_time(directed, partitions, name, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 14)
     src, dst = random_edges(7, 60_000, 600_000)

@@ -27,6 +27,7 @@ from delegraph.pipeline.engines.operations import operations
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
+from support.marks import slow
 from support.programs import run_program, stored
 from support.searches import check_distances, check_nearest, check_sums
 
@@ -164,7 +165,7 @@ def test_the_same_for_any_number_of_threads(tmp_path, shape):
 
 
 @pytest.mark.parametrize(("few", "spare"), [(-1, 0), (betweenness._FEW_EDGES, 0), (-1, 1 << 30)])
-@pytest.mark.parametrize("shape", ["grid", "hubs"])
+@pytest.mark.parametrize("shape", [slow("grid"), "hubs"])
 def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch, shape, few, spare):
     """Which share levels, or not, or have sources of their own."""
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)

@@ -56,7 +56,7 @@ def test_against_the_definition(team, graph, data):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "star", "lollipop", "hubs", "empty rows"))
+@pytest.mark.parametrize("shape", mostly_slow(SHAPES, "hubs", "empty rows"))
 def test_every_shape(shape, directed):
     """Large enough that threads share the steps."""
     src, dst = (np.asarray(end, np.uint32) for end in SHAPES[shape])

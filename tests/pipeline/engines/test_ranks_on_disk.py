@@ -95,7 +95,7 @@ def twice(
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [slow(2), 3])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_against_the_definition(tmp_path, layout, directed, ranks):
@@ -369,7 +369,7 @@ def test_a_limit_between_both_needs(delegraph, ok, large, tmp_path, workers):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", ["threads", slow("tcp")])
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_number_of_ranks(tmp_path, layout, directed, kind):
     """In memory and on disk; so segments are a rank's own, or others', in every mixture."""

@@ -16,6 +16,7 @@ from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, graphs, store_options
+from support.marks import mostly_slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.programs import run_program, stored
 
@@ -77,7 +78,7 @@ def test_weighted_pagerank(graph, options, ranks, on_disk, kind):
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-@pytest.mark.parametrize("shape", ["path", "grid", "hubs", "two components"])
+@pytest.mark.parametrize("shape", mostly_slow(["path", "grid", "hubs", "two components"], "hubs"))
 @pytest.mark.parametrize(("little", "again"), [(0, 0.0), (1 << 60, 2.0), (sssp.LITTLE, 0.25)])
 def test_buckets_of_any_width(tmp_path, monkeypatch, shape, on_disk, little, again):
     """As narrow as they become, and as wide."""

@@ -295,6 +295,7 @@ def test_processes(killed):
         assert time.monotonic() - began < 2 * SOON
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_with_a_rank_that_is_stuck(caplog):

@@ -13,6 +13,7 @@ import pytest
 
 from delegraph.pipeline.ranks.communicator import Communicator, Message, ThreadGroup
 from delegraph.pipeline.ranks.tcp import TcpCommunicator
+from support.marks import slow
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def slow_to_read(rank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank, "_send_all", send_and_sleep)
 
 
-@pytest.mark.parametrize("length", [3, 1 << 19, 1 << 24])
+@pytest.mark.parametrize("length", [3, 1 << 19, slow(1 << 24)])
 @pytest.mark.parametrize("kind", ["threads", "tcp"])
 def test_what_was_sent_may_be_changed(kind, length, monkeypatch):
     def work(communicator: Communicator) -> bool:

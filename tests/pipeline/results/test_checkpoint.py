@@ -27,6 +27,7 @@ from delegraph.pipeline.results.superstep_log import SuperstepLog
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
 from support.graphs import graphs, make_graph, random_edges
+from support.marks import slow
 from support.ranks import stream_search, streamed
 from support.searches import violations_of
 
@@ -57,7 +58,7 @@ def by_scans(graph, source, max_depth, saved):
     return resume(begun, backend, max_depth, checkpoint=saved, supersteps=steps)
 
 
-@pytest.mark.parametrize("way", [in_memory, by_scans])
+@pytest.mark.parametrize("way", [slow(in_memory), by_scans])
 @given(graphs(), st.data())
 def test_goes_on_from_every_level(way, folders, graph, data):
     src, dst, vertices, directed = graph

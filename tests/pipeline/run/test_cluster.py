@@ -162,6 +162,7 @@ def test_a_client_of_the_same_loop(edges, tmp_path, local):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_limit_for_all_workers(delegraph, edges, tmp_path):
     ran = delegraph(
         "build", edges, "-o", tmp_path / "graph.dg", "--workers", 2, "--memory-limit", 1
