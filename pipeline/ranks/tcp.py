@@ -29,6 +29,7 @@ Result = TypeVar("Result")
 _SIGNS = 8  # of life, within the timeout
 _LOOK_SECONDS = 0.05
 _PIECE_BYTES = 4 << 20
+_FEW_BYTES = 1 << 16  # that are copied in less time than arrays are announced one by one
 
 
 class TcpCommunicator:
@@ -188,14 +189,19 @@ class TcpCommunicator:
             self._lose(peer)
 
     async def _send_all(self, peer: int, message: Message) -> None:
-        """Small messages at once; of larger ones the lengths and types, then the arrays.
+        """Small messages at once, the smallest as one; of larger ones the lengths and types, then
+        the arrays.
 
         Ends once the system has taken all of it: until then Tornado holds views of the arrays.
         """
-        if sum(array.nbytes for array in message) <= _PIECE_BYTES:
+        size = sum(array.nbytes for array in message)
+        kinds = [(array.dtype.str, len(array)) for array in message]
+        if size <= _FEW_BYTES and all(map(_is_plain, message)):
+            body = b"".join(array.tobytes() + bytes(_gap(array)) for array in message)
+            await self._send(peer, {"op": "few", "kinds": kinds, "body": body})
+        elif size <= _PIECE_BYTES:
             await self._send(peer, {"op": "data", "data": to_serialize(message)})
         else:
-            kinds = [(array.dtype.str, len(array)) for array in message]
             await self._send(peer, {"op": "kinds", "kinds": kinds})
             for array in message:
                 step = _PIECE_BYTES // array.itemsize
@@ -227,7 +233,9 @@ class TcpCommunicator:
             while peer is not None:
                 message = await comm.read()
                 self._seen[peer] = time.monotonic()
-                if message["op"] == "data":
+                if message["op"] == "few":
+                    self._boxes[peer].put(_arrays_in(message["body"], message["kinds"]))
+                elif message["op"] == "data":
                     self._boxes[peer].put([_writable(array) for array in message["data"]])
                 elif message["op"] == "kinds":
                     coming = _Coming(message["kinds"])
@@ -288,6 +296,26 @@ class _Coming:
         if not len(self._left[0]):
             del self._left[0]
         return not self._left
+
+
+def _arrays_in(body: bytes, kinds: Sequence[tuple[str, int]]) -> Message:
+    """One after the other, each with its gap."""
+    whole, at, arrays = np.frombuffer(body, np.uint8).copy(), 0, []
+    for kind, length in kinds:
+        size = length * np.dtype(kind).itemsize
+        arrays.append(whole[at : at + size].view(kind))
+        at += size + _gap(arrays[-1])
+    return arrays
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether its type and its length say all."""
+    return array.ndim == 1 and array.dtype.isbuiltin == 1 and not array.dtype.hasobject
+
+
+def _gap(array: NDArray) -> int:
+    """Bytes behind it, so that the next one is aligned."""
+    return -array.nbytes % 16
 
 
 def _writable(array: Any) -> Any:

@@ -66,6 +66,30 @@ def test_everyone_gets_what_was_sent(kind, size):
         assert run(ranks, work) == [None] * size
 
 
+@pytest.mark.parametrize("kind", ["tcp", "tcp in pieces"])
+@pytest.mark.parametrize("length", [2, 5000, 50_000])
+def test_arrays_of_any_type_come_aligned(kind, length):
+    pairs = np.array([(1, 2.5)], [("vertex", "u4"), ("distance", "f8")])
+    sent = [
+        np.arange(3, dtype=np.uint8),
+        np.linspace(0, 1, length),
+        np.array([True]),
+        np.zeros(0, np.int64),
+        np.arange(length, dtype=np.uint64),
+        *[pairs][: kind == "tcp"],
+    ]
+
+    def work(communicator: Communicator) -> None:
+        for message in communicator.exchange([sent, sent]):
+            for array, other in zip(message, sent, strict=True):
+                assert array.dtype == other.dtype
+                assert np.array_equal(array, other)
+                assert array.flags.aligned
+
+    with communicators(kind, 2) as ranks:
+        assert run(ranks, work) == [None] * 2
+
+
 def test_what_was_sent_last_arrives():
     """However large, and though the sender closes at once."""
     large = np.random.default_rng(1).integers(0, 2**32, 1 << 24, np.uint32)
