@@ -183,7 +183,7 @@ class DistanceBits:
         else:
             for name, words in more.values.items():
                 moved = np.asarray(words) << np.uint64(first)
-                values[name] = np.bitwise_or(values[name], moved) if name in values else moved
+                values[name] = np.asarray(values[name]) | moved if name in values else moved
         for name, fold in (("sources", sum), ("reached", sum), ("depth", max)):
             record[name] = fold((one[name], other[name]))
         return Given(values, record)
