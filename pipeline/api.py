@@ -542,9 +542,9 @@ def bench_algorithm(
     limits: Any = {"memory_limit": memory_limit, "device_memory_limit": device_memory_limit}
     with ExitStack() as stack:
         if recipe is not None:
+            recipe = replace(recipe, weighted=algorithm == "sssp")
             building = Executor(threads, progress), resources_of(device=device, **limits)
-            made = generated_store(recipe, algorithm == "sssp", *building)
-            graph = stack.enter_context(made)
+            graph = stack.enter_context(generated_store(recipe, *building))
         store = open_store(named(graph))
         opened = stack.enter_context(open(graph, device=device, threads=threads, **limits))
         options = BenchOptions(runs, seed, threads, progress)

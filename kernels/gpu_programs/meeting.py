@@ -4,7 +4,9 @@ cuda/programs/meeting.cuh.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -60,6 +62,33 @@ class Meeting:
         have it in sight still.
         """
         self._arrays.memory.close()
+
+
+class InSight(Protocol):
+    """What has others' memory in sight, or nothing of theirs."""
+
+    def close(self) -> None: ...
+
+
+S = TypeVar("S", bound=InSight)
+
+
+@contextmanager
+def closed_by_all(state: S, ranks: Ranks) -> Iterator[S]:
+    """Of all ranks together, also where all are interrupted: what others had in sight may be freed
+    afterwards.
+    """
+    try:
+        yield state
+    except KeyboardInterrupt:
+        state.close()
+        ranks.total([])
+        raise
+    except BaseException:
+        state.close()
+        raise
+    state.close()
+    ranks.total([])
 
 
 def meeting_bytes(ranks: int) -> int:

@@ -182,8 +182,11 @@ class DistanceBits:
             values |= {f"distance{first + i}": some for i, some in enumerate(more.values.values())}
         else:
             for name, words in more.values.items():
-                moved = np.asarray(words) << np.uint64(first)
-                values[name] = np.asarray(values[name]) | moved if name in values else moved
+                moved = np.asarray(words)
+                moved <<= np.uint64(first)
+                if name in values:
+                    moved |= np.asarray(values[name])
+                values[name] = moved
         for name, fold in (("sources", sum), ("reached", sum), ("depth", max)):
             record[name] = fold((one[name], other[name]))
         return Given(values, record)

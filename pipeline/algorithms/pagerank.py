@@ -25,6 +25,7 @@ from ...kernels.base.numbering import by_rule
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import pagerank as on_device
 from ...kernels.gpu_programs import shared_walks as on_devices
+from ...kernels.gpu_programs.meeting import closed_by_all
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import walk
@@ -132,8 +133,7 @@ class Walk:
         saved = saving.load("share", (np.float64, self.vertices))
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
         of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
-        state = on_devices.shared_walk(graph, ranks, *of)
-        try:
+        with closed_by_all(on_devices.shared_walk(graph, ranks, *of), ranks) as state:
             (edges,) = ranks.total([graph.cut.rows.edges])
             while len(iterations) < self.most:
                 done, due = state.step(self.most - len(iterations), saving.due())
@@ -143,11 +143,7 @@ class Walk:
                 if due:
                     share = state.share() if ranks.rank == 0 else NOWHERE
                     saving.save(len(iterations), "share", share, iterations)
-            given = Given({"pagerank": state.ranks()}, {"iterations": iterations})
-        finally:
-            state.close()
-        ranks.total([])  # all have closed: what others had in sight may be freed
-        return given
+            return Given({"pagerank": state.ranks()}, {"iterations": iterations})
 
     def _record(
         self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int

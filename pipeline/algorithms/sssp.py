@@ -27,6 +27,7 @@ from ...kernels.base.numbering import Numbering
 from ...kernels.base.turns import no_turns
 from ...kernels.gpu_programs import shared_paths as on_devices
 from ...kernels.gpu_programs import shortest_paths as on_device
+from ...kernels.gpu_programs.meeting import closed_by_all
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import relax
@@ -145,15 +146,13 @@ class DeltaStepping:
         if saved is not None:
             distance, (done, (begin, width)) = saved
             so_far = distance, begin
-        paths = on_devices.shared_paths(graph, ranks, self.source, width, self.most, so_far)
-        try:
+        found = on_devices.shared_paths(graph, ranks, self.source, width, self.most, so_far)
+        with closed_by_all(found, ranks) as paths:
             while not paths.done:
                 if paths.step(saving.due()):
                     facts = list(paths.bucket)
                     saving.save(done + paths.rounds, "distance", paths.known(), facts)
             values = {"distance": paths.distances(), "parent": paths.parents()}
-        finally:
-            paths.close()
         edges, sent = ranks.total([paths.edges, ranks.sent])
         looked = Looked(edges=int(edges), sent=int(sent))._asdict()
         return Given(values, {**looked, **self._record(done, paths)})

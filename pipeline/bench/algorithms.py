@@ -132,14 +132,12 @@ def bench_algorithm(
 
 
 @contextmanager
-def generated_store(
-    recipe: Recipe, weighted: bool, executor: Executor, resources: Resources
-) -> Iterator[Path]:
+def generated_store(recipe: Recipe, executor: Executor, resources: Resources) -> Iterator[Path]:
     """Of the recipe's edges, for as long as this is entered."""
-    choices = BuildOptions(weight="weight" if weighted else None)
+    choices = BuildOptions(weight="weight" if recipe.weighted else None)
     with TemporaryDirectory(prefix="delegraph-") as folder:
         edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"
-        generate_edges(replace(recipe, weighted=weighted), edges, executor)
+        generate_edges(recipe, edges, executor)
         opened = open_edges(edges, weight=choices.weight)
         build_store(opened, store, choices, executor, resources, resources.chosen_device())
         shutil.rmtree(edges)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import pytest
@@ -78,8 +80,29 @@ def test_no_folder_for_it(cache, monkeypatch):
 DECLARED = ModuleType("declared")
 
 
-def test_what_another_process_compiles_comes_last(cache, monkeypatch):
-    """Then it is loaded; or compiled, where that process is stuck."""
+def test_what_another_process_compiles_is_loaded(cache, monkeypatch):
+    theirs, ours = compiled.compiled(plus_one), compiled.compiled(plus_one)
+    signature = (types.int64,)
+    monkeypatch.setitem(compiled._declared, DECLARED.__name__, [(ours, signature)])
+    held = theirs._cache.lock(0)
+    assert held is not None
+
+    def compile_there() -> None:
+        theirs.compile(signature)
+        os.close(held)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(time.sleep, 0.1)
+        done = pool.submit(compile_there)
+        compiled.compile_kernels(DECLARED)
+        done.result()
+    assert sum(ours.stats.cache_hits.values()) == 1
+    assert not ours.stats.cache_misses
+    assert ours(3) == 4
+
+
+def test_a_process_that_is_stuck_is_not_waited_for(cache, monkeypatch):
+    """What it is at comes last, and then is compiled here, too."""
     dispatchers = [compiled.compiled(function) for function in (plus_one, twice)]
     wanted = [(dispatcher, (types.int64,)) for dispatcher in dispatchers]
     monkeypatch.setitem(compiled._declared, DECLARED.__name__, wanted)

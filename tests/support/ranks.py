@@ -72,8 +72,9 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
             assert not emulator.nccl.open_communicators
         return
     host = "tcp://127.0.0.1"
-    whole = tcp._PIECE_BYTES
-    tcp._PIECE_BYTES = 10_000 if kind == "tcp in pieces" else whole
+    whole, few = tcp._PIECE_BYTES, tcp._FEW_BYTES
+    if kind == "tcp in pieces":
+        tcp._PIECE_BYTES, tcp._FEW_BYTES = 10_000, 100
     ranks = [TcpCommunicator("a session", rank, size, host, timeout) for rank in range(size)]
     with ThreadPoolExecutor(size) as pool:
         list(pool.map(lambda rank: rank.join([other.address for other in ranks]), ranks))
@@ -82,7 +83,7 @@ def communicators(kind: str, size: int, timeout: float = 10.0) -> Iterator[list[
     finally:
         with ThreadPoolExecutor(size) as pool:
             list(pool.map(lambda rank: rank.close(), ranks))
-        tcp._PIECE_BYTES = whole
+        tcp._PIECE_BYTES, tcp._FEW_BYTES = whole, few
 
 
 def run(ranks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:

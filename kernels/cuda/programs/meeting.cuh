@@ -23,15 +23,19 @@ struct Meeting {
   __device__ const Arrival *of(u32 peer, u64 round) const { return heard + 2 * peer + (round & 1); }
 };
 
-// Tell all ranks, and wait for them; whether all came. What a rank's threads have written before, with a
-// system-wide fence, others can read then. Called by a block; round: from 1 on.
+// Tell all ranks what the block's first thread says, and wait for them; whether all came. What a rank's threads
+// have written before, with a system-wide fence, others can read then. Called by a block; round: from 1 on.
 __device__ inline bool meet(const Meeting &meeting, u64 round, const u64 (&said)[SAID]) {
   __shared__ u32 stopped;
-  if (threadIdx.x == 0) stopped = 0;
+  __shared__ u64 same[SAID];  // clocks, for one, differ from thread to thread
+  if (threadIdx.x == 0) {
+    stopped = 0;
+    for (u32 i = 0; i < SAID; i++) same[i] = said[i];
+  }
   __syncthreads();
   for (u32 peer = threadIdx.x; peer < meeting.ranks; peer += blockDim.x) {
     Arrival *there = meeting.tell[peer] + (round & 1);
-    for (u32 i = 0; i < SAID; i++) there->said[i] = said[i];
+    for (u32 i = 0; i < SAID; i++) there->said[i] = same[i];
     __threadfence_system();
     release_far(&there->round, round);
     const Arrival *arrival = meeting.of(peer, round);

@@ -8,7 +8,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -32,7 +31,6 @@ from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
 from ..ranks.result import gather, gather_columns, saved_bytes
 from .job import ON_DISK, ProgramDone, ProgramJob, SearchJob, keep_share
-from .on_devices import runs_on_devices
 
 Job = TypeVar("Job", SearchJob, ProgramJob)
 
@@ -63,7 +61,7 @@ class WorkersEngine:
         self.device: Device | str | None = None
         self.ranks = resources.cluster.workers or 1
         self._store = store
-        self._resources = resources_for(program, resources)
+        self._resources = resources
         self._threads = threads
         self._folder = folder
         self._notes = notes
@@ -208,16 +206,6 @@ class WorkersEngine:
         else:
             end_workers()
         self._open.close()
-
-
-def resources_for(program: Program | None, resources: Resources) -> Resources:
-    """Of a program that has nothing for ranks with devices: those of CPUs.
-
-    program: None for a search.
-    """
-    if program is None or runs_on_devices(program):
-        return resources
-    return replace(resources, device="cpu", device_memory_limit=None)
 
 
 class Workers(NamedTuple):

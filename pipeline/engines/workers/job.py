@@ -238,13 +238,12 @@ class ProgramJob:
 
     def get_ready(self, rank: int, size: int, threads: int) -> list[Way]:
         store = open_store(self.store)
-        held = self.program.held_bytes(counts_of(store, rank, size))
         share = _share_of(self.share)
         if self.device == "cuda":
             kept = share.holds(rank, size, [ON_DEVICE])
             here, device = OfRank.of(self.program, store, rank, size), self._device()
             here.compile(device)
-            need = held + here.heard_bytes if kept else here.room(device).host
+            need = here.held_bytes if kept else here.room(device).host
             return [Way(need, replace(self, way=ON_DEVICE))]
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types(), self.program.kernels)
@@ -252,7 +251,7 @@ class ProgramJob:
         needs = [program_bytes(*place, on_disk) for on_disk in (False, True)]
         if share.holds(rank, size, range(len(needs))):
             assert share.of is not None
-            needs[share.of[2]] = held
+            needs[share.of[2]] = self.program.held_bytes(counts_of(store, rank, size))
         return [Way(need, replace(self, way=way)) for way, need in enumerate(needs)]
 
     def run(self, communicator: Communicator, team: Team) -> ProgramDone | None:
@@ -278,6 +277,8 @@ class ProgramJob:
         share = _share_of(self.share)
 
         def load(check: Callable[[], None]) -> ProgramGraph:
+            if not here.dealt:
+                return here.load(device, team, check)
             return share.load((*place, self.way), lambda: here.load(device, team, check))
 
         return here.run(device, communicator, load, self.saved, went_on.append)

@@ -35,32 +35,37 @@ Place = tuple[Path, float, str]
 """Of a checkpoint (``Checkpoint.place``)."""
 
 
-def runs_on_devices(program: Program) -> bool:
-    return isinstance(program, SharedProgram | DealtProgram)
-
-
 class OfRank(NamedTuple):
-    """What a rank runs, over what it loads. whole: what all of them run. heard_bytes: of what it
-    hears at once that another has found.
+    """What a rank runs, over what it loads: what stays so, if what there is to be done is dealt
+    out; degrees of a share are added up where they stand. whole: what all of them run. heard: how
+    often it holds what others have found: that of one, and of the next one, which may have come.
     """
 
     whole: Program
     program: DeviceProgram
     share: DeviceShare
-    heard_bytes: int = 0
+    heard: int = 0
 
     @classmethod
     def of(cls, program: Program, store: Store, rank: int, size: int) -> OfRank:
         if isinstance(program, DealtProgram):
-            hears = size > 1 and rank == 0
-            heard = program.held_bytes(counts_of(store)) if hears else 0
+            heard = min(size - 1, 2) if rank == 0 else 0
             return cls(program, program.of_rank(rank, size), DeviceShare(store), heard)
         assert isinstance(program, SharedProgram)
         return cls(program, program, DeviceShare(store, rank, size))
 
     def room(self, device: Device) -> ShareRoom:
         room = self.share.room(self.program, device)
-        return room._replace(host=room.host + self.heard_bytes)
+        return room._replace(host=max(room.host, self.held_bytes))
+
+    @property
+    def dealt(self) -> bool:
+        return isinstance(self.whole, DealtProgram)
+
+    @property
+    def held_bytes(self) -> int:
+        """In host memory, once a rank has loaded."""
+        return (1 + self.heard) * self.whole.held_bytes(counts_of(self.share.store))
 
     def compile(self, device: Device) -> None:
         """Before anything is loaded: what a compiler holds is there then."""
@@ -141,8 +146,10 @@ class OfRank(NamedTuple):
 def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
     """What all ranks found, on rank 0, which hears of them one after the other."""
     nothing: list[Any] = []
-    about = json.dumps([list(given.values), given.record]).encode()
-    mine = [np.frombuffer(about, np.uint8), *map(np.asarray, given.values.values())]
+    mine: list[Any] = []
+    if ranks.rank > 0:
+        about = json.dumps([list(given.values), given.record]).encode()
+        mine = [np.frombuffer(about, np.uint8), *map(np.asarray, given.values.values())]
     for rank in range(1, ranks.size):
         to_first = mine if ranks.rank == rank else nothing
         messages = [to_first if other == 0 else nothing for other in range(ranks.size)]
@@ -151,4 +158,5 @@ def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:
             columns, record = json.loads(came[0].tobytes())
             more = Given(dict(zip(columns, came[1:], strict=True)), record)
             given = whole.put_together(given, more)
+            del came, more  # before others come
     return given if ranks.rank == 0 else Given({}, given.record)

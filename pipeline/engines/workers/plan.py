@@ -17,7 +17,7 @@ from ...run.cluster import Cluster
 from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from ..operations.program import Program
-from .client import check_room, open_workers, resources_for
+from .client import check_room, open_workers
 from .job import ON_DISK, ProgramJob, SearchJob
 
 
@@ -71,7 +71,6 @@ def plan_on_ranks(
     least limit that would do, where a rank does not fit.
     """
     asked: list[tuple[int, int]] = []
-    resources = resources_for(program, resources)
     with open_workers(store, resources, threads) as (cluster, workers, device):
         place, timeout = store.path.resolve(), resources.cluster.timeout
         on = device, resources.device_memory_limit

@@ -195,10 +195,10 @@ def test_weights(device, tmp_path, weights, directed):
     check_paths_of(store, [device])
 
 
-def check_paths_of(store: Store, devices: Sequence[Device]) -> None:
+def check_paths_of(store: Store, devices: Sequence[Device], kind: str = "threads") -> None:
     """From some sources, and no farther than some."""
     for source, most in ((0, np.inf), (7, np.inf), (3, 1.5)):
-        found = run(store, program_of(store, source, most), devices, 3)
+        found = run(store, program_of(store, source, most), devices, 3, kind)
         check_paths(store, columns(found), source, most)
 
 
@@ -352,13 +352,22 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
-def test_weights_emulated(emulated, tmp_path, weights):
-    check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated)
+@pytest.mark.parametrize("direct", [True, slow(False)])
+def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
+    with told(monkeypatch, direct):
+        check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated, "nccl")
 
 
 @pytest.mark.parametrize("name", ["pagerank", slow("sssp"), slow("betweenness"), slow("closeness")])
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pagerank", "sssp"])
+def test_going_on_by_messages_emulated(emulated, tmp_path, monkeypatch, name):
+    with told(monkeypatch, direct=False):
+        check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
 
 @pytest.mark.parametrize("direct", [True, slow(False)])

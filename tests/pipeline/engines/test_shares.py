@@ -12,7 +12,7 @@ from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import counts_of
 from delegraph.pipeline.engines.workers import job as jobs
-from delegraph.pipeline.engines.workers.job import ON_DISK, ProgramJob, keep_share
+from delegraph.pipeline.engines.workers.job import ON_DEVICE, ON_DISK, ProgramJob, keep_share
 from delegraph.pipeline.engines.workers.on_devices import OfRank
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
 from support.graphs import random_edges
@@ -72,7 +72,13 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
         assert way.job.run(SingleCommunicator(), Team(1)) is not None
         assert (share.graph is None) == (name != "this command")
     assert len(loads) == 2
-    assert needs[1] == program.held_bytes(counts_of(store)) <= needs[0]
+    whole = program.held_bytes(counts_of(store))
+    assert needs[1] == whole <= needs[0]
+    # Each rank holds what it finds of all vertices; the first one hears of the other's, too.
+    job = ProgramJob(store.path, program, tmp_path, 60.0, None, "this command", "cuda").again()
+    for rank in range(2):
+        share.of = rank, 2, ON_DEVICE
+        assert [way.need for way in job.get_ready(rank, 2, 1)] == [whole * (2 - rank)]
 
 
 def test_other_ranks_load_another_share(tmp_path):

@@ -1,0 +1,122 @@
+"""What ranks with a device each have found from their sources becomes what one would have found."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.kernels.base.graph import UNREACHED
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits
+from delegraph.pipeline.algorithms.bfs_together import Nearest
+from delegraph.pipeline.engines.operations.program import Given
+
+VERTICES = 300
+
+
+def distances(sources: int) -> np.ndarray:
+    """By source; -1 where unreached."""
+    rng = np.random.default_rng(1)
+    found = rng.integers(0, 200, (sources, VERTICES))
+    found[:, ::7] = -1
+    found[: sources // 2] %= 5  # the first ranks need fewer bits
+    return found
+
+
+def record(some: np.ndarray, **more: Any) -> dict[str, Any]:
+    reached = int(np.count_nonzero(some >= 0))
+    about = {"edges": 10, "sources": len(some), "reached": reached}
+    return {**about, "depth": int(some.max(initial=0)), "deeper": False, "apart": False, **more}
+
+
+def together(some: np.ndarray) -> Given:
+    bits = [np.uint64(1) << np.uint64(i) for i in range(len(some))]
+
+    def words(marked: np.ndarray) -> np.ndarray:
+        return sum(
+            (bit * row for bit, row in zip(bits, marked, strict=True)),
+            np.zeros(VERTICES, np.uint64),
+        )
+
+    digits = range(int(some.max(initial=0)).bit_length())
+    has = {f"bit{k}": words(((some > 0) & (some >> k & 1)).astype(np.uint64)) for k in digits}
+    if not len(some):
+        return Given({}, record(some))
+    return Given({"reached": words((some >= 0).astype(np.uint64)), **has}, record(some))
+
+
+def apart(some: np.ndarray) -> Given:
+    values = {f"distance{i}": row.astype(np.uint8) for i, row in enumerate(some)}
+    return Given(values, record(some, apart=True))
+
+
+def put_together(program: Any, given: list[Given]) -> Given:
+    return reduce(program.put_together, given)
+
+
+EACH = DistanceBits(np.arange(64, dtype=np.uint32), 8)
+
+
+@pytest.mark.parametrize("find", [together, apart])
+@pytest.mark.parametrize(("sources", "ranks"), [(64, 2), (64, 3), (5, 4), (2, 4), (1, 3)])
+def test_searches_each_for_itself(find, sources, ranks):
+    whole = distances(sources)
+    parts = np.array_split(whole, ranks)
+    found, wanted = put_together(EACH, [find(part) for part in parts]), find(whole)
+    assert list(found.values) == list(wanted.values)
+    for name, values in wanted.values.items():
+        assert np.array_equal(np.asarray(found.values[name]), np.asarray(values)), name
+    assert found.record == {**wanted.record, "edges": 10 * ranks}
+
+
+@pytest.mark.parametrize(
+    ("ways", "deeper"),
+    [
+        ((together, apart, together), False),
+        ((apart, together, apart), False),
+        ((apart, apart, "deeper"), True),
+        (("deeper", together, together), True),
+    ],
+)
+def test_all_search_again_if_one_has_to(ways, deeper):
+    parts = np.array_split(distances(9), len(ways))
+    too_deep = Given({}, {"edges": 10, "deeper": True, "apart": ways[0] is apart})
+    given = [
+        too_deep if way == "deeper" else way(part) for way, part in zip(ways, parts, strict=True)
+    ]
+    found = put_together(EACH, given)
+    assert not found.values
+    assert found.record["deeper"] == deeper
+    assert found.record["apart"] == (apart in ways)
+
+
+def test_the_nearest_of_all():
+    """Of several that are as near, the first rank's."""
+    whole = distances(6).astype(np.int32)
+    parts, given, first = np.array_split(whole, 4), [], 0
+    for part in parts:
+        far = np.where(part < 0, 10**6, part)
+        reached = far.min(0) < 10**6
+        distance = np.where(reached, far.min(0), -1).astype(np.int32)
+        nearest = np.where(reached, first + far.argmin(0), UNREACHED).astype(np.uint32)
+        given.append(Given({"distance": distance, "nearest": nearest}, {"edges": 10, "depth": 3}))
+        first += len(part)
+    found = put_together(Nearest(np.arange(6, dtype=np.uint32)), given)
+    far = np.where(whole < 0, 10**6, whole)
+    reached = (whole >= 0).any(0)
+    distance, nearest = (np.asarray(found.values[name]) for name in Nearest.columns)
+    assert np.array_equal(distance, np.where(reached, far.min(0), -1))
+    assert np.array_equal(nearest, np.where(reached, far.argmin(0), UNREACHED))
+    count, depth = int(np.count_nonzero(reached)), int(far.min(0)[reached].max())
+    assert found.record == {"edges": 40, "depth": depth, "reached": count}
+
+
+@pytest.mark.parametrize(("sources", "ranks"), [(64, 3), (2, 4)])
+def test_every_source_is_one_ranks(sources, ranks):
+    every = np.arange(sources, dtype=np.uint32)
+    for program in (DistanceBits(every, 8), Nearest(every)):
+        dealt = [program.of_rank(rank, ranks).sources for rank in range(ranks)]
+        assert np.concatenate(dealt).tolist() == every.tolist()
+        assert len(dealt[0]) > 0
