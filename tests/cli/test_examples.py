@@ -46,8 +46,8 @@ TOGETHER = {
 } | {"delegraph": ["delegraph"]}
 """Commands whose examples share a folder: a group, and what is in it."""
 
-LONG = {"delegraph batch", "delegraph demo"}
-"""Each of their examples starts processes."""
+LONG = {"delegraph batch", "delegraph bench", "delegraph demo"}
+"""Each of their examples starts processes, or runs many times."""
 
 
 def examples(told: str) -> list[str]:

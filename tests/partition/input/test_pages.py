@@ -11,6 +11,7 @@ from delegraph.partition.input import dictionary, pages
 from delegraph.partition.input.arrow import string_ends
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.input.ids import read_encoded
+from support.marks import mostly_slow
 
 SHORT = [f"v{i}" for i in range(9000)]
 LONG = [f"https://example.org/{i}/{'x' * (20 + i % 700)}" for i in range(9000)]
@@ -38,7 +39,9 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize(
+    "written", mostly_slow(WRITTEN, "small pages", "row groups", "lengths apart")
+)
 @pytest.mark.parametrize("strings", STRINGS)
 def test_no_batch_passes_what_the_pages_say(tmp_path, monkeypatch, strings, written):
     monkeypatch.setattr(pages, "_SMALL", 1000)  # look at pages however small they are

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from support.marks import slow
 from support.outputs import read_result
 
 # A path 0-1-2-3 with a leaf 4 under 1 and another, 5, under both 1 and 2; 8-9 lie apart.
@@ -41,7 +42,7 @@ DAMAGE = {
 }
 
 
-@pytest.fixture(params=["one partition", "two partitions", "the edge list"])
+@pytest.fixture(params=[slow("one partition"), "two partitions", "the edge list"])
 def graph(request, ok, edge_list, tmp_path):
     src, dst = zip(*EDGES, strict=True)
     edges = edge_list(src, dst)

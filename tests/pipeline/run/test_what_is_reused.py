@@ -13,7 +13,6 @@ import pytest
 from delegraph.partition.disk.scratch import FileScratch, whole
 from delegraph.pipeline.build import build, prepare
 from support.graphs import random_edges
-from support.marks import slow
 from support.outputs import digest, distances_of
 
 
@@ -95,8 +94,9 @@ def empty(path: Path) -> None:
 STRING_IDS, INTEGER_IDS = (lambda id: f"vertex {id}"), (lambda id: id * 10**12)
 
 
-@pytest.mark.parametrize("damage", [flip, slow(cut), slow(empty), slow(Path.unlink)])
-@pytest.mark.parametrize("ids", [INTEGER_IDS, slow(STRING_IDS)], ids=["integers", "strings"])
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
+@pytest.mark.parametrize("ids", [INTEGER_IDS, STRING_IDS], ids=["integers", "strings"])
 def test_scratch_that_is_damaged_is_made_anew(ok, delegraph, tmp_path, monkeypatch, ids, damage):
     """Each file that a build leaves when it is cut off before its last step."""
     src, dst = random_edges(2, 300, 2000)
