@@ -24,6 +24,7 @@ from delegraph.cli.main import main
 from delegraph.kernels.gpu import device as on_device
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from delegraph.partition.disk import remote
+from delegraph.pipeline.run.execute import available_threads
 from support import emulator
 from support.object_store import ENVIRONMENT, Before, Bucket, serving, standing_before
 
@@ -42,9 +43,10 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Tests wait for processes and disks for a good part of their time."""
-    return (os.cpu_count() or 1) + 1
+    return available_threads() + 1
 
 
 def pytest_configure(config):

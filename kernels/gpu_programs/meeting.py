@@ -5,7 +5,7 @@ cuda/programs/meeting.cuh.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -79,25 +79,17 @@ def closed_by_all(state: S, ranks: Ranks) -> Iterator[S]:
     afterwards.
     """
     try:
-        yield state
+        with closing(state):
+            yield state
     except KeyboardInterrupt:
-        state.close()
         ranks.total([])
         raise
-    except BaseException:
-        state.close()
-        raise
-    state.close()
     ranks.total([])
-
-
-def meeting_bytes(ranks: int) -> int:
-    return 2 * ranks * ARRIVAL.itemsize
 
 
 def open_meeting(ranks: Ranks, declared: Sequence[Declared]) -> Meeting | None:
     """With such arrays on each rank, zeros. None, for all, where one cannot be read."""
-    heard = Declared("heard", np.uint8, meeting_bytes(ranks.size))
+    heard = Declared("heard", np.uint8, 2 * ranks.size * ARRIVAL.itemsize)
     arrays = PeerArrays(ranks.device, [*declared, heard])
     bases = arrays.memory.open(ranks.tell, ranks.rank, ranks.size)
     if bases is None:

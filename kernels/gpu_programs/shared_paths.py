@@ -5,7 +5,9 @@ cuda/programs/shared_paths.cu, and those of one device.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,25 +41,27 @@ _LITTLE = 1 << 20  # edges of a bucket of several ranks that are no work: the ne
 _AGAIN = 0.25  # as of the kernel
 
 
-class SharedPaths(GpuPaths):
+class _Asked(NamedTuple):
+    """What GpuPaths are told."""
+
+    source: int
+    width: float
+    most: float
+    saved: tuple[np.ndarray, float] | None
+
+
+class SharedPaths(GpuPaths, ABC):
     """saved: as of GpuPaths, the same on all ranks."""
 
-    def __init__(
-        self,
-        graph: ProgramGraph,
-        ranks: Ranks,
-        source: int,
-        width: float,
-        most: float,
-        saved: tuple[np.ndarray, float] | None = None,
-    ) -> None:
-        super().__init__(graph, source, width, most, saved)
+    def __init__(self, graph: ProgramGraph, ranks: Ranks, asked: _Asked) -> None:
+        super().__init__(graph, *asked)
         self._ranks = ranks
 
+    @abstractmethod
     def step(self, due: bool) -> bool:
         """Some rounds. due: whether this rank wants to save; gives whether any does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """All ranks together."""
 
@@ -100,13 +104,13 @@ def shared_paths(
     saved: tuple[np.ndarray, float] | None = None,
 ) -> SharedPaths:
     """In the ranks' memory where they can read each other's, else by messages."""
-    n, of = graph.cut.vertices, (source, width, most, saved)
+    n, asked = graph.cut.vertices, _Asked(source, width, most, saved)
     declared = [Declared("distance", np.float64, n), Declared("news", np.uint32, 2 * n)]
     meeting = open_meeting(ranks, declared)
     if meeting is None:
-        return _PathsByMessages(graph, ranks, *of)
+        return _PathsByMessages(graph, ranks, asked)
     try:
-        return _PathsInMemory(graph, ranks, meeting, *of)
+        return _PathsInMemory(graph, ranks, meeting, asked)
     except BaseException:
         meeting.close()
         raise
@@ -117,17 +121,8 @@ class _PathsInMemory(SharedPaths):
     one launch, as of one device.
     """
 
-    def __init__(
-        self,
-        graph: ProgramGraph,
-        ranks: Ranks,
-        meeting: Meeting,
-        source: int,
-        width: float,
-        most: float,
-        saved: tuple[np.ndarray, float] | None,
-    ) -> None:
-        super().__init__(graph, ranks, source, width, most, saved)
+    def __init__(self, graph: ProgramGraph, ranks: Ranks, meeting: Meeting, asked: _Asked) -> None:
+        super().__init__(graph, ranks, asked)
         self._meeting = meeting
         with graph.device.use() as cupy:
             whole = meeting.array("distance")
@@ -170,16 +165,9 @@ class _PathsByMessages(SharedPaths):
     changed.
     """
 
-    def __init__(
-        self,
-        graph: ProgramGraph,
-        ranks: Ranks,
-        source: int,
-        width: float,
-        most: float,
-        saved: tuple[np.ndarray, float] | None = None,
-    ) -> None:
-        super().__init__(graph, ranks, source, width, most)
+    def __init__(self, graph: ProgramGraph, ranks: Ranks, asked: _Asked) -> None:
+        super().__init__(graph, ranks, asked)
+        _, width, most, saved = asked
         self._at_once = -(-graph.cut.vertices // ranks.size)  # told: no more by many than by few
         self._rule = Rule(_LITTLE, _AGAIN, most)
         self._phases = self._followed = 0
@@ -189,8 +177,7 @@ class _PathsByMessages(SharedPaths):
             self._told: Array = cupy.full(graph.cut.vertices, np.inf, np.float64)
             begin = 0.0
             if saved is not None:
-                distance, begin = saved
-                self._distance.set(distance)
+                begin = saved[1]
                 known = self._distance < begin
                 self._told[known] = self._distance[known]
         self._bucket = Bucket(begin, width, max(begin + width, float(np.nextafter(begin, np.inf))))
@@ -280,6 +267,9 @@ class _PathsByMessages(SharedPaths):
             self.run()
         self._looked += [float(self._now[name]) for name in ("edges", "taken", "again")]
         self._followed += int(self._now["edges"])
+
+    def close(self) -> None:
+        """Nothing of others is held."""
 
 
 def warm_up(graph: ProgramGraph) -> None:

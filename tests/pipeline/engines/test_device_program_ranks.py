@@ -376,5 +376,5 @@ def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct)
     with told(monkeypatch, direct):
         found = run(store, program_of(store, 0), emulated, 2, "nccl")
     check_paths(store, columns(found), 0)
-    assert found[0].record["buckets"] > 5
+    assert found[0].record["buckets"] > (9 if direct else 10)  # a kernel's rule, and a host's
     assert found[0].record["sent"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,17 +20,23 @@ from support.graphs import random_edges
 from support.programs import stored
 
 
+def calls_of(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
+    """Arguments of each, from now on."""
+    calls, real = [], getattr(owner, name)
+
+    def noted(*args: Any) -> Any:
+        calls.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls
+
+
 @pytest.mark.parametrize("way", [0, ON_DISK])
 def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    loads, load = [], jobs.load_rank
-
-    def counted(*args):
-        loads.append(args)
-        return load(*args)
-
-    monkeypatch.setattr(jobs, "load_rank", counted)
+    loads = calls_of(monkeypatch, jobs, "load_rank")
 
     def run(share: str) -> dict[str, np.ndarray]:
         job = ProgramJob(store.path, program, tmp_path, 60.0, None, share).again()
@@ -57,13 +64,7 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
 def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
     program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
-    loads, load = [], OfRank.load
-
-    def counted(*args):
-        loads.append(args)
-        return load(*args)
-
-    monkeypatch.setattr(OfRank, "load", counted)
+    loads = calls_of(monkeypatch, OfRank, "load")
     share, needs = keep_share("this command"), []
     for name in ("this command", "this command", "another command"):
         job = ProgramJob(store.path, program, tmp_path, 60.0, None, name, "cuda").again()
