@@ -5,7 +5,16 @@ wait for each other's threads longer than they search.
 import numpy as np
 
 from ..base.compiled import i64, kernel, u8s, u16s, u32s
+from ..base.intrinsics import prefetch
 from .piece import PIECE
+
+_ONE = np.uintp(1)
+
+_AHEAD = np.uintp(6)
+"""Vertices of the queue: so many before a row is read it is fetched into the cache, and as many
+before that, where it is."""
+
+AHEAD = 2 * int(_AHEAD)
 
 
 @kernel(PIECE, i64, i64, u8s, u32s)
@@ -13,37 +22,47 @@ from .piece import PIECE
 @kernel(PIECE, i64, i64, u32s, u32s)
 def search_alone(piece, source, most, distance, queue):
     """Breadth-first from a vertex, ``most`` levels at most; (vertices reached, sum of their
-    distances, the greatest one, edges looked at), or -1 for the vertices where a distance is too
-    great for ``distance``.
+    distances, the greatest one, edges looked at), or -1 for the vertices where a distance may be
+    too great for ``distance``.
 
     Of a subgraph whose rows and targets are places, all of it at hand. distance: receives those of
-    vertices that are reached, and the greatest number of its type for others. queue: room for all.
+    vertices that are reached, and the greatest number of its type for others. queue: zeros, or as a
+    search has left it; AHEAD more than all.
     """
     offsets, targets, _, _, _ = piece
-    nowhere = (np.int64(1) << np.int64(8 * distance.itemsize)) - 1
-    distance[:] = nowhere
+    distance[:] = (np.int64(1) << np.int64(8 * distance.itemsize)) - 1
+    nowhere = distance[source]
     distance[source] = 0
     queue[0] = source
-    first = 0
-    last = 1
+    # Unsigned, as an index that may be negative is looked at each time.
+    first = np.uintp(0)
+    last = _ONE
     level = 0
     total = edges = np.int64(0)
     while first < last and level < most:
+        if level + 1 == nowhere:
+            return np.int64(-1), total, level, edges
+        next_level = distance.dtype.type(level + 1)
         end = last
         for i in range(first, last):
-            u = queue[i]
-            stop = np.int64(offsets[u + 1])
-            edges += stop - np.int64(offsets[u])
-            for e in range(np.int64(offsets[u]), stop):
-                v = targets[np.uintp(e)]
-                if distance[v] == nowhere:
-                    if level + 1 == nowhere:
-                        return np.int64(-1), total, level, edges
-                    distance[v] = level + 1
-                    queue[end] = v
-                    end += 1
-        total += (level + 1) * (end - last)
+            # What follows the end is of an earlier search, and does no harm.
+            prefetch(offsets, np.intp(queue[i + _AHEAD + _AHEAD]))
+            prefetch(targets, np.intp(offsets[queue[i + _AHEAD]]))
+            u = np.uintp(queue[i])
+            start = np.uintp(offsets[u])
+            stop = np.uintp(offsets[u + _ONE])
+            edges += np.int64(stop - start)
+            for e in range(start, stop):
+                # Without a branch: which targets are new is anybody's guess.
+                v = targets[e]
+                before = distance[v]
+                new = before == nowhere
+                queue[end] = v
+                end += np.uintp(new)
+                distance[v] = next_level if new else before
+        total += (level + 1) * np.int64(end - last)
         if end > last:
             level += 1
         first, last = last, end
     return np.int64(last), total, level, edges
+

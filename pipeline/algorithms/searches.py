@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...kernels.base.together import BITS_TO_PAY, LEVELS_TO_JUDGE, RARE, WIDTH
 from ...kernels.pieces.gather import count_bits
-from ...kernels.pieces.hops import search_alone
+from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
 from ..engines.operations.marks import Places, marks_bytes
 from ..engines.operations.operations import Aside, Operations
@@ -60,9 +60,7 @@ class Searches:
         bits = np.uint64(1) << np.arange(count, dtype=np.uint64)
         for words in (self.seen, self.frontier, self._came):
             words.fill(0)
-        for words in (self.seen, self.frontier):
             operations.put(words, sources, bits)
-        operations.each(_copy, self.seen, self._came)
         self.meet = True
         return self._levels(bits, along)
 
@@ -102,11 +100,6 @@ class Searches:
         rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
         where = partial(self._operations.where_any, self.frontier, np.bitwise_or.reduce(slow))
         return Aside(Or(np.uint64(0), rest), where)
-
-
-def _copy(seen: NDArray, came: NDArray) -> None:
-    """A row that was reached by all is passed over."""
-    came[:] = seen
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
@@ -149,7 +142,7 @@ def search_apart(
     threads = min(operations.team.threads, _WORDS_BYTES // (4 if kept else 8))
     room: SimpleQueue[tuple[NDArray, NDArray]] = SimpleQueue()
     for _ in range(threads):
-        room.put((np.empty(0 if kept else here, np.uint32), np.empty(here, np.uint32)))
+        room.put((np.empty(0 if kept else here, np.uint32), np.zeros(here + AHEAD, np.uint32)))
     done = iter(range(1, len(sources) + 1))  # next() on it is atomic under the GIL
     deeper: list[int] = []
 

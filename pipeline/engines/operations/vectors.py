@@ -54,11 +54,13 @@ def vector(graph: RankGraph, dtype: DTypeLike, value: Any, ghosts: bool) -> Vect
     """ghosts: whether others' vertices have values, too."""
     shared = 0 if graph.shared is None else graph.shared.count
     some = graph.every_ghost if ghosts else []
-    return Vector(
-        np.full(graph.own.count, value, dtype),
-        np.full(shared, value, dtype),
-        {id(segment): np.full(segment.count, value, dtype) for segment in some},
-    )
+
+    def filled(count: int) -> NDArray:
+        # Zeros take no time before they are touched.
+        return np.full(count, value, dtype) if value else np.zeros(count, dtype)
+
+    ghosts_by_segment = {id(segment): filled(segment.count) for segment in some}
+    return Vector(filled(graph.own.count), filled(shared), ghosts_by_segment)
 
 
 @dataclass(frozen=True)
