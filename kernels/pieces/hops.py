@@ -65,4 +65,3 @@ def search_alone(piece, source, most, distance, queue):
             level += 1
         first, last = last, end
     return np.int64(last), total, level, edges
-

@@ -191,7 +191,7 @@ class _Paths:
         self.bucket = Bucket(0.0, width, width)
         self._rule = Rule(LITTLE, AGAIN, float(np.nextafter(of.most, np.inf)))
         self._count = 0.0
-        few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices)
+        few = 0 if operations.whole is None else min(_FEW_VERTICES, graph.vertices) + 1
         self._lists = np.empty((2, few), np.uint32)
 
     def begin(self) -> int:
@@ -419,7 +419,7 @@ def paths_bytes(counts: Counts) -> int:
     vectors = (8 + 4 + 4) * here + (8 + 4) * ghosts
     told = links_bytes(ghosts) + 2 * 12 * counts.shared * (ranks if ranks > 1 else 0)
     # Rows, one more bitmap as bytes, and distances as integers.
-    lists = 2 * 4 * _FEW_VERTICES
+    lists = 2 * 4 * (_FEW_VERTICES + 1)
     vectors += 5 * marks_bytes(here + ghosts) + lists
     return vectors + told + (4 + 1) * here + 8 * counts.vertices
 

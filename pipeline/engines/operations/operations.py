@@ -167,7 +167,7 @@ class Operations:
 
     def vector(self, dtype: DTypeLike, value: Any = 0, ghosts: bool = False) -> Vector:
         """ghosts: of what edges lead to, too, as ``gather`` wants it."""
-        return vector(self.graph, dtype, value, ghosts)
+        return vector(self.graph, dtype, value, ghosts, self.team)
 
     def each(
         self,

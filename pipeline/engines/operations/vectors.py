@@ -24,6 +24,9 @@ from ..ranks.graph import Adjacency, RankGraph, Side
 from ..ranks.state import Ghosts, Vertices
 from .marks import Marks, Places, add, where
 
+_AT_ONCE = 1 << 18
+"""Values that a thread fills."""
+
 Fold = Callable[[NDArray, NDArray], NDArray]
 """Values that were held, values that came: values."""
 
@@ -50,15 +53,21 @@ class Vector:
             values[:] = value
 
 
-def vector(graph: RankGraph, dtype: DTypeLike, value: Any, ghosts: bool) -> Vector:
+def vector(graph: RankGraph, dtype: DTypeLike, value: Any, ghosts: bool, team: Team) -> Vector:
     """ghosts: whether others' vertices have values, too."""
-    shared = 0 if graph.shared is None else graph.shared.count
-    some = graph.every_ghost if ghosts else []
 
     def filled(count: int) -> NDArray:
-        # Zeros take no time before they are touched.
-        return np.full(count, value, dtype) if value else np.zeros(count, dtype)
+        # Memory that is touched for the first time takes longest: zeros are not, and others are by
+        # all threads.
+        if not value:
+            return np.zeros(count, dtype)
+        values = np.empty(count, dtype)
+        parts = [values[first : first + _AT_ONCE] for first in range(0, count, _AT_ONCE)]
+        team.map(lambda part: np.copyto(part, value), parts)
+        return values
 
+    shared = 0 if graph.shared is None else graph.shared.count
+    some = graph.every_ghost if ghosts else []
     ghosts_by_segment = {id(segment): filled(segment.count) for segment in some}
     return Vector(filled(graph.own.count), filled(shared), ghosts_by_segment)
 
