@@ -157,18 +157,19 @@ def test_bytes_do_not_depend_on_threads(tmp_path):
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize(("read", "written"), [("links.csv", "edges"), ("g.dg", "g.npz")])
 def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, written, there):
-    """The same command again gives the same, whether or not it replaces, and nothing is left."""
+    """The same command again gives the same, and nothing is left: whether it replaces, after the
+    errors of every second call, or not, after those of the others."""
     package.convert(path, tmp_path / "links")
     package.build(tmp_path / "links", tmp_path / "g.dg")
     folder = tmp_path / "folder"
     line = ("convert", tmp_path / read, "-o", folder / written, "--quiet")
-    number = calls = 1
+    number = calls = 1 + there
     while calls >= number:
         folder.mkdir()
         if there:
             assert delegraph(*line).code == 0
         replacing = ("--overwrite",) if there else ()
-        error = (errno.EIO, errno.ENOSPC)[(number + there) % 2]
+        error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
             ran = delegraph(*line, *replacing)
         calls = failing.calls
@@ -178,7 +179,7 @@ def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, wri
         assert again.code == 0, (number, ran.err, again.err)
         assert {file.name for file in folder.iterdir()} == {written, f"{written}.run.json"}
         shutil.rmtree(folder)
-        number += 1
+        number += 2
     assert number > 10
 
 

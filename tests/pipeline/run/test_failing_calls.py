@@ -1,6 +1,7 @@
 """An error at any single file operation: the same command again gives the same, nothing is left.
 
-Operations fail by one error and the other in turns.
+Every second one fails with scratch beside the output, the others with scratch elsewhere; by one
+error and the other in turns.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
     line = (what, edges, *source, "-o", folder / "out", *place, "--quiet")
 
     def run(number: int) -> tuple[int, str, int]:
-        error = (errno.EIO, errno.ENOSPC)[(number + elsewhere) % 2]
+        error = (errno.EIO, errno.ENOSPC)[number // 2 % 2]
         with Failing(monkeypatch, folder, number, error) as failing:
             ran = delegraph(*line)
         return ran.code, ran.err, failing.calls
@@ -44,7 +45,7 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
     scratch.mkdir(parents=True)
     assert run(0)[0] == 0
     wanted, there = found(), left(folder)
-    number = 1
+    number = 1 + elsewhere
     while True:
         shutil.rmtree(folder / "out")
         (folder / "out.run.json").unlink()
@@ -58,5 +59,5 @@ def test_an_error_at_each_call(delegraph, edge_list, tmp_path, monkeypatch, what
         assert again.code == 0, (number, told, again.err)
         assert found() == wanted
         assert left(folder) == there, (number, told)
-        number += 1
+        number += 2
     assert number > 20
