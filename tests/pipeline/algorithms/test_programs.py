@@ -25,8 +25,6 @@ from support.graphs import SHAPES, random_edges
 from support.marks import mostly_slow, slow
 from support.schema import conforms
 
-LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
-
 
 def column(folder: Path, name: str) -> dict[Any, Any]:
     table = pq.read_table(folder)
@@ -379,54 +377,6 @@ def test_a_personalised_result_needs_its_file(ok, delegraph, edge_list, tmp_path
     wrong = delegraph(*validate, "--personalize", tmp_path / "other.parquet")
     assert (wrong.code, "not what the result" in wrong.err) == (2, True)
     ok(*validate, "--personalize", tmp_path / "to.parquet")
-
-
-def ldbc(folder: Path, name: str) -> tuple[Path, dict[str, str]]:
-    """One of its examples as an edge list, isolated vertices by loops; and its properties."""
-    if not LDBC.is_dir():
-        pytest.skip(f"{LDBC} is not here")
-    vertices = np.loadtxt(LDBC / f"{name}.v", np.int64, ndmin=1)
-    edges = np.loadtxt(LDBC / f"{name}.e", np.float64, ndmin=2)[:, :2].astype(np.int64)
-    alone = np.setdiff1d(vertices, edges)
-    src, dst = (np.concatenate([end, alone]) for end in edges.T)
-    pq.write_table(pa.table({"src": src, "dst": dst}), folder / "e.parquet")
-    lines = (LDBC / f"{name}.properties").read_text().splitlines()
-    properties = dict(line.split(" = ") for line in lines if " = " in line)
-    return folder / "e.parquet", {key.split(f"{name}.")[1]: v for key, v in properties.items()}
-
-
-def answers(name: str, of: type) -> dict[int, Any]:
-    lines = (line.split() for line in (LDBC / name).read_text().splitlines())
-    return {int(vertex): of(value) for vertex, value in lines}
-
-
-@pytest.mark.parametrize("kind", ["directed", "undirected"])
-@pytest.mark.parametrize("example", ["example", "test-wcc"])
-def test_ldbc_components(ok, tmp_path, example, kind):
-    """Equal up to a renaming of labels, both ways."""
-    name = f"{example}-{kind}"
-    edges, properties = ldbc(tmp_path, name)
-    given = ["--directed"] if properties["directed"] == "true" else []
-    ok("components", edges, "-o", tmp_path / "out", *given)
-    found, wanted = column(tmp_path / "out", "component"), answers(f"{name}-WCC", int)
-    assert found.keys() == wanted.keys()
-    assert len({(found[v], wanted[v]) for v in found}) == len(set(found.values()))
-    assert len(set(found.values())) == len(set(wanted.values()))
-
-
-@pytest.mark.parametrize("kind", ["directed", "undirected"])
-@pytest.mark.parametrize("example", ["example", "test-pr"])
-def test_ldbc_pagerank(ok, tmp_path, example, kind):
-    """Within 1e-4 of the reference, relatively."""
-    name = f"{example}-{kind}"
-    edges, properties = ldbc(tmp_path, name)
-    given = ["--directed"] if properties["directed"] == "true" else []
-    given += ["--damping", properties["pr.damping-factor"]]
-    given += ["--iterations", properties["pr.num-iterations"]]
-    ok("pagerank", edges, "-o", tmp_path / "out", *given)
-    found, wanted = column(tmp_path / "out", "pagerank"), answers(f"{name}-PR", float)
-    assert found.keys() == wanted.keys()
-    assert found == pytest.approx(wanted, rel=1e-4)
 
 
 def test_answers_of_others(ok, real_graph, tmp_path):

@@ -19,8 +19,6 @@ from support.graphs import random_edges
 from support.marks import slow
 from support.schema import conforms
 
-LDBC = Path(__file__).parents[3] / ".." / "shared" / "data" / "validation" / "ldbc"
-
 
 def columns(folder: Path) -> dict[Any, tuple[Any, Any]]:
     table = pq.read_table(folder).to_pydict()
@@ -110,34 +108,6 @@ def test_pagerank_by_weights(ok, edge_list, tmp_path):
             table = pq.read_table(folder).to_pydict()
             found = dict(zip(table["vertex"], table["pagerank"], strict=True))
             assert found == pytest.approx(wanted, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["directed", "undirected"])
-@pytest.mark.parametrize("example", ["example", "test-sssp"])
-def test_ldbc(ok, tmp_path, example, kind):
-    """Within 1e-4 of the reference, relatively; infinite where nothing leads."""
-    if not LDBC.is_dir():
-        pytest.skip(f"{LDBC} is not here")
-    name = f"{example}-{kind}"
-    table = np.loadtxt(LDBC / f"{name}.e", np.float64, ndmin=2)
-    vertices = np.loadtxt(LDBC / f"{name}.v", np.int64, ndmin=1)
-    ends = table[:, :2].astype(np.int64)
-    alone = np.setdiff1d(vertices, ends)
-    src, dst = (np.concatenate([end, alone]) for end in ends.T)
-    weight = np.append(table[:, 2], np.zeros(len(alone)))
-    pq.write_table(pa.table({"src": src, "dst": dst, "w": weight}), tmp_path / "e.parquet")
-    (source,) = (
-        line.split(" = ")[1]
-        for line in (LDBC / f"{name}.properties").read_text().splitlines()
-        if "sssp.source-vertex" in line
-    )
-    given = ["--directed"] if kind == "directed" else []
-    given += ["--weight", "w", "--source", source]
-    ok("sssp", tmp_path / "e.parquet", "-o", tmp_path / "out", *given)
-    lines = (line.split() for line in (LDBC / f"{name}-SSSP").read_text().splitlines())
-    wanted = {int(vertex): float(value) for vertex, value in lines}
-    found = {v: np.inf if d is None else d for v, (d, _) in columns(tmp_path / "out").items()}
-    assert found == pytest.approx(wanted, rel=1e-4)
 
 
 def change(folder: Path, name: str, values: dict[int, Any]) -> None:

@@ -1,17 +1,14 @@
-"""LDBC Graphalytics' graphs and answers."""
+"""LDBC Graphalytics' graphs, and results as its answers are written."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from conftest import DATA
 
 import delegraph
 from delegraph.partition.errors import InputError
 from support.interchange import converted, write_compressed
-
-EXAMPLES = DATA / "validation" / "ldbc"
 
 
 def graph(folder: Path, vertices: str, edges: str, ending: str = "") -> Path:
@@ -55,62 +52,6 @@ def test_vertices_that_are_missing(tmp_path):
     path = write_compressed(tmp_path / "a.e", "1 2\n")
     with pytest.raises(InputError, match=r"a\.v: missing"):
         converted(path)
-
-
-def answers(path: Path) -> dict[int, str]:
-    lines = (line.split() for line in path.read_text().splitlines())
-    return {int(vertex): value for vertex, value in lines}
-
-
-def example(name: str, answer: str) -> tuple[Path, bool, dict[str, str]]:
-    """Its edges, whether they are directed, and its parameters."""
-    if not EXAMPLES.is_dir():
-        pytest.skip(f"LDBC's examples are not here: no {EXAMPLES}")
-    lines = (EXAMPLES / f"{name}.properties").read_text().splitlines()
-    pairs = [line.split(" = ") for line in lines if " = " in line]
-    said = {key.removeprefix(f"graph.{name}."): value.strip() for key, value in pairs}
-    assert (EXAMPLES / f"{name}-{answer}").exists()
-    return EXAMPLES / f"{name}.e", said["directed"] == "true", said
-
-
-def result_text(result: Path) -> dict[int, str]:
-    output = result.with_suffix(".txt")
-    delegraph.convert(result, output)
-    return answers(output)
-
-
-@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-bfs-directed"])
-def test_bfs_of_the_examples(tmp_path, name):
-    path, directed, said = example(name, "BFS")
-    delegraph.convert(path, tmp_path / "edges")
-    source = int(said["bfs.source-vertex"])
-    delegraph.bfs(tmp_path / "edges", source, tmp_path / "result", directed=directed)
-    assert result_text(tmp_path / "result") == answers(EXAMPLES / f"{name}-BFS")
-
-
-@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-sssp-directed"])
-def test_paths_of_the_examples(tmp_path, name):
-    path, directed, said = example(name, "SSSP")
-    delegraph.convert(path, tmp_path / "edges")
-    source = int(said["sssp.source-vertex"])
-    options = {"directed": directed, "weight": "weight"}
-    delegraph.sssp(tmp_path / "edges", source, tmp_path / "result", **options)
-    found, wanted = result_text(tmp_path / "result"), answers(EXAMPLES / f"{name}-SSSP")
-    assert found.keys() == wanted.keys()
-    for vertex, value in wanted.items():
-        assert (found[vertex] == "infinity") == (value == "infinity")
-        assert float(found[vertex]) == pytest.approx(float(value), rel=1e-4)
-
-
-@pytest.mark.parametrize("name", ["example-directed", "example-undirected", "test-wcc-directed"])
-def test_components_of_the_examples(tmp_path, name):
-    path, directed, _ = example(name, "WCC")
-    delegraph.convert(path, tmp_path / "edges")
-    delegraph.components(tmp_path / "edges", tmp_path / "result", directed=directed)
-    found, wanted = result_text(tmp_path / "result"), answers(EXAMPLES / f"{name}-WCC")
-    assert found.keys() == wanted.keys()
-    pairs = {(found[vertex], wanted[vertex]) for vertex in wanted}
-    assert len(pairs) == len(set(found.values())) == len(set(wanted.values()))
 
 
 def test_text_of_other_results(tmp_path, edge_list):
