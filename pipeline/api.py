@@ -283,6 +283,7 @@ def pagerank(
     personalize: AnyPath | Mapping[Vertex, float] | None = None,
     dangling: Literal["even", "none"] = "even",
     unweighted: bool = False,
+    precision: Literal["double", "single"] = "double",
     **options: Unpack[RunningOptions],
 ) -> Outcome:
     """PageRank of a store or an edge list, until an iteration changes less than ``tolerance`` (L1).
@@ -291,10 +292,11 @@ def pagerank(
     each of some vertices, or a Parquet file with ``vertex`` and, if they differ, ``weight``.
     dangling: whether what vertices without edges out of them hold is spread as the walk teleports,
     or dropped. Edges count by their weights, if the graph has any; unweighted: all alike.
+    precision: "single" gives float32, within 1e-6 of the others relatively, and faster on GPUs.
     """
     stops = tolerance, max_iterations, iterations
-    asked = questions.pagerank(damping, *stops, personalize, dangling, unweighted)
-    return _ask(asked, graph, output, options)
+    of = personalize, dangling, unweighted, precision
+    return _ask(questions.pagerank(damping, *stops, *of), graph, output, options)
 
 
 def sssp(

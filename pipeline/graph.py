@@ -201,9 +201,11 @@ class Graph:
         personalize: AnyPath | Mapping[Vertex, float] | None = None,
         dangling: Literal["even", "none"] = "even",
         unweighted: bool = False,
+        precision: Literal["double", "single"] = "double",
     ) -> Result:
         stops = tolerance, max_iterations, iterations
-        return self.ask(questions.pagerank(damping, *stops, personalize, dangling, unweighted))
+        of = personalize, dangling, unweighted, precision
+        return self.ask(questions.pagerank(damping, *stops, *of))
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
         """Raises InputError for a graph without weights, too: an edge list is opened without."""

@@ -69,6 +69,7 @@ def pagerank(
     personalize: AnyPath | Mapping[Vertex, float] | None = None,
     dangling: Literal["even", "none"] = "even",
     unweighted: bool = False,
+    precision: Literal["double", "single"] = "double",
 ) -> PageRank:
     from .algorithms.pagerank import PageRank
 
@@ -78,7 +79,7 @@ def pagerank(
     elif personalize is not None:
         where = VertexFile(named(personalize))
     stops = tolerance, max_iterations, iterations
-    return PageRank(damping, *stops, where, dangling, unweighted)
+    return PageRank(damping, *stops, where, dangling, unweighted, precision)
 
 
 def sssp(source: Vertex, max_distance: float | None = None) -> ShortestPaths:

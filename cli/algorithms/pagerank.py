@@ -55,6 +55,13 @@ from ..running import run_and_tell
     help="What vertices hold that no edge leaves: spread as the walk teleports, or dropped.",
 )
 @click.option("--unweighted", is_flag=True, help="Edges count alike, even where they have weights.")
+@click.option(
+    "--precision",
+    type=click.Choice(["double", "single"]),
+    default="double",
+    show_default=True,
+    help="single: 32-bit ranks, within 1e-6 of the others relatively; faster on GPUs.",
+)
 @options.weight_options
 @click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..gpu.device import pack
 from ..gpu.graph import Array
@@ -65,9 +66,13 @@ class Iteration(NamedTuple):
     seconds: float
 
 
-def cuts_of(graph: ProgramGraph) -> Cuts | None:
+def share_type(single: bool) -> type[np.floating]:
+    return np.float32 if single else np.float64
+
+
+def cuts_of(graph: ProgramGraph, kind: DTypeLike = np.float64) -> Cuts | None:
     """How cutting the rows into columns saves most, if it saves anything, by where their targets
-    lead, of which some are looked at.
+    lead, of which some are looked at. kind: of shares.
 
     All is counted in sectors of the second-level cache that are read: one an entry, but for those
     of a cache nearer by; what misses that cache takes as long as some more. What is not cut has the
@@ -75,7 +80,7 @@ def cuts_of(graph: ProgramGraph) -> Cuts | None:
     second-level cache, rows of real graphs are the faster ones as they are.
     """
     device, rows, n = graph.device, graph.cut.rows, graph.cut.vertices
-    shift = (device.cache_bytes // _CACHED // 8).bit_length() - 1
+    shift = (device.cache_bytes // _CACHED // np.dtype(kind).itemsize).bit_length() - 1
     if rows.far is not None or n <= 1 << shift:
         return None
     with device.use() as cupy:
@@ -112,6 +117,7 @@ class GpuWalk:
     """Iterations over one graph. degree, weights of which are there; see Walk of pagerank.cu.
 
     share: float64 (n,), what each vertex begins with, in host memory, or None for everywhere alike.
+    single: whether shares are held in 32 bits.
     tolerance: of the change of an iteration, after which none follows; None: none. likely: float64
     (n,), in host memory, how likely a walk is where when it teleports; None: everywhere alike.
     keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
@@ -125,14 +131,15 @@ class GpuWalk:
         keeps: bool,
         likely: np.ndarray | None = None,
         share: np.ndarray | None = None,
+        single: bool = False,
     ) -> None:
-        self._graph = graph
+        self._graph, self._kind = graph, share_type(single)
         device, n = graph.device, graph.cut.vertices
         assert graph.degree is not None
         blocks = blocks_of(device)
-        rows_cut, weights, cuts = _cut(graph)
+        rows_cut, weights, cuts = _cut(graph, self._kind)
         with device.use() as cupy:
-            self._shares: list[Array] = [cupy.empty(n, np.float64) for _ in range(2)]
+            self._shares: list[Array] = [cupy.empty(n, self._kind) for _ in range(2)]
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
                 "part_sums": cupy.empty(rows_cut.parts, np.float64),
@@ -142,7 +149,7 @@ class GpuWalk:
                 "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
             }
             self._begin(share)
-            ends = cupy.where(graph.degree == 0, self._shares[0], 0.0)
+            ends = cupy.where(graph.degree == 0, self._shares[0].astype(np.float64), 0.0)
             lost = float(ends.sum()) if keeps else 0.0
             self._control: Array = cupy.asarray(pack(CONTROL, lost=lost).view(np.uint8))
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
@@ -169,7 +176,7 @@ class GpuWalk:
     def _begin(self, share: np.ndarray | None) -> None:
         own = self._shares[0]
         if share is not None:
-            own.set(share)
+            own.set(share.astype(self._kind, copy=False))
             return
         own.fill(1 / len(own))
         self._times_degree(own, self._graph.device.cupy.divide)
@@ -191,18 +198,18 @@ class GpuWalk:
         return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
 
     def _launch(self) -> None:
-        kernel(self._graph, "pagerank")(self._rows, self._sum, self._walk)
+        kernel(self._graph, "pagerank", self._kind)(self._rows, self._sum, self._walk)
         self._ended.record()
 
     def share(self) -> np.ndarray:
-        """What each vertex's edges carry now, by their weight: to go on from."""
+        """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""
         with self._graph.device.use():
-            return self._shares[self._turn].get()
+            return self._shares[self._turn].get().astype(np.float64, copy=False)
 
     def ranks(self) -> np.ndarray:
         """float64 (n,), in host memory. The end: the walk is over."""
         with self._graph.device.use() as cupy:
-            share = self._shares[self._turn]
+            share = self._shares[self._turn].astype(np.float64, copy=False)
             self._times_degree(share, cupy.multiply)
             return share.get()
 
@@ -212,9 +219,9 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
+def _cut(graph: ProgramGraph, kind: DTypeLike) -> tuple[CutRows, Array | None, Cuts]:
     """Rows, in columns where that pays and there is room, with their weights."""
-    cuts, device, weighted = cuts_of(graph), graph.device, graph.weights is not None
+    cuts, device, weighted = cuts_of(graph, kind), graph.device, graph.weights is not None
     if cuts is not None:
         needed = rows.columns_bytes(device, graph.cut, cuts, weighted) + 8 * cuts.pieces
         if needed <= graph.spare:
@@ -224,22 +231,28 @@ def _cut(graph: ProgramGraph) -> tuple[CutRows, Array | None, Cuts]:
     return graph.cut, graph.weights, Cuts(0, 0, 0, 0, 0)
 
 
-def warm_up(graph: ProgramGraph, functions: Sequence[str] = ("pagerank",)) -> None:
+def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("pagerank",)) -> None:
     """Compile, or load from the cache, all that a walk may call."""
+    kind = share_type(single)
     for function in functions:
-        kernel(graph, function)
-    if cuts_of(graph) is not None:
+        kernel(graph, function, kind)
+    if cuts_of(graph, kind) is not None:
         rows.warm_up_columns(graph.device, graph.cut.rows.offset_type)
 
 
-def kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
+def kernel(graph: ProgramGraph, function: str, share: DTypeLike) -> Callable[..., None]:
     whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
-    kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered)
+    kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered, c_share(share))
     return kernel_of(graph.device, SOURCE, function, kinds)
 
 
+def c_share(kind: DTypeLike) -> str:
+    """As CUDA names the type of shares."""
+    return "float" if np.dtype(kind) == np.float32 else "double"
+
+
 def device_bytes(vertices: int, personalized: bool) -> int:
-    """That a walk holds beside the graph, its degrees included."""
+    """That a walk holds beside the graph, its degrees included, at most."""
     degree, shares, likely, while_it_begins = 8, 2 * 8, 8 * personalized, 8 + 1
     return (degree + shares + likely + while_it_begins) * vertices

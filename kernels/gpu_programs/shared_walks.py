@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..base.arrays import Array as Declared
 from ..gpu.device import pack
+from ..gpu.graph import Array
 from .meeting import MEETING, Meeting, open_meeting
-from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, kernel
+from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, c_share, kernel, share_type
 from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
 from .rows import ProgramGraph, blocks_of, kernel_of
@@ -59,11 +61,13 @@ def shared_walk(
     keeps: bool,
     likely: np.ndarray | None = None,
     share: np.ndarray | None = None,
+    single: bool = False,
 ) -> SharedWalk:
     """In the ranks' memory where they can read each other's, else by messages."""
     n = graph.cut.vertices
-    of = damping, keeps, likely, share
-    meeting = open_meeting(ranks, [Declared(name, np.float64, n) for name in ("came", "share")])
+    of = damping, keeps, likely, share, single
+    arrays = [Declared("came", np.float64, n), Declared("share", share_type(single), n)]
+    meeting = open_meeting(ranks, arrays)
     if meeting is None:
         return _WalkByMessages(graph, ranks, *of)
     try:
@@ -88,8 +92,9 @@ class _WalkInMemory(GpuWalk):
         keeps: bool,
         likely: np.ndarray | None,
         share: np.ndarray | None,
+        single: bool,
     ) -> None:
-        super().__init__(graph, damping, tolerance, keeps, likely, share)
+        super().__init__(graph, damping, tolerance, keeps, likely, share, single)
         self._ranks, self._meeting = ranks, meeting
         self._ended = meeting.ended
         own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
@@ -107,7 +112,7 @@ class _WalkInMemory(GpuWalk):
             first=own.start,
             count=own.stop - own.start,
         )
-        self.sent = (ranks.size - 1) * 8 * 2 * n
+        self.sent = (ranks.size - 1) * (8 + whole.itemsize) * n
         ranks.total([])  # all shares are written
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
@@ -116,8 +121,9 @@ class _WalkInMemory(GpuWalk):
         return done, wants > 0
 
     def _launch(self) -> None:
-        launch, of = kernel(self._graph, "pagerank_shares"), (self._rows, self._sum, self._walk)
-        self._meeting.run(lambda: launch(*of, self._shared))
+        launch = kernel(self._graph, "pagerank_shares", self._kind)
+        of = self._rows, self._sum, self._walk, self._shared
+        self._meeting.run(lambda: launch(*of))
 
     def close(self) -> None:
         self._meeting.close()
@@ -134,26 +140,32 @@ class _WalkByMessages(GpuWalk):
         keeps: bool,
         likely: np.ndarray | None,
         share: np.ndarray | None,
+        single: bool,
     ) -> None:
-        super().__init__(graph, damping, None, keeps, likely, share)
+        super().__init__(graph, damping, None, keeps, likely, share, single)
         self._ranks = ranks
+        with graph.device.use() as cupy:
+            self._came: Array = cupy.empty(graph.cut.vertices, np.float64)
+        del self._shares[1]
         self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
         self._damping = damping
-        self.sent = (ranks.size - 1) * 8 * (2 * graph.cut.vertices + _TOLD * ranks.size)
+        each = 8 + self._shares[0].itemsize
+        self.sent = (ranks.size - 1) * (each * graph.cut.vertices + 8 * _TOLD * ranks.size)
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         """One."""
         began = time.perf_counter()
         graph, ranks = self._graph, self._ranks
-        share, came = self._shares
+        (share,), came = self._shares, self._came
         own = ranks.part(len(share))
         count = own.stop - own.start
         with graph.device.use() as cupy:
-            kernel(graph, "gather_shares")(self._rows, self._sum, self._walk, came)
-            part, following = ranks.fold(came, cupy.add), cupy.empty(count, np.float64)
+            gather = kernel(graph, "gather_shares", self._kind)
+            gather(self._rows, self._sum, self._walk, came)
+            part, following = ranks.fold(came, cupy.add), cupy.empty(count, self._kind)
             anywhere = np.float64(1 - self._damping + self._damping * self._lost)
             of = np.uint32(own.start), np.uint32(count), anywhere, part, following
-            _advance(graph)(self._walk, *of)
+            _advance(graph, self._kind)(self._walk, *of)
             blocks = self._made["block_sums"][: 2 * blocks_of(graph.device)]
             moved = blocks.reshape(-1, 2).sum(axis=0).get().tolist()
             told = ranks.expand(share, following, [*moved, due])
@@ -165,14 +177,14 @@ class _WalkByMessages(GpuWalk):
         """Nothing of others is held."""
 
 
-def warm_up(graph: ProgramGraph) -> None:
+def warm_up(graph: ProgramGraph, single: bool) -> None:
     """Compile, or load from the cache, all that a walk may call."""
-    warm_up_walk(graph, ("pagerank_shares", "gather_shares"))
-    _advance(graph)
+    warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"))
+    _advance(graph, share_type(single))
 
 
-def _advance(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel_of(graph.device, SOURCE, "advance_part", ())
+def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
+    return kernel_of(graph.device, SOURCE, "advance_part", (c_share(share),))
 
 
 def told_bytes(vertices: int) -> int:

@@ -2,11 +2,11 @@
 
     pagerank = (1 - damping) * teleport + damping * (sum over in-neighbours of pagerank / degree)
 
-In 64-bit floats; the degree is of kept neighbours, each once. Where edges have weights, a
-neighbour's share is its edge's weight over those of all edges that leave it. What vertices without
-any would lose is spread as the walk teleports: evenly, or over the vertices it is personalised to,
-as NetworkX does it; or, as the GAP suite does it, dropped (Page, Brin, Motwani, Winograd: The
-PageRank Citation Ranking, 1999).
+In 64-bit floats, unless single precision is asked for; the degree is of kept neighbours, each once.
+Where edges have weights, a neighbour's share is its edge's weight over those of all edges that
+leave it. What vertices without any would lose is spread as the walk teleports: evenly, or over the
+vertices it is personalised to, as NetworkX does it; or, as the GAP suite does it, dropped (Page,
+Brin, Motwani, Winograd: The PageRank Citation Ranking, 1999).
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
 
 Dangling = Literal["even", "none"]
+Precision = Literal["double", "single"]
+
+SINGLE_TELLS = 1e-7
+"""The least change that shares in single precision tell from their rounding."""
 
 NOWHERE = np.empty(0)
 EVERY = np.empty(0, np.bool_)
@@ -59,6 +63,7 @@ class Walk:
     """The program. vertices: of the graph. tolerance: of the L1 change of an iteration; None: as
     many iterations as ``most``. teleport: where to, by global id, and how likely; None: anywhere.
     weights: of what type those of the edges are that say how likely each is; None: all alike.
+    single: whether a device holds shares in 32 bits; CPUs compute in 64 all the same.
     """
 
     vertices: int
@@ -68,6 +73,7 @@ class Walk:
     dangling: Dangling
     teleport: tuple[NDArray[np.uint32], NDArray[np.float64]] | None
     weights: WeightType | None = None
+    single: bool = False
     columns = ("pagerank",)
     kernels = (walk,)
     into = wants_degrees = True
@@ -109,12 +115,11 @@ class Walk:
         return on_device.device_bytes(vertices, self.teleport is not None)
 
     def compile_on(self, graph: ProgramGraph) -> None:
-        (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
+        (on_device if graph.ranks == 1 else on_devices).warm_up(graph, self.single)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
         share, iterations = _saved(checkpoint, self.vertices)
-        of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
-        state = on_device.GpuWalk(graph, *of)
+        state = on_device.GpuWalk(graph, *self._given(share))
         while len(iterations) < self.most:
             done = state.run(self.most - len(iterations))
             self._record(iterations, done, graph.cut.rows.edges, 0)
@@ -132,8 +137,8 @@ class Walk:
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         saved = saving.load("share", (np.float64, self.vertices))
         share, iterations = (None, []) if saved is None else (saved[0], saved[1].facts)
-        of = self.damping, self.tolerance, self.dangling == "even", self._likely(), share
-        with closed_by_all(on_devices.shared_walk(graph, ranks, *of), ranks) as state:
+        found = on_devices.shared_walk(graph, ranks, *self._given(share))
+        with closed_by_all(found, ranks) as state:
             (edges,) = ranks.total([graph.cut.rows.edges])
             while len(iterations) < self.most:
                 done, due = state.step(self.most - len(iterations), saving.due())
@@ -164,6 +169,11 @@ class Walk:
     def _over(self, iterations: Sequence[IterationRecord]) -> bool:
         """Whether the last one has changed little enough."""
         return self.tolerance is not None and iterations[-1]["change"] < self.tolerance
+
+    def _given(self, share: NDArray[np.float64] | None) -> tuple[Any, ...]:
+        """What devices are. share: to go on from, if there is any."""
+        keeps = self.dangling == "even"
+        return self.damping, self.tolerance, keeps, self._likely(), share, self.single
 
     def _likely(self) -> NDArray[np.float64] | None:
         """By vertex, how likely a walk is there when it teleports; None: everywhere alike."""
@@ -332,7 +342,8 @@ def pagerank_bytes(counts: Counts, personalized: bool, weighted: bool) -> int:
 class PageRank:
     """The question. tolerance: stops once an iteration changes less, in L1. iterations: instead, so
     many. personalize: vertices and weights. unweighted: whether edges are alike, even where they
-    have weights.
+    have weights. precision: of what is given; where it is single, a device holds shares so, and
+    what is given is within 1e-6 of the other, relatively.
     """
 
     damping: float = 0.85
@@ -342,6 +353,7 @@ class PageRank:
     personalize: NamedVertices | None = None
     dangling: Dangling = "even"
     unweighted: bool = False
+    precision: Precision = "double"
     name = "pagerank"
     step = "iteration"
     weighted = False
@@ -357,6 +369,13 @@ class PageRank:
                 raise InputError(f"iterations must be positive, not {number}")
         if self.dangling not in ("even", "none"):
             raise InputError(f"dangling is 'even' or 'none', not {self.dangling!r}")
+        if self.precision not in ("double", "single"):
+            raise InputError(f"precision is 'double' or 'single', not {self.precision!r}")
+        if self.precision == "single" and self.iterations is None and self.tolerance < SINGLE_TELLS:
+            raise InputError(
+                f"single precision does not tell changes below {SINGLE_TELLS:g}: a tolerance of "
+                f"{self.tolerance:g} wants --precision double, or --iterations"
+            )
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         stop: dict[str, Option] = {"iterations": self.iterations}
@@ -368,6 +387,7 @@ class PageRank:
             "personalize": self.personalize and self.personalize.read(id_type).digest,
             "dangling": self.dangling,
             **({"unweighted": True} if self.unweighted else {}),
+            **({"precision": "single"} if self.precision == "single" else {}),
         }
 
     def program(self, names: Names, info: GraphInfo) -> Program:
@@ -384,7 +404,9 @@ class PageRank:
         kind = None if info.weights is None or self.unweighted else info.weights.kind
         tolerance = None if self.iterations is not None else self.tolerance
         most = self.iterations or self.max_iterations
-        return Walk(info.vertices, self.damping, tolerance, most, self.dangling, teleport, kind)
+        single = self.precision == "single"
+        of = self.damping, tolerance, most, self.dangling, teleport, kind, single
+        return Walk(info.vertices, *of)
 
     def held_bytes(self, counts: Counts) -> int:
         return pagerank_bytes(counts, self.personalize is not None, not self.unweighted)
@@ -401,4 +423,5 @@ class PageRank:
             method=method,
         )
         whole = {"pagerank": record, "iterations": iterations}
-        return Answer((Column("pagerank", rank),), whole)
+        values = rank.astype(np.float32) if self.precision == "single" else rank
+        return Answer((Column("pagerank", values),), whole)

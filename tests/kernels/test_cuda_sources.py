@@ -60,6 +60,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
     searches = list(itertools.product(OFFSETS, DISTANCES, BOOLS))
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
+    operators = "Sum", "WeightedSum<u32>", "WeightedSum<float>"
     return {
         "bfs/wide_search.cu": [
             f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
@@ -125,13 +126,14 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "programs/pagerank.cu": [
             *(
-                f"{name}<{offset}, {operator}, {tiered}, {together}>"
+                f"{name}<{offset}, {operator}, {tiered}, {share}, {together}>"
                 for name in ("pagerank", "pagerank_shares", "gather_shares")
-                for offset, operator, tiered in itertools.product(
-                    OFFSETS, ("Sum", "WeightedSum<u32>", "WeightedSum<float>"), BOOLS
+                for offset, operator, tiered, share in (
+                    *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
+                    *itertools.product(OFFSETS, ["Sum"], ["false"], ["float"]),
                 )
             ),
-            f"advance_part<{together}>",
+            *(f"advance_part<{share}, {together}>" for share in ("double", "float")),
         ],
         "programs/betweenness.cu": [
             f"betweenness_{how}<{offset}, {tiered}, {sources}>"
@@ -283,9 +285,9 @@ STRUCTURES = [
     ("programs/searches.cu", "Apart", gpu_searches.APART_STATE),
     ("programs/searches.cu", "Nearest", gpu_searches.NEAREST),
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
-    ("programs/pagerank.cu", "Walk", gpu_pagerank.WALK),
+    ("programs/pagerank.cu", "Walk<double>", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
-    ("programs/pagerank.cu", "Shared", shared_walks.SHARED),
+    ("programs/pagerank.cu", "Shared<float>", shared_walks.SHARED),
 ]
 
 

@@ -5,7 +5,8 @@
 // A share is read for each entry, and from anywhere. Where that is what takes the time, rows are cut into
 // columns of targets that a cache holds, one column after the other (Beamer, Asanovic, Patterson: Reducing
 // Pagerank Communication via Propagation Blocking, IPDPS 2017, section III; MultiGraph's dense blocks): the
-// first ones are of hubs, and as narrow as the cache of a multiprocessor.
+// first ones are of hubs, and as narrow as the cache of a multiprocessor. Shares are floats of 64 bits, or
+// of 32, of which a cache holds twice as many; what is made of them is added up in 64 bits.
 #include "programs/meeting.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
@@ -41,11 +42,12 @@ struct Control {
 // its weight; of vertices without any, all that they have. likely: how likely a walk is at each vertex
 // when it teleports; null: `even` at all. part_sums, column_sums, block_sums: of parts of rows, of rows
 // that are one column's, and twice of each block. columns: of `dense` rows each, those of the first
-// vertices; after them come the rows of all others. changes, clocks: of each iteration of this launch. iterations: at most. time: of the launch, in
-// clocks, about.
+// vertices; after them come the rows of all others. changes, clocks: of each iteration of this launch.
+// iterations: at most. time: of the launch, in clocks, about.
+template <class Share>
 struct Walk {
   const double *degree;
-  double *shares[2];
+  Share *shares[2];
   const double *likely;
   double *part_sums;
   double *column_sums;
@@ -63,8 +65,8 @@ struct Walk {
   u32 keeps;  // whether walks teleport from vertices without edges, rather than end there
 };
 
-template <bool TIERED, class Offset, class Operator>
-__device__ inline double gather(const Rows<Offset> &rows, const Operator &along, const double *share,
+template <bool TIERED, class Offset, class Operator, class Share>
+__device__ inline double gather(const Rows<Offset> &rows, const Operator &along, const Share *share,
                                 Entries entries, u32 lane, u32 width) {
   double sum = 0;
   for (u64 e = entries.begin + lane; e < entries.end; e += (u64)TOGETHER * width) {
@@ -83,19 +85,20 @@ __device__ inline double gather(const Rows<Offset> &rows, const Operator &along,
 }
 
 // The share that what came to a vertex makes of the one before; adds to the change, and to what is lost.
-__device__ inline double advance(const Walk &walk, double before, double anywhere, u32 vertex, double came,
-                                 Pair &moved) {
+template <class Share>
+__device__ inline Share advance(const Walk<Share> &walk, double before, double anywhere, u32 vertex,
+                                double came, Pair &moved) {
   const double degree = walk.degree[vertex], shares = degree == 0 ? 1 : degree;
   const double rank = walk.damping * came + anywhere * (walk.likely ? walk.likely[vertex] : walk.even);
-  const double now = rank / shares;
+  const Share now = rank / shares;
   moved += {fabs(rank - before * shares), walk.keeps && degree == 0 ? now : 0};
   return now;
 }
 
 // Call `give(vertex, came)` with all that comes to each, once. Called by the whole grid.
-template <bool TIERED, class Offset, class Operator, class Give>
-__device__ inline void gather_all(const Rows<Offset> &rows, const Operator &along, const Walk &walk,
-                                  const double *share, Give give) {
+template <bool TIERED, class Offset, class Operator, class Share, class Give>
+__device__ inline void gather_all(const Rows<Offset> &rows, const Operator &along, const Walk<Share> &walk,
+                                  const Share *share, Give give) {
   const Crew crew = whole_grid();
   const u64 cut = (u64)walk.columns * walk.dense;
   auto settle = [&](u32 row, double came) {
@@ -138,9 +141,9 @@ __device__ inline void gather_all(const Rows<Offset> &rows, const Operator &alon
   }
 }
 
-template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pagerank(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk) {
+    pagerank(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk) {
   Control &control = *walk.control;
   Pair all = {control.change, control.lost};
   u32 turn = control.turn, done = 0;
@@ -148,8 +151,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   while (done < walk.iterations) {
     const u64 began = clock64();
     // (Not by the read-only cache: what it has of them is of the iteration before the last.)
-    const double *share = walk.shares[turn];
-    double *next = walk.shares[turn ^= 1];
+    const Share *share = walk.shares[turn];
+    Share *next = walk.shares[turn ^= 1];
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
     gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double came) {
@@ -173,19 +176,21 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 // Ranks that have shares of the edges, and cannot read each other's memory: an iteration is two launches,
 // between which they add up what has come: of each vertex, from walk.shares[0], to `came`.
-template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gather_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
+    gather_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk,
                   double *came) {
-  gather_all<TIERED>(rows, along, walk, walk.shares[0],
+  const Share *share = walk.shares[0];
+  gather_all<TIERED>(rows, along, walk, share,
                      [&](u32 vertex, double sum) { came[vertex] = sum; });
 }
 
 // Then vertices from `first` on, so many, advance by what has come to them: next, came: of these alone.
 // walk.block_sums: receives the change, and what is lost, of each block.
-template <int THREADS, int BLOCKS>
+template <class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    advance_part(const Walk walk, u32 first, u32 count, double anywhere, const double *came, double *next) {
+    advance_part(const Walk<Share> walk, u32 first, u32 count, double anywhere, const double *came,
+                 Share *next) {
   Pair moved = {0, 0};
   FOR_ITEMS(i, count) {
     const u32 vertex = first + (u32)i;
@@ -197,9 +202,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 // Ranks that have shares of the edges, and each other's memory. came, shares: of each rank; this one's
 // own stand there, too. first, count: vertices that this rank has advance, of which it tells all.
+template <class Share>
 struct Shared {
   double *const *came;
-  double *const *shares;
+  Share *const *shares;
   Meeting meeting;
   u32 first;
   u32 count;
@@ -207,19 +213,19 @@ struct Shared {
 
 // All blocks of all ranks meet; the sums of what they have said, in their order, into control. Whether the
 // walk goes on. sums: of blocks, to tell; null: nothing. over: whether this rank's time is.
-__device__ inline bool meet_all(const Shared &shared, Control &control, const Pair *sums, u32 over) {
+__device__ inline bool meet_all(const Meeting &meeting, Control &control, const Pair *sums, u32 over) {
   __threadfence_system();
   grid_barrier(&control.arrived);
   if (blockIdx.x == 0) {
     const Pair own = sums ? sum_of_blocks(sums) : Pair{0, 0};
     const u64 round = control.round + 1;
     const u64 said[SAID] = {(u64)__double_as_longlong(own.one), (u64)__double_as_longlong(own.other), over};
-    const bool all = meet(shared.meeting, round, said);
+    const bool all = meet(meeting, round, said);
     if (threadIdx.x == 0) {
       Pair sum = {0, 0};
       u64 any = 0;
-      for (u32 peer = 0; peer < shared.meeting.ranks; peer++) {
-        const u64 *told = shared.meeting.of(peer, round)->said;
+      for (u32 peer = 0; peer < meeting.ranks; peer++) {
+        const u64 *told = meeting.of(peer, round)->said;
         const long long change = far_load(told), lost = far_load(told + 1);
         sum += {__longlong_as_double(change), __longlong_as_double(lost)};
         any |= far_load(told + 2);
@@ -233,32 +239,34 @@ __device__ inline bool meet_all(const Shared &shared, Control &control, const Pa
 }
 
 // Many iterations of such ranks, of which all do as many.
-template <class Offset, class Operator, bool TIERED, int THREADS, int BLOCKS>
+template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pagerank_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk walk,
-                    const __grid_constant__ Shared shared) {
+    pagerank_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk,
+                    const __grid_constant__ Shared<Share> shared) {
   Control &control = *walk.control;
   const u32 rank = shared.meeting.rank, ranks = shared.meeting.ranks;
   const u64 launched = clock64();
-  double *const came = shared.came[rank], *const share = shared.shares[rank];
+  double *const came = shared.came[rank];
+  Share *const share = shared.shares[rank];
   double lost = control.lost;
   u32 done = 0;
   while (done < walk.iterations) {
     const u64 began = clock64();
-    gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double sum) { came[vertex] = sum; });
-    if (!meet_all(shared, control, nullptr, 0)) return;
+    gather_all<TIERED>(rows, along, walk, (const Share *)share,
+                       [&](u32 vertex, double sum) { came[vertex] = sum; });
+    if (!meet_all(shared.meeting, control, nullptr, 0)) return;
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
     FOR_ITEMS(i, shared.count) {
       const u32 vertex = shared.first + (u32)i;
       double sum = 0;
       for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
-      const double now = advance(walk, share[vertex], anywhere, vertex, sum, moved);
+      const Share now = advance(walk, share[vertex], anywhere, vertex, sum, moved);
       for (u32 peer = 0; peer < ranks; peer++) shared.shares[peer][vertex] = now;
     }
     moved = block_sum(moved);
     if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
-    if (!meet_all(shared, control, walk.block_sums, began - launched >= walk.time)) return;
+    if (!meet_all(shared.meeting, control, walk.block_sums, began - launched >= walk.time)) return;
     lost = __ldcg(&control.lost);
     const double change = __ldcg(&control.change);
     if (first_item() == 0) walk.changes[done] = change, walk.clocks[done] = clock64() - began;
