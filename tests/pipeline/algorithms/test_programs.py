@@ -204,6 +204,19 @@ def test_a_walk_that_only_teleports(ok, edge_list, tmp_path):
     ok("validate", edges, tmp_path / "out", *given)
 
 
+@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_single_precision(ok, edge_list, tmp_path, where):
+    edges = edge_list(*random_edges(5, 300, 2_000))
+    args = ("pagerank", edges, "--tolerance", 1e-7, "--device", where)
+    for precision, kind in (("double", "double"), ("single", "float")):
+        out = tmp_path / precision
+        ok(*args, "-o", out, "--precision", precision)
+        assert pq.read_schema(next(out.glob("*.parquet"))).field("pagerank").type == kind
+        ok("validate", edges, out)
+    double, single = (column(tmp_path / name, "pagerank") for name in ("double", "single"))
+    assert single == pytest.approx(double, rel=1e-6)
+
+
 def test_as_networkx_does_it(ok, edge_list, tmp_path):
     src, dst = random_edges(8, 200, 900)
     dst = dst + 7  # some have no edges out of them
@@ -343,6 +356,7 @@ def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
         (["--damping", 1], "damping"),
         (["--damping", -0.1], "damping"),
         (["--tolerance", 0], "tolerance"),
+        (["--precision", "single", "--tolerance", 1e-8], "--precision double"),
         (["--iterations", 3, "--tolerance", 0.1], "--iterations"),
         (["--iterations", 0], "--iterations"),
         (["--personalize", "none.parquet"], "none.parquet"),
