@@ -33,7 +33,7 @@ from ..partition.store.store import Store
 from . import questions
 from .algorithms import run
 from .algorithms.bfs import Bfs, answer_of, find
-from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums
+from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums, spare_to_search
 from .algorithms.many_sources import sources_by_id
 from .algorithms.programs import Question, spare_bytes, telling
 from .build.build import build_store
@@ -256,7 +256,9 @@ class Graph:
             kept = store.info.vertices * kept_bytes(len(ids))
             engine = self._ready(store, subject, first_batch(places, asked.max_depth), kept)
             sums = no_sums()
-            batches = asked.batches(engine, ids, places, this.executor.progress, sums)
+            spare = spare_to_search(subject, this, kept)
+            of = ids, places, this.executor.progress, sums
+            batches = asked.batches(engine, *of, spare=spare)
             found = _timed(this, lambda: [rows for _, _, rows in batches])
             found.reverse()
             rows = [found.pop()() for _ in range(len(found))]  # one copy is let go at a time

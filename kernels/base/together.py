@@ -11,6 +11,10 @@ DIGITS = 8
 LEVELS_TO_JUDGE = 16
 """After so many it is known how often searches meet."""
 
+LEVELS_TO_GROW = 8
+"""After so many it is known where the frontier has not become four times as large since half of
+them: so it grows on a map, and searches that have not met will not soon."""
+
 BITS_TO_PAY = 4
 """Of a word of the frontier, on average: fewer take longer than searches by themselves."""
 

@@ -17,22 +17,23 @@ before that, where it is."""
 AHEAD = 2 * int(_AHEAD)
 
 
-@kernel(PIECE, i64, i64, u8s, u32s)
-@kernel(PIECE, i64, i64, u16s, u32s)
-@kernel(PIECE, i64, i64, u32s, u32s)
-def search_alone(piece, source, most, distance, queue):
+@kernel(PIECE, i64, i64, u8s, u32s, u8s)
+@kernel(PIECE, i64, i64, u16s, u32s, u8s)
+@kernel(PIECE, i64, i64, u32s, u32s, u8s)
+def search_alone(piece, source, most, distance, queue, seen):
     """Breadth-first from a vertex, ``most`` levels at most; (vertices reached, sum of their
     distances, the greatest one, edges looked at), or -1 for the vertices where a distance may be
     too great for ``distance``.
 
     Of a subgraph whose rows and targets are places, all of it at hand. distance: receives those of
     vertices that are reached, and the greatest number of its type for others. queue: zeros, or as a
-    search has left it; AHEAD more than all.
+    search has left it; AHEAD more than all. seen: uint8, room for whether each vertex was.
     """
     offsets, targets, _, _, _ = piece
     distance[:] = (np.int64(1) << np.int64(8 * distance.itemsize)) - 1
-    nowhere = distance[source]
-    distance[source] = 0
+    nowhere = np.int64(distance[source])
+    seen[:] = 0
+    seen[source] = 1
     queue[0] = source
     # Unsigned, as an index that may be negative is looked at each time.
     first = np.uintp(0)
@@ -42,26 +43,26 @@ def search_alone(piece, source, most, distance, queue):
     while first < last and level < most:
         if level + 1 == nowhere:
             return np.int64(-1), total, level, edges
-        next_level = distance.dtype.type(level + 1)
         end = last
         for i in range(first, last):
             # What follows the end is of an earlier search, and does no harm.
             prefetch(offsets, np.intp(queue[i + _AHEAD + _AHEAD]))
             prefetch(targets, np.intp(offsets[queue[i + _AHEAD]]))
             u = np.uintp(queue[i])
+            distance[u] = level
             start = np.uintp(offsets[u])
             stop = np.uintp(offsets[u + _ONE])
             edges += np.int64(stop - start)
             for e in range(start, stop):
                 # Without a branch: which targets are new is anybody's guess.
                 v = targets[e]
-                before = distance[v]
-                new = before == nowhere
                 queue[end] = v
-                end += np.uintp(new)
-                distance[v] = next_level if new else before
+                end += np.uintp(seen[v] ^ np.uint8(1))
+                seen[v] = 1
         total += (level + 1) * np.int64(end - last)
         if end > last:
             level += 1
         first, last = last, end
+    for i in range(first, last):
+        distance[queue[i]] = level  # of the last level, where there may be more
     return np.int64(last), total, level, edges

@@ -41,7 +41,7 @@ from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor, Progress
-from ..run.plan import Facts, check_space
+from ..run.plan import Facts, check_space, held_now
 from .bfs import check_depth
 from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
 from .run import Answer, Run, files_at_once
@@ -285,7 +285,9 @@ class BfsEach:
             checkpoint.go_on_from(saved.done)
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
         remove_files(run.work.output, sums["files"])
-        batches = self.batches(engine, ids, places, run.executor.progress, sums, done, bits)
+        spare = spare_to_search(engine.subject, run, engine.subject.writing_bytes(1))
+        of = ids, places, run.executor.progress, sums, done, bits, spare
+        batches = self.batches(engine, *of)
         for done, bits, rows in batches:
             with run.clock.phase("write"):
                 sums["files"] += write_batch(engine.subject, rows(), sums["files"], run)
@@ -303,11 +305,13 @@ class BfsEach:
         sums: dict[str, Any],
         done: int = 0,
         bits: int = DIGITS,
+        spare: int = 0,
     ) -> Iterator[tuple[int, int, Callable[[], RowsBySource]]]:
         """Sources done, bits of distances, and what a batch has found, which is put in the order of
         a result when it is called, once; batch by batch.
 
-        ids, places: of all sources, by rising id. sums: over batches, go on.
+        ids, places: of all sources, by rising id. sums: over batches, go on. spare: bytes that may
+        be held beside what a batch holds.
         """
         assert engine.subject is not None
         apart = False
@@ -315,7 +319,7 @@ class BfsEach:
             some = slice(done, done + width(bits))
             tell = partial(_tell, progress, done, len(ids))
             program = DistanceBits(places[some], bits, self.max_depth, apart)
-            given = engine.run(None, tell, program)
+            given = engine.run(None, tell, program, spare)
             apart = given.record["apart"]
             for name in ("edges", "read", "sent"):
                 sums[name] += given.record[name]
@@ -339,6 +343,13 @@ def _tell(
     """done: sources, of so many. level, levels: not told; a batch has as many as it takes."""
     if progress:
         progress(f"search: sources {done}, {last}", done, count)
+
+
+def spare_to_search(subject: Subject, run: Run, beside: int) -> int:
+    """Bytes that are left once the graph is loaded. beside: what else is held."""
+    n = subject.record["vertices"]
+    held = distances_bytes(Counts(n, n, 0, 0)) + SOURCE_BYTES * n + beside
+    return max(0, run.resources.limit - held_now() - held)
 
 
 def no_sums() -> dict[str, Any]:

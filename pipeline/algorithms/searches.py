@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
-from ...kernels.base.together import BITS_TO_PAY, LEVELS_TO_JUDGE, RARE, WIDTH
+from ...kernels.base.together import (
+    BITS_TO_PAY,
+    LEVELS_TO_GROW,
+    LEVELS_TO_JUDGE,
+    RARE,
+    WIDTH,
+)
 from ...kernels.pieces.gather import count_bits
 from ...kernels.pieces.hops import AHEAD, search_alone
 from ...kernels.pieces.operators import Or
@@ -70,6 +76,7 @@ class Searches:
         operations, level = self._operations, 0
         places, searching, aside = operations.where(self.frontier), bits, None
         found = words = 0
+        frontiers: list[int] = []
         while True:
             level += 1
             # What searches that have ended have reached is asked of no row.
@@ -90,7 +97,10 @@ class Searches:
             self.reached = reached
             places = operations.where(self.frontier) if reached is None else reached
             found, words = found + int(new.sum()), words + len(places.own)
-            self.meet = level < LEVELS_TO_JUDGE or found >= BITS_TO_PAY * words
+            if level < LEVELS_TO_JUDGE:
+                frontiers.append(len(places.own))
+            judged = level >= LEVELS_TO_JUDGE or not _grows(frontiers)
+            self.meet = found >= BITS_TO_PAY * words or not judged
             yield level, new.astype(np.int64)
 
     def _aside(self, slow: NDArray[np.uint64], searching: NDArray[np.uint64]) -> Aside | None:
@@ -100,6 +110,12 @@ class Searches:
         rest = np.bitwise_or.reduce(searching) & ~np.bitwise_or.reduce(slow)
         where = partial(self._operations.where_any, self.frontier, np.bitwise_or.reduce(slow))
         return Aside(Or(np.uint64(0), rest), where)
+
+
+def _grows(frontiers: list[int]) -> bool:
+    """Whether the frontier may come to be much larger. frontiers: how large it was, by level."""
+    levels = len(frontiers)
+    return levels < LEVELS_TO_GROW or frontiers[-1] >= 4 * frontiers[levels // 2 - 1]
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:
@@ -130,8 +146,8 @@ def search_apart(
     each: Callable[[int], None] = lambda done: None,
 ) -> list[Hops] | None:
     """From each of ``sources`` by itself, so many at a time as there is room for instead of
-    ``Searches``. None where a distance is too great for the numbers that are kept: then no more
-    searches begin.
+    ``Searches``, and in what is spare. None where a distance is too great for the numbers that are
+    kept: then no more searches begin.
 
     rows: as ``operations.rows_along`` gives them. distances: of each a place for them (hops.py);
     None where nobody wants them. most: levels; None for all. each: called with how many are done,
@@ -139,24 +155,26 @@ def search_apart(
     """
     here, kept = operations.graph.vertices, distances is not None
     levels = here if most is None else min(most, here)
-    threads = min(operations.team.threads, _WORDS_BYTES // (4 if kept else 8))
-    room: SimpleQueue[tuple[NDArray, NDArray]] = SimpleQueue()
+    alone = (5 if kept else 9) * here
+    threads = min(operations.team.threads, (_WORDS_BYTES * here + operations.spare) // alone)
+    room: SimpleQueue[tuple[NDArray, NDArray, NDArray]] = SimpleQueue()
     for _ in range(threads):
-        room.put((np.empty(0 if kept else here, np.uint32), np.zeros(here + AHEAD, np.uint32)))
+        queue, seen = np.zeros(here + AHEAD, np.uint32), np.empty(here, np.uint8)
+        room.put((np.empty(0 if kept else here, np.uint32), queue, seen))
     done = iter(range(1, len(sources) + 1))  # next() on it is atomic under the GIL
     deeper: list[int] = []
 
     def search(i: int) -> tuple[Hops, int]:
         if deeper:
             return Hops(0, 0, 0), 0
-        own, queue = room.get()
+        own, queue, seen = room.get()
         distance = own if distances is None else distances[i]
-        *found, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue)
-        room.put((own, queue))
+        *hops, edges = search_alone(rows.piece, int(sources[i]), levels, distance, queue, seen)
+        room.put((own, queue, seen))
         each(next(done))
-        if found[0] < 0:
+        if hops[0] < 0:
             deeper.append(i)
-        return Hops(*found), edges
+        return Hops(*hops), edges
 
     team = operations.team if threads == operations.team.threads else Team(threads)
     found = team.map(search, range(len(sources)))
