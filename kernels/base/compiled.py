@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, typeof, types
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numpy.typing import DTypeLike
 
 
@@ -72,8 +73,12 @@ class _Cache(FunctionCache):
     """Numba's, for which any error of a file is one of the function."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Numba's own first imports all that it knows to compile, which takes longer than to load
+        # the kernels of a command. What is compiled needs only the part of that which allocates.
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except MemoryError:
             raise
         except Exception:  # what unpickling a damaged file raises may be anything
