@@ -292,7 +292,7 @@ def pagerank(
     each of some vertices, or a Parquet file with ``vertex`` and, if they differ, ``weight``.
     dangling: whether what vertices without edges out of them hold is spread as the walk teleports,
     or dropped. Edges count by their weights, if the graph has any; unweighted: all alike.
-    precision: "single" gives float32, within 1e-6 of the others relatively, and faster on GPUs.
+    precision: "single" gives float32, off by 1e-6 at most, relatively, and faster on GPUs.
     """
     stops = tolerance, max_iterations, iterations
     of = personalize, dangling, unweighted, precision

@@ -60,7 +60,7 @@ from ..running import run_and_tell
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="single: 32-bit ranks, within 1e-6 of the others relatively; faster on GPUs.",
+    help="single: 32-bit ranks, off by 1e-6 at most, relatively; faster on GPUs.",
 )
 @options.weight_options
 @click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")

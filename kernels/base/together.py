@@ -1,5 +1,5 @@
-"""Searches that share a pass over the edges, a bit each of a word of every vertex: when that pays,
-on CPUs and GPUs alike (pipeline/algorithms/searches.py).
+"""Searches that share a pass over the edges, a bit each of a word of every vertex: when that pays
+(pipeline/algorithms/searches.py, kernels/gpu_programs/searches.py).
 """
 
 WIDTH = 64
@@ -11,9 +11,10 @@ DIGITS = 8
 LEVELS_TO_JUDGE = 16
 """After so many it is known how often searches meet."""
 
-LEVELS_TO_GROW = 8
-"""After so many it is known where the frontier has not become four times as large since half of
-them: so it grows on a map, and searches that have not met will not soon."""
+LEVELS_TO_SEE_GROWTH = 8
+"""After so many it is known, on CPUs, where the frontier has not become four times as large since
+half of them: so it grows on a map, and searches that have not met will not soon. (On GPUs levels
+take too little for that to matter.)"""
 
 BITS_TO_PAY = 4
 """Of a word of the frontier, on average: fewer take longer than searches by themselves."""

@@ -70,7 +70,7 @@ def share_type(single: bool) -> type[np.floating]:
     return np.float32 if single else np.float64
 
 
-def cuts_of(graph: ProgramGraph, kind: DTypeLike = np.float64) -> Cuts | None:
+def cuts_of(graph: ProgramGraph, kind: DTypeLike) -> Cuts | None:
     """How cutting the rows into columns saves most, if it saves anything, by where their targets
     lead, of which some are looked at. kind: of shares.
 
@@ -149,7 +149,9 @@ class GpuWalk:
                 "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
             }
             self._begin(share)
-            ends = cupy.where(graph.degree == 0, self._shares[0].astype(np.float64), 0.0)
+            ends = cupy.where(
+                graph.degree == 0, self._shares[0].astype(np.float64, copy=False), 0.0
+            )
             lost = float(ends.sum()) if keeps else 0.0
             self._control: Array = cupy.asarray(pack(CONTROL, lost=lost).view(np.uint8))
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()

@@ -22,8 +22,8 @@ AHEAD = 2 * int(_AHEAD)
 @kernel(PIECE, i64, i64, u32s, u32s, u8s)
 def search_alone(piece, source, most, distance, queue, seen):
     """Breadth-first from a vertex, ``most`` levels at most; (vertices reached, sum of their
-    distances, the greatest one, edges looked at), or -1 for the vertices where a distance may be
-    too great for ``distance``.
+    distances, the greatest one, edges looked at), or -1 for the vertices where a distance is too
+    great for ``distance``.
 
     Of a subgraph whose rows and targets are places, all of it at hand. distance: receives those of
     vertices that are reached, and the greatest number of its type for others. queue: zeros, or as a
@@ -41,8 +41,6 @@ def search_alone(piece, source, most, distance, queue, seen):
     level = 0
     total = edges = np.int64(0)
     while first < last and level < most:
-        if level + 1 == nowhere:
-            return np.int64(-1), total, level, edges
         end = last
         for i in range(first, last):
             # What follows the end is of an earlier search, and does no harm.
@@ -59,6 +57,8 @@ def search_alone(piece, source, most, distance, queue, seen):
                 queue[end] = v
                 end += np.uintp(seen[v] ^ np.uint8(1))
                 seen[v] = 1
+        if end > last and level + 1 == nowhere:
+            return np.int64(-1), total, level, edges
         total += (level + 1) * np.int64(end - last)
         if end > last:
             level += 1

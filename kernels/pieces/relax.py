@@ -148,6 +148,8 @@ def relax_listed(piece, floats, rows, count, distance, limit, pending, near):
     """
     offsets, targets, _, _, weights = piece
     edges = np.int64(0)
+    if targets.shape[0] == 0:
+        return np.int64(0), edges
     found = np.uintp(0)
     better = np.empty(2 * _EDGES_AT_ONCE, np.uint32)
     before = np.empty(2 * _EDGES_AT_ONCE, np.uint64)

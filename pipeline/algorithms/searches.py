@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...kernels.base.together import (
     BITS_TO_PAY,
-    LEVELS_TO_GROW,
     LEVELS_TO_JUDGE,
+    LEVELS_TO_SEE_GROWTH,
     RARE,
     WIDTH,
 )
@@ -115,7 +115,7 @@ class Searches:
 def _grows(frontiers: list[int]) -> bool:
     """Whether the frontier may come to be much larger. frontiers: how large it was, by level."""
     levels = len(frontiers)
-    return levels < LEVELS_TO_GROW or frontiers[-1] >= 4 * frontiers[levels // 2 - 1]
+    return levels < LEVELS_TO_SEE_GROWTH or frontiers[-1] >= 4 * frontiers[levels // 2 - 1]
 
 
 def _advance(counted: Any, seen: NDArray, frontier: NDArray, came: NDArray) -> NDArray[np.int64]:

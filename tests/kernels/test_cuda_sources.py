@@ -131,6 +131,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 for offset, operator, tiered, share in (
                     *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
                     *itertools.product(OFFSETS, ["Sum"], ["false"], ["float"]),
+                    *zip(OFFSETS, operators[1:], ["true", "true"], ["float", "float"], strict=True),
                 )
             ),
             *(f"advance_part<{share}, {together}>" for share in ("double", "float")),

@@ -15,7 +15,7 @@ import pytest
 import delegraph as package
 from delegraph.kernels import reference
 from delegraph.partition.errors import InputError
-from delegraph.pipeline.algorithms import bfs_each, many_sources
+from delegraph.pipeline.algorithms import bfs_each, many_sources, searches
 from delegraph.pipeline.results import by_source, result
 from delegraph.pipeline.run.records import SearchesRunRecord
 from support.graphs import random_edges
@@ -136,6 +136,24 @@ def test_deeper_than_a_byte_counts(ok, edge_list, tmp_path, max_depth):
     }
     near = {v: told if told[0] <= most else (None, None) for v, told in joint.items()}
     assert together(tmp_path / "together") == near
+
+
+@pytest.mark.parametrize(("depth", "files"), [(254, 1), (255, 2)])
+def test_how_deep_a_byte_counts(ok, edge_list, tmp_path, depth, files):
+    """Searches apart: 254 levels fit eight bits, and all of them one batch; more take two."""
+    ends = np.arange(depth)
+    sources = ",".join(map(str, range(40)))
+    args = ("bfs", edge_list(ends, ends + 1), "--directed", "--sources", sources)
+    ok(*args, "-o", tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == files
+
+
+@pytest.mark.parametrize(
+    ("frontiers", "grows"),
+    [([1] * 7, True), ([64] * 8, False), ([2**i for i in range(8)], True), (range(1, 9), False)],
+)
+def test_whether_a_frontier_grows(frontiers, grows):
+    assert searches._grows(list(frontiers)) == grows
 
 
 @pytest.mark.parametrize("directed", [False, True])

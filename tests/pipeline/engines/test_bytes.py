@@ -112,13 +112,13 @@ def build(folder: Path, vertices: int, strings: bool = False, **options) -> Stor
 
 OPTIONS = {
     "one": {},
-    "three-directed": {"partitions": 3, "directed": True},
+    "three": {"partitions": 3},
     "grid-directed": {"layout": "2d", "grid": Grid(2, 2), "directed": True},
     "strings": {"strings": True},
 }
 
 
-BENCHED = ("three-directed", "grid-directed")  # whose bench by ranks is measured, too
+BENCHED = ("three", "grid-directed")  # whose bench by ranks is measured, too
 
 
 @pytest.mark.slow

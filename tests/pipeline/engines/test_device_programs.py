@@ -220,7 +220,7 @@ def test_cutting_where_it_saves(device, tmp_path, monkeypatch):
         engine = DeviceProgramEngine(store, None, walk(store), little, 2)
         engine.load()
         assert engine._graph is not None
-        return on_device_walk.cuts_of(engine._graph)
+        return on_device_walk.cuts_of(engine._graph, np.float64)
 
     assert cuts(64) is None  # too little to save
     monkeypatch.setattr(on_device_walk, "_FEW_SAVED", 0)
