@@ -343,7 +343,7 @@ def test_programs_keep_their_limit(graphs, tmp_path, options, algorithm):
 @pytest.mark.parametrize("algorithm", ["closeness", "betweenness"])
 def test_many_partitions_in_memory_keep_their_limit(tmp_path, algorithm):
     """A delegate is a row of each partition, and there are few edges to hold beside."""
-    src, dst = np.random.default_rng(3).integers(0, 250_000, (2, 500_000))
+    src, dst = np.random.default_rng(3).integers(0, 500_000, (2, 1_000_000))
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     options = "--partitions", 32, "--threshold", 4
