@@ -81,7 +81,7 @@ WEIGHTS = ("--weight", "w", "--duplicates", "sum")
 IDS = ("dense", "sparse", "strings")
 BUILDS = [
     *(("plain", name) for name in IDS),
-    *(("partitions", "strings"), ("directed", "dense"), ("directed", "strings")),
+    *(("directed", "dense"), ("directed", "strings")),
 ]
 
 
