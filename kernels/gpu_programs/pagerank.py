@@ -245,13 +245,13 @@ def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("page
 def kernel(graph: ProgramGraph, function: str, share: DTypeLike) -> Callable[..., None]:
     whole = graph.cut.rows
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
-    kinds: Sequence[str] = (whole.offset_type, operator, graph.cut.tiered, c_share(share))
+    kinds: Sequence[str] = (
+        whole.offset_type,
+        operator,
+        graph.cut.tiered,
+        c_name(np.dtype(share).name),
+    )
     return kernel_of(graph.device, SOURCE, function, kinds)
-
-
-def c_share(kind: DTypeLike) -> str:
-    """As CUDA names the type of shares."""
-    return "float" if np.dtype(kind) == np.float32 else "double"
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:

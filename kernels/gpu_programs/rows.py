@@ -211,9 +211,9 @@ def add_weights(device: Device, offsets: Array, weights: Array, weight_type: str
         return sums
 
 
-def c_name(weight_type: str) -> str:
-    """What C++ calls a type of weights."""
-    return {"float32": "float", "uint32": "u32"}[weight_type]
+def c_name(kind: str) -> str:
+    """What C++ calls a type of weights, or of shares."""
+    return {"float32": "float", "float64": "double", "uint32": "u32"}[kind]
 
 
 def allocate_gangs(device: Device, declared: Sequence[Declared], count: int) -> dict[str, Array]:

@@ -16,10 +16,10 @@ from ..base.arrays import Array as Declared
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from .meeting import MEETING, Meeting, open_meeting
-from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, c_share, kernel, share_type
+from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, kernel, share_type
 from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
-from .rows import ProgramGraph, blocks_of, kernel_of
+from .rows import ProgramGraph, blocks_of, c_name, kernel_of
 
 SHARED = np.dtype(
     [
@@ -184,7 +184,7 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
 
 
 def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
-    return kernel_of(graph.device, SOURCE, "advance_part", (c_share(share),))
+    return kernel_of(graph.device, SOURCE, "advance_part", (c_name(np.dtype(share).name),))
 
 
 def told_bytes(vertices: int) -> int:

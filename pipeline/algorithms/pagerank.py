@@ -377,16 +377,20 @@ class PageRank:
             raise InputError(f"dangling is 'even' or 'none', not {self.dangling!r}")
         if self.precision not in ("double", "single"):
             raise InputError(f"precision is 'double' or 'single', not {self.precision!r}")
-        if self.precision == "single" and self.iterations is None and self.tolerance < SINGLE_TELLS:
+        if self._single and self.iterations is None and self.tolerance < SINGLE_TELLS:
             raise InputError(
                 f"single precision does not tell changes below {SINGLE_TELLS:g}: a tolerance of "
                 f"{self.tolerance:g} wants --precision double, or --iterations"
             )
-        if self.precision == "single" and self.damping > SINGLE_DAMPING:
+        if self._single and self.damping > SINGLE_DAMPING:
             raise InputError(
                 f"single precision adds up to too much at a damping of {self.damping:g}, which is "
                 f"more than {SINGLE_DAMPING:g}: it wants --precision double"
             )
+
+    @property
+    def _single(self) -> bool:
+        return self.precision == "single"
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         stop: dict[str, Option] = {"iterations": self.iterations}
@@ -398,7 +402,7 @@ class PageRank:
             "personalize": self.personalize and self.personalize.read(id_type).digest,
             "dangling": self.dangling,
             **({"unweighted": True} if self.unweighted else {}),
-            **({"precision": "single"} if self.precision == "single" else {}),
+            **({"precision": "single"} if self._single else {}),
         }
 
     def program(self, names: Names, info: GraphInfo) -> Program:
@@ -415,7 +419,7 @@ class PageRank:
         kind = None if info.weights is None or self.unweighted else info.weights.kind
         tolerance = None if self.iterations is not None else self.tolerance
         most = self.iterations or self.max_iterations
-        single = self.precision == "single"
+        single = self._single
         if single and kind == "float32":
             assert info.weights is not None
             least, greatest = SINGLE_WEIGHTS
@@ -438,5 +442,5 @@ class PageRank:
             method=method,
         )
         whole = {"pagerank": record, "iterations": iterations}
-        values = rank.astype(np.float32) if self.precision == "single" else rank
+        values = rank.astype(np.float32) if self._single else rank
         return Answer((Column("pagerank", values),), whole)
