@@ -176,7 +176,7 @@ def part_of(graph: ProgramGraph, rank: int, ranks: int) -> ProgramGraph:
             weights[at : at + len(some)] = graph.weights[first : first + piece][chosen]
             at += len(some)
         made = cut(device, Rows(offsets, targets))
-        return replace(graph, cut=made, weights=weights, twice=False, ranks=ranks)
+        return replace(graph, cut=made, weights=weights, ranks=ranks)
 
 
 def run(

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..gpu.device import pack
 from ..gpu.graph import Array
 from .ranks import Ranks
 from .rows import ProgramGraph, kernel_of
 
 _SOURCE = "programs/components.cu"
+
+PAIRS = np.dtype([("pairs", "u8"), ("count", "u8"), ("room", "u4")], align=True)
 
 
 def components(graph: ProgramGraph) -> np.ndarray:
@@ -32,34 +35,108 @@ def join_all(graph: ProgramGraph) -> Array:
 
 
 def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
-    """The same of ranks with a share of the edges each, on rank 0: half of them tell the others
-    what they have found, half of those the rest, and so on.
+    """The same of several ranks with a share of the edges each, on rank 0.
+
+    Each rank plants a forest, and all get to know of all: a rank tells the next one of it, then,
+    of what it knows now, the one after next, and so on. So all pass over the same tree. Of what
+    they join then half of them tell the others, half of those the rest.
     """
-    n = graph.cut.vertices
-    with graph.device.use() as cupy:
-        forest, step = join_all(graph), 1
+    with graph.device.use():
+        share = _Share(graph)
+        step = 1
         while step < ranks.size:
-            messages: list[list[Any]] = [[] for _ in range(ranks.size)]
-            if ranks.rank % (2 * step) == step:
-                messages[ranks.rank - step] = [forest]
-            came = ranks.tell(messages)
-            if ranks.rank % (2 * step) == 0 and ranks.rank + step < ranks.size:
-                labels, arrived = cupy.asarray(came[ranks.rank + step][0]), cupy.zeros(1, np.uint64)
-                _join_labels(graph)(forest, labels, np.uint32(n), arrived)
+            to, by = (ranks.rank + step) % ranks.size, (ranks.rank - step) % ranks.size
+            share.hear(_swap(ranks, to, share.told_of_forest(), by))
             step *= 2
-        return forest if ranks.rank == 0 else None
+        share.join_rest()
+        while step > 1:
+            step //= 2
+            told = share.told_of_joined() if step <= ranks.rank < 2 * step else []
+            if came := _swap(ranks, ranks.rank - step, told, ranks.rank + step):
+                share.hear(came)
+        return share.forest if ranks.rank == 0 else None
+
+
+class _Share:
+    """What a rank knows of. It tells of a forest by labels, uint32 (n,), or by less than half of
+    that: pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its root.
+    """
+
+    def __init__(self, graph: ProgramGraph) -> None:
+        """Plants the forest."""
+        self._graph, self._n = graph, graph.cut.vertices
+        device = graph.device
+        with device.use() as cupy:
+            self.forest = cupy.empty(self._n, np.uint32)
+            self._room = _room(self._n)
+            self._pairs, self._count = cupy.empty(2 * self._room, np.uint32), cupy.zeros(1, "u4")
+            self._arrived = cupy.zeros(1, np.uint64)
+            self._joined = pack(PAIRS)  # nobody asks
+            self._list = pack(PAIRS, pairs=self._pairs, count=self._count, room=self._room)
+        _plant(graph)(graph.cut.packed(), self.forest, self._arrived)
+
+    def told_of_forest(self) -> list[Array]:
+        """It is flat."""
+        device, n = self._graph.device, self._n
+        with device.use() as cupy:
+            self._count.fill(0)
+            members, root = cupy.empty(-(-n // 32), np.uint32), cupy.empty(1, np.uint32)
+            _tell_forest(self._graph)(self.forest, np.uint32(n), members, root, self._list)
+            return self._told(members, root)
+
+    def join_rest(self) -> None:
+        """Edges that were not looked at yet. What is joined from now on is listed."""
+        self._count.fill(0)
+        self._joined = self._list
+        of = self._graph.cut.packed(), self.forest, np.uint32(self._graph.twice)
+        _join_share(self._graph)(*of, self._list, self._arrived)
+
+    def told_of_joined(self) -> list[Array]:
+        with self._graph.device.use() as cupy:
+            return self._told(*(cupy.empty(0, np.uint32) for _ in range(2)))
+
+    def hear(self, told: list[Any]) -> None:
+        """The forest is flat afterwards."""
+        nothing = np.uint64(0)
+        with self._graph.device.use() as cupy:
+            came = [cupy.asarray(array) for array in told]
+            if len(came) == 1:
+                of = came[0], nothing, nothing, nothing, np.uint32(0)
+            else:
+                pairs, members, root = came
+                some = (members, root) if len(members) else (nothing, nothing)
+                of = nothing, *some, pairs, np.uint32(len(pairs) // 2)
+            join = _join_told(self._graph)
+            join(self.forest, np.uint32(self._n), *of, self._joined, self._arrived)
+
+    def _told(self, members: Array, root: Array) -> list[Array]:
+        count = int(self._count[0])
+        if count > self._room:
+            return [self.forest]
+        return [self._pairs[: 2 * count], members, root]
+
+
+def _swap(ranks: Ranks, to: int, told: list[Any], by: int) -> list[Any]:
+    """Tell one rank, and hear another, if there are such ones; all ranks together."""
+    nothing: list[Any] = []
+    came = ranks.tell([told if rank == to else nothing for rank in range(ranks.size)])
+    return came[by] if by < ranks.size else nothing
+
+
+def _room(vertices: int) -> int:
+    """Pairs of vertices that take half of what labels do."""
+    return max(1, vertices // 4)
 
 
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, what is called."""
-    kernel(graph)
-    if graph.ranks > 1:
-        _join_labels(graph)
+    called = [kernel] if graph.ranks == 1 else [_plant, _tell_forest, _join_told, _join_share]
+    for one in called:
+        one(graph)
 
 
 def kernel(graph: ProgramGraph) -> Callable[..., None]:
-    kinds = graph.cut.rows.offset_type, graph.cut.tiered
-    return kernel_of(graph.device, _SOURCE, "components", kinds)
+    return _of_rows(graph, "components")
 
 
 def device_bytes(vertices: int) -> int:
@@ -68,9 +145,26 @@ def device_bytes(vertices: int) -> int:
 
 
 def told_bytes(vertices: int) -> int:
-    """That a share holds besides: what another rank has found."""
-    return 4 * vertices
+    """That a share holds besides: what it tells others, and labels that come."""
+    return 8 * _room(vertices) + 4 * -(-vertices // 32) + 4 * vertices
 
 
-def _join_labels(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel_of(graph.device, _SOURCE, "join_labels", ())
+def _plant(graph: ProgramGraph) -> Callable[..., None]:
+    return _of_rows(graph, "plant_share")
+
+
+def _join_share(graph: ProgramGraph) -> Callable[..., None]:
+    return _of_rows(graph, "join_share")
+
+
+def _tell_forest(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, _SOURCE, "tell_forest", ())
+
+
+def _join_told(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, _SOURCE, "join_told", ())
+
+
+def _of_rows(graph: ProgramGraph, function: str) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+    return kernel_of(graph.device, _SOURCE, function, kinds)

@@ -92,9 +92,9 @@ class ProgramGraph:
 
     weights: uint32, by entry, the bits of weights of this type of ``weight_type``; None where they
     are not asked for. degree: float64, by vertex, the edges that leave it, or their weights added
-    up; None where it is not asked for. twice: whether every edge stands in the rows of both ends.
-    spare: bytes of the device that a program may hold beyond what it has said. ranks: with a share
-    of the edges each; then the degree is over all of them.
+    up; None where it is not asked for. twice: whether every edge stands in the rows of both ends,
+    whatever rank has them. spare: bytes of the device that a program may hold beyond what it has
+    said. ranks: with a share of the edges each; then the degree is over all of them.
     """
 
     device: Device

@@ -142,9 +142,8 @@ class DeviceShare:
                 degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
         with device.use() as cupy:
             cupy.get_default_memory_pool().free_all_blocks()  # NCCL does not take it from there
-        # (An edge within a share need not stand in the rows of both its ends there.)
-        twice = not info.directed and self.ranks == 1
-        return ProgramGraph(device, cut(device, rows), twice, weights, kind, degree)
+        of = not info.directed, weights, kind, degree
+        return ProgramGraph(device, cut(device, rows), *of)
 
     def _degrees(
         self, device: Device, loading: _Loading, maker: RowsMaker, weight_type: str | None

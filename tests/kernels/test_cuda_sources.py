@@ -119,10 +119,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "programs/components.cu": [
             *(
-                f"components<{offset}, {tiered}, {together}>"
+                f"{name}<{offset}, {tiered}, {together}>"
+                for name in ("components", "plant_share", "join_share")
                 for offset, tiered in itertools.product(OFFSETS, BOOLS)
             ),
-            f"join_labels<{together}>",
+            *(f"{name}<{together}>" for name in ("tell_forest", "join_told")),
         ],
         "programs/pagerank.cu": [
             *(

@@ -27,8 +27,8 @@ from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
+from delegraph.kernels.gpu_programs import components, shared_paths, shared_walks
 from delegraph.kernels.gpu_programs import rows as cut_rows
-from delegraph.kernels.gpu_programs import shared_paths, shared_walks
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
@@ -116,6 +116,36 @@ def check_components(store: Store, devices: Sequence[Device], ranks: int, kind: 
     assert np.array_equal(columns(found)["component"], wanted)
     assert found[0].record["edges"] == len(u)
     assert (found[0].record["sent"] > 0) == (ranks > 1)
+
+
+def check_telling_of_forests(
+    devices: Sequence[Device], folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str = "threads"
+) -> None:
+    """By pairs, and by labels where there is no room for pairs; before most edges, and after."""
+    towns = np.arange(100)
+    hubs, middle = np.r_[towns, 100 + towns], 200 + towns
+    leaves = 300 + np.arange(1200)
+    # Hubs come first in a row: edges from one middle to the next are among the first of neither.
+    src = np.r_[middle, middle, hubs[leaves % 200], middle[:-1]]
+    dst = np.r_[hubs, leaves, middle[1:]]
+    told: Counter[tuple[bool, bool]] = Counter()
+    hear = components._Share.hear
+
+    def watch(self: Any, message: list[Any]) -> None:
+        after = bool(self._joined["room"][0])
+        told[after, len(message) == 1] += 1
+        hear(self, message)
+
+    monkeypatch.setattr(components._Share, "hear", watch)
+    for directed in (False, True):
+        options = BuildOptions(directed=directed, **LAYOUTS["1d"])
+        (here := folder / str(directed)).mkdir()
+        store = stored(here, src, dst, options)
+        check_components(store, devices, 3, kind)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(components, "_room", lambda vertices: 1)
+            check_components(store, devices, 4, kind)
+    assert set(told) == {(False, False), (False, True), (True, False), (True, True)}
 
 
 def check_walk(
@@ -243,6 +273,10 @@ def check_going_on(store: Store, program: Program, devices: Sequence[Device], fo
             np.testing.assert_allclose(found[name], values, rtol=1e-12)
 
 
+def test_telling_of_forests(device, tmp_path, monkeypatch):
+    check_telling_of_forests([device], tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize("name", ["pagerank", "sssp", "betweenness", "closeness"])
 def test_going_on_from_a_checkpoint(device, tmp_path, monkeypatch, name):
     check_programs_going_on([device], tmp_path, monkeypatch, name)
@@ -345,6 +379,10 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
     with told(monkeypatch, direct=True):
         check_all(store, emulated, 3, "nccl")
+
+
+def test_telling_of_forests_emulated(emulated, tmp_path, monkeypatch):
+    check_telling_of_forests(emulated, tmp_path, monkeypatch, "nccl")
 
 
 def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
