@@ -6,8 +6,9 @@
 #define SAMPLES 256    // vertices that tell which tree is the largest
 #define NEIGHBOURS 2   // of each vertex, that are joined at first
 
-// Others change a forest meanwhile: it is read past the first-level cache.
-__device__ inline u32 parent_of(const u32 *forest, u32 vertex) { return __ldcg(forest + vertex); }
+// Read through the first-level cache, since all look at the same few roots: what others have changed since is
+// an older ancestor, of the same tree. Between two barriers of all blocks in which nobody joins it is none.
+__device__ inline u32 parent_of(const u32 *forest, u32 vertex) { return __ldca(forest + vertex); }
 
 // Pairs of vertices that were joined: two numbers each, as many as there is room for; count: of all.
 struct Pairs {
@@ -29,9 +30,9 @@ __device__ inline void join(u32 *forest, u32 u, u32 v, const Pairs &joined) {
   u32 one = parent_of(forest, u), other = parent_of(forest, v);
   while (one != other) {
     const u32 high = max(one, other), low = min(one, other);
-    const u32 above = parent_of(forest, high);
+    u32 above = parent_of(forest, high);
     if (above == low) return;
-    if (above == high && atomicCAS(forest + high, high, low) == high) return joined.add(high, low);
+    if (above == high && (above = atomicCAS(forest + high, high, low)) == high) return joined.add(high, low);
     one = parent_of(forest, above);
     if (one != above) forest[high] = one;  // half the way next time
     other = parent_of(forest, low);

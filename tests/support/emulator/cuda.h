@@ -255,6 +255,8 @@ template <class T>
 T __ldg(const T *address) { return *address; }
 template <class T>
 T __ldcg(const T *address) { return *(const volatile T *)address; }
+template <class T>
+T __ldca(const T *address) { return *(const volatile T *)address; }
 inline uint2 __ldcg(const uint2 *address) { return {__ldcg(&address->x), __ldcg(&address->y)}; }
 template <class T>
 T __ldcs(const T *address) { return *(const volatile T *)address; }
