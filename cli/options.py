@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,9 @@ _Command = Callable[..., Any]
 
 
 class Command(click.Command):
-    """Refuses an option that is given twice, where the last one would be taken silently."""
+    """Refuses an option that is given twice, where the last one would be taken silently. A GPU, or
+    local workers, begin to start while the rest is imported.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -23,6 +26,33 @@ class Command(click.Command):
             if isinstance(param, click.Option) and given.count(param) > 1:
                 raise click.UsageError(f"{param.opts[-1]} is given twice", ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given, device = ctx.params, self._asked_device(ctx)
+        if given.get("workers"):
+            from ..pipeline.run.fork_server import fork_server
+
+            with fork_server(devices=device != "cpu" and os.path.exists("/proc/driver/nvidia")):
+                return super().invoke(ctx)
+        if device != "cpu" and not (given.get("scheduler") or given.get("scheduler_file")):
+            from ..kernels.gpu.driver import begin_driver
+
+            begin_driver(int(device.partition(":")[2] or 0))
+        return super().invoke(ctx)
+
+    def _asked_device(self, ctx: click.Context) -> str:
+        """By name, or as the command's default; cpu where it has none."""
+        asked = ctx.params.get("device", "cpu")
+        option = next((one for one in self.params if isinstance(one, _Device)), None)
+        return "cpu" if asked == "auto" and option and option.if_named else asked
+
+
+class _Device(click.Option):
+    """if_named: auto is the CPU."""
+
+    def __init__(self, *names: Any, if_named: bool, **more: Any) -> None:
+        super().__init__(*names, **more)
+        self.if_named = if_named
 
 
 class Group(click.Group):
@@ -224,10 +254,12 @@ strategy = click.option(
 )
 
 
-def _on_device(auto: str) -> Callable[[_Command], _Command]:
+def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
     """auto: what that means."""
     return click.option(
         "--device",
+        cls=_Device,
+        if_named=if_named,
         metavar="DEVICE",
         default="auto",
         show_default=True,
@@ -236,8 +268,8 @@ def _on_device(auto: str) -> Callable[[_Command], _Command]:
     )
 
 
-device = _on_device(": a GPU where one is usable")
-device_if_named = _on_device(", which is cpu here unless GPU memory is limited")
+device = _on_device(": a GPU where one is usable", if_named=False)
+device_if_named = _on_device(", which is cpu here unless GPU memory is limited", if_named=True)
 scratch = click.option(
     "--scratch",
     type=click.Path(),

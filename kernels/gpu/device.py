@@ -197,15 +197,6 @@ def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
         raise DeviceError(f"kernels cannot be compiled: {str(error).splitlines()[0]}") from error
 
 
-def count_devices() -> int:
-    """Raises DeviceError where CuPy or the driver is missing."""
-    cupy = _cupy()
-    try:
-        return cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise DeviceError(f"no device is usable: {str(error).splitlines()[0]}") from error
-
-
 def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     """CUDA device ``number``.
 

@@ -22,6 +22,7 @@ from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
 from .contact import CLOSE_SECONDS, Contact, begin, cluster_errors
+from .fork_server import fork_server
 from .local import local_cluster
 from .resources import ClusterOptions
 
@@ -170,6 +171,14 @@ def open_cluster(
 
     devices: whether local workers get a GPU each.
     """
+    with contextlib.ExitStack() as stack:
+        if options.workers:
+            stack.enter_context(fork_server(devices))
+        yield stack.enter_context(_opened_cluster(options, threads, devices))
+
+
+@contextlib.contextmanager
+def _opened_cluster(options: ClusterOptions, threads: int, devices: bool) -> Iterator[Cluster]:
     import distributed  # noqa: F401  # which gives its loggers levels
 
     # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.

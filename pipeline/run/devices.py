@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from ...kernels.gpu.device import Device, DeviceError, DeviceMemoryError, count_devices, open_device
+from ...kernels.gpu.device import Device, DeviceError, DeviceMemoryError, open_device
 from ...partition.errors import DelegraphError, InputError, LimitError
 
 
@@ -46,16 +46,30 @@ def has_device_each(device: str, workers: int) -> bool:
     if device == "cpu":
         return False
     try:
-        count = count_devices()
+        count = _count_devices()
         if count < workers:
             raise DeviceError(f"this machine has {count} GPUs for {workers} workers")
-        # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
-        import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
-    except (DeviceError, ImportError) as error:
+    except DeviceError as error:
         if device == "auto":
             return False
         raise InputError(f"--device {device}: {error}") from error
     return True
+
+
+def _count_devices() -> int:
+    """As dask-cuda counts, which shares them out: by the driver's library, as CuPy, and a context,
+    would take this process a second. Whether they work their workers tell. Raises DeviceError.
+    """
+    try:
+        from dask_cuda.utils import get_n_gpus  # pyright: ignore[reportMissingImports]
+
+        return get_n_gpus()
+    except ImportError as error:
+        raise DeviceError(
+            f"dask-cuda is missing or broken ({error}): pip install 'delegraph[cuda13]' (or cuda12)"
+        ) from error
+    except Exception as error:  # the library has many
+        raise DeviceError(f"no device is usable: {error}") from error
 
 
 @contextlib.contextmanager

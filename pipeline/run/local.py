@@ -17,6 +17,7 @@ import dask.config
 
 from ...partition.errors import BusyError, DelegraphError
 from .contact import CLOSE_SECONDS, begin
+from .fork_server import FORKED
 
 _WITH_PAGES = ("scheduler", "worker")
 
@@ -87,7 +88,8 @@ def _finalizers() -> dict[Any, Any]:
 
 def _started(options: dict[str, Any], devices: bool) -> Any:
     # Pages about itself, which Dask serves to anyone who asks.
-    with dask.config.set({f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}):
+    pages = {f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}
+    with dask.config.set({**pages, **FORKED}):
         if devices:
             from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
 

@@ -117,14 +117,16 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
     """Process ids of a command's workers, once there are two."""
     workers: list[int] = []
     while len(workers) < 2 and process.poll() is None:
-        workers = [pid for pid in memory.process_tree(process.pid) if b"spawn_main" in line_of(pid)]
+        of_command = memory.process_tree(process.pid)[1:]
+        servers = [pid for pid in of_command if is_forked(pid)][:1]  # then those it has forked
+        workers = [pid for server in servers for pid in memory.process_tree(server)[1:]]
         time.sleep(0.02)
     return workers
 
 
-def line_of(pid: int) -> bytes:
-    """Its command line."""
+def is_forked(pid: int) -> bool:
+    """Whether it is a local worker, or the server that they are forked off."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return b""
+        return False

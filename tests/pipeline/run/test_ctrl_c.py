@@ -11,12 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from support.processes import command, wait_until
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    with_parents = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in with_parents if "spawn_main" in " ".join(child.cmdline())]
+from support.processes import command, wait_until, workers_of
 
 
 @pytest.mark.slow
@@ -32,8 +27,7 @@ def test_ctrl_c(edge_list, ok, tmp_path, name, later):
         what = ["bfs", tmp_path / "graph.dg", "--source", 0, "-o", tmp_path / "out"]
     line = command(*what, "--workers", 2, "--quiet")
     running = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    wait_until(lambda: len(workers_of(running)) == 2)
-    workers = workers_of(running)
+    workers = [psutil.Process(pid) for pid in workers_of(running)]
     time.sleep(later)
     os.killpg(running.pid, signal.SIGINT)
     _, told = running.communicate(timeout=60)
