@@ -54,7 +54,7 @@ def fork_server(devices: bool) -> Iterator[None]:
         if not _holders and not _running():
             imported = _IMPORTED + _IMPORTED_FOR_DEVICES * devices
             forkserver.set_forkserver_preload(list(imported))
-            _folder = tempfile.mkdtemp(prefix="delegraph-")
+            _folder = tempfile.mkdtemp(prefix="delegraph-workers-")
             resource_tracker.ensure_running()  # which lets signals through again
             with _socket_in(_folder), _environment(_ENVIRONMENT), _deaf_to_ctrl_c():
                 forkserver.ensure_running()
