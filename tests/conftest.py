@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -69,6 +70,13 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("gpu")
         elif config.option.markexpr == "slow" and is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _garbage_of_one_module():
+    """The collector looks at what tests make, not at all that has been imported and collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

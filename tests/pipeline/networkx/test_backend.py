@@ -358,7 +358,7 @@ OF_NETWORKX = [
     *("link_analysis.tests.test_pagerank", "shortest_paths.tests", "traversal.tests.test_bfs"),
     *("tests.test_dag", "tests.test_distance_measures"),
 ]
-"""Their tests; of one that draws 540 graphs, which takes minutes, ten."""
+"""Their tests; of one that draws 540 graphs, which takes minutes, one of them."""
 
 RUN_THEM = """
 import sys, pytest
@@ -375,7 +375,7 @@ sys.exit(code)
 def test_by_tests_of_networkx(tmp_path):
     """All pass, by the backend's functions where it can run."""
     modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]
-    few = ["-k", "not test_use_bounds_on_off_consistency or 10-0"]
+    few = ["-k", "not test_use_bounds_on_off_consistency or 0.4-10-0"]
     env = {**os.environ, "NETWORKX_TEST_BACKEND": "delegraph", "NETWORKX_FALLBACK_TO_NX": "True"}
     command = [sys.executable, "-c", RUN_THEM, *few, *modules]
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
