@@ -222,8 +222,8 @@ def _row(partitions, columns, delegates, global_id, u):
     return row if partitions == 1 else row // np.uint32(columns or partitions)
 
 
-@kernel(u32s, u32s, u32s, _PLACEMENT, boolean, i64s)
-def scatter(u, v, weights, placement, directed, offsets):
+@kernel(u32s, u32s, u32s, _PLACEMENT, boolean, i64s, u16s, u32s, u32s)
+def scatter(u, v, weights, placement, directed, offsets, rows, targets, placed):
     """Turn edges between positions u[i] and v[i] into keys grouped by bucket, without self-loops.
 
     A row of the input becomes two keys: undirected, an edge each way; directed, the edge and,
@@ -231,8 +231,9 @@ def scatter(u, v, weights, placement, directed, offsets):
     which has the edge the other way).
 
     weights: uint32, of each edge, or (0,). offsets: int64 (buckets + 1,), overwritten: bucket b's
-    keys are offsets[b] .. offsets[b + 1]. Returns, for each key, its row within the bucket's range
-    (uint16), its target's position (uint32), and its weight (uint32), if there are any.
+    keys are offsets[b] .. offsets[b + 1]. rows (uint16), targets, placed (uint32): of at least
+    twice as many as there are edges; receive of each key its row within the bucket's range, its
+    target's position, and its weight, if there are any.
     """
     # Unpacked once: each look into the tuple would count a reference, shared by all threads.
     (
@@ -249,9 +250,6 @@ def scatter(u, v, weights, placement, directed, offsets):
         delegate_shift,
         delegate_starts,
     ) = placement
-    rows = np.empty(0, np.uint16)
-    targets = np.empty(0, np.uint32)
-    placed = np.empty(0, np.uint32)
     at = np.empty(0, np.int64)
     offsets[:] = 0
     # Twice over the edges, counting and then placing: finding a bucket again costs less than
@@ -296,10 +294,6 @@ def scatter(u, v, weights, placement, directed, offsets):
             for b in range(offsets.shape[0] - 1):
                 offsets[b + 1] += offsets[b]
             at = offsets[:-1].copy()
-            rows = np.empty(offsets[-1], np.uint16)
-            targets = np.empty(offsets[-1], np.uint32)
-            placed = np.empty(offsets[-1] if weights.shape[0] else 0, np.uint32)
-    return rows, targets, placed
 
 
 @kernel(u16s, u32s, u64s)

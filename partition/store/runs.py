@@ -22,7 +22,10 @@ from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
 from ..input.weights import NO_WEIGHTS
+from .buffers import Buffers
 from .layout import Layout, Ranges
+
+NO_OFFSETS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,17 @@ class PositionTable:
     scratch: Scratch
     spans: tuple[range, ...]
 
-    def translate(self, columns: Sequence[NDArray[np.uint32]]) -> list[NDArray[np.uint32]]:
+    def translate(
+        self, columns: Sequence[NDArray[np.uint32]], buffers: Buffers
+    ) -> list[NDArray[np.uint32]]:
         """Columns of dense ids as positions.
 
         Raises InputError for an id that was no vertex when degrees were counted.
         """
-        positions = [np.empty_like(column) for column in columns]
+        positions = [
+            buffers.take(f"positions {i}", len(column), np.uint32)
+            for i, column in enumerate(columns)
+        ]
         known = []
         for i, span in enumerate(self.spans):
             table = self.scratch.load(f"position-{i}")
@@ -52,13 +60,13 @@ def rows_by_class(
     chunks: Sequence[int], source: EdgeSource, table: PositionTable, classes: Ranges, rows: int
 ) -> NDArray[np.int64]:
     """Rows by the class of the higher degree of their two ends (for the threshold)."""
-    histogram = np.zeros(len(classes), np.int64)
+    histogram, buffers = np.zeros(len(classes), np.int64), Buffers()
     for batch in source.batches(chunks, rows):
-        u, v = table.translate(batch)
+        u, v = table.translate(batch, buffers)
         csr.histogram_of_first_position(
             u, v, classes.table, classes.shift, classes.starts, histogram
         )
-        del batch, u, v  # not held while the next batch is read
+        del batch  # not held while the next one is read
     return histogram
 
 
@@ -80,12 +88,29 @@ class Slice(NamedTuple):
         some = slice(start, end)
         return Slice(self.rows[some], self.targets[some], self.weights[some], offsets)
 
+    def keys(self, first: int, count: int) -> Slice:
+        """So many of them, of whatever bucket."""
+        some = slice(first, first + count)
+        return Slice(self.rows[some], self.targets[some], self.weights[some], NO_OFFSETS)
+
+
+def room_for(keys: int, weighted: bool, buffers: Buffers) -> Slice:
+    """For so many keys."""
+    return Slice(
+        buffers.take("rows", keys, np.uint16),
+        buffers.take("targets", keys, np.uint32),
+        buffers.take("weights", keys if weighted else 0, np.uint32),
+        NO_OFFSETS,
+    )
+
 
 class Runs(Protocol):
     """Keys grouped by bucket, in segments: a batch of edges each."""
 
-    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
-        """Buckets ``first`` .. ``stop - 1`` of every segment."""
+    def buckets(self, first: int, stop: int, into: Slice | None = None) -> Iterator[Slice]:
+        """Buckets ``first`` .. ``stop - 1`` of every segment. into: room for the keys of all of
+        them, where these are to be read.
+        """
         ...
 
     def keys(self, first: int, stop: int) -> NDArray[np.int64]:
@@ -97,7 +122,7 @@ class Runs(Protocol):
 class MemoryRuns:
     segments: Sequence[Slice]
 
-    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
+    def buckets(self, first: int, stop: int, into: Slice | None = None) -> Iterator[Slice]:
         return (segment.buckets(first, stop) for segment in self.segments)
 
     def keys(self, first: int, stop: int) -> NDArray[np.int64]:
@@ -114,7 +139,8 @@ class FileRuns:
     names: tuple[str, ...]
     weighted: bool = False
 
-    def buckets(self, first: int, stop: int) -> Iterator[Slice]:
+    def buckets(self, first: int, stop: int, into: Slice | None = None) -> Iterator[Slice]:
+        at = 0
         for name in self.names:
             index = self.scratch.load(f"index-{name}")
             begin = 0
@@ -123,13 +149,17 @@ class FileRuns:
                 for segment in index:
                     keys = int(segment[-1])
                     start, count = int(segment[first]), int(segment[stop] - segment[first])
-                    targets, rows = np.empty(count, np.uint32), np.empty(count, np.uint16)
-                    _read(path, file, targets, begin + 4 * start)
-                    _read(path, file, rows, begin + 4 * keys + 2 * start)
-                    weights = np.empty(count if self.weighted else 0, np.uint32)
-                    _read(path, file, weights, begin + 6 * keys + 4 * start)
-                    yield Slice(rows, targets, weights, segment[first : stop + 1] - start)
+                    offsets = segment[first : stop + 1] - start
+                    room, begins = into, at
+                    if room is None:
+                        room, begins = room_for(count, self.weighted, Buffers()), 0
+                    some = room.keys(begins, count)
+                    _read(path, file, some.targets, begin + 4 * start)
+                    _read(path, file, some.rows, begin + 4 * keys + 2 * start)
+                    _read(path, file, some.weights, begin + 6 * keys + 4 * start)
+                    yield some._replace(offsets=offsets)
                     begin += (10 if self.weighted else 6) * keys
+                    at += count
 
     def keys(self, first: int, stop: int) -> NDArray[np.int64]:
         total = np.zeros(stop - first, np.int64)
@@ -151,12 +181,15 @@ def _read(path: Path, file: BinaryIO, into: NDArray, position: int) -> None:
         raise lost(path)
 
 
-def scatter_batch(batch: Batch, table: PositionTable, layout: Layout) -> Slice:
+def scatter_batch(batch: Batch, table: PositionTable, layout: Layout, buffers: Buffers) -> Slice:
+    """In arrays of ``buffers``, which another batch overwrites."""
     offsets = np.empty(layout.buckets + 1, np.int64)
-    u, v = table.translate(batch[:2])
+    u, v = table.translate(batch[:2], buffers)
     weights = batch[2] if len(batch) > 2 else NO_WEIGHTS
-    rows, targets, weights = csr.scatter(u, v, weights, layout.placement, layout.directed, offsets)
-    return Slice(rows, targets, weights, offsets)
+    room = room_for(2 * len(u), len(weights) > 0, buffers)
+    how = layout.placement, layout.directed, offsets
+    csr.scatter(u, v, weights, *how, room.rows, room.targets, room.weights)
+    return room.keys(0, int(offsets[-1]))._replace(offsets=offsets)
 
 
 def scatter_to_file(
@@ -169,16 +202,16 @@ def scatter_to_file(
     scratch: FileScratch,
 ) -> None:
     """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows."""
-    layout = with_global_ids(layout, scratch)
+    layout, buffers = with_global_ids(layout, scratch), Buffers()
     index = []
     with scratch_file(Path(scratch.folder, f"run-{name}")) as file:
         for batch in source.batches(chunks, rows, weights=True):
-            segment = scatter_batch(batch, table, layout)
+            segment = scatter_batch(batch, table, layout, buffers)
             file.write(segment.targets)
             file.write(segment.rows)
             file.write(segment.weights)
             index.append(segment.offsets)
-            del batch, segment  # not held while the next batch is read
+            del batch  # not held while the next one is read
     scratch.save(f"index-{name}", np.stack(index))
 
 

@@ -27,9 +27,10 @@ from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import Scratch, replacing
 from ..input.weights import NO_WEIGHTS, Duplicates, WeightType
 from . import long_rows
+from .buffers import Buffers
 from .layout import Layout, Shard, Subgraph, ends_of
 from .manifest import targets_file, weights_of
-from .runs import Runs, Slice, with_global_ids
+from .runs import Runs, Slice, room_for, with_global_ids
 
 GATHER_EDGES = 1 << 21
 """Keys that a build task fetches from the runs at once."""
@@ -141,10 +142,11 @@ def _built(
     are any. counts: receives how many targets each row has.
     """
     starts, base = shard.subgraph.ranges.starts, shard.subgraph.first_bucket
-    row = 0
+    row, buffers = 0, Buffers()
     for first, stop, keys in _fetches(runs, shard):
         fetch = partial(runs.buckets, base + first, base + stop)
         if keys > GATHER_EDGES and starts[stop] - starts[first] == 1:
+            buffers.clear()
             if weighing is None:
                 some = _long_row(fetch(), vertices)
             else:
@@ -154,11 +156,11 @@ def _built(
                 yield positions, bits
             row += 1
             continue
-        parts = list(fetch())
+        parts = list(fetch(room_for(keys, weighing is not None, buffers)))
         for i in range(first, stop):
             rows = int(starts[i + 1] - starts[i])
             bucket = [part.buckets(i - first, i - first + 1) for part in parts]
-            yield build_bucket(bucket, counts[row : row + rows], vertices, weighing)
+            yield build_bucket(bucket, counts[row : row + rows], vertices, weighing, buffers)
             row += rows
 
 
@@ -198,11 +200,13 @@ def build_bucket(
     rows: NDArray[np.uint32],
     vertices: int,
     weighing: Weighing | None,
+    buffers: Buffers,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Sorted targets (positions) of a bucket's rows, without duplicates, and the bits of their
-    weights; counts them in ``rows``.
+    weights; counts them in ``rows``. What it gives may stand in ``buffers``.
     """
-    keys = np.empty(sum(len(part.rows) for part in parts), np.uint64)
+    size = sum(len(part.rows) for part in parts)
+    keys, spare_keys = (buffers.take(name, size, np.uint64) for name in ("keys", "spare keys"))
     at = 0
     for part in parts:
         csr.join_keys(part.rows, part.targets, keys[at : at + len(part.rows)])
@@ -210,11 +214,11 @@ def build_bucket(
     position_bits = (vertices - 1).bit_length()
     row_bits = max(len(rows) - 1, 0).bit_length()
     if weighing is None:
-        positions = np.empty(len(keys), np.uint32)
-        keys = radix_sort(keys, np.empty_like(keys), position_bits, row_bits)
+        positions = buffers.take("positions", size, np.uint32)
+        keys = radix_sort(keys, spare_keys, position_bits, row_bits)
         return positions[: csr.rows_from_sorted(keys, rows, positions)], NO_WEIGHTS
     bits = np.concatenate([NO_WEIGHTS, *(part.weights for part in parts)])
-    spare = np.empty_like(keys), np.empty_like(bits)
+    spare = spare_keys, buffers.take("spare bits", size, np.uint32)
     keys, bits = radix_sort_with(keys, bits, *spare, position_bits, row_bits)
     return long_rows.without_duplicates(keys, bits, weighing.combining, rows)
 

@@ -20,6 +20,7 @@ from ...partition.disk.work import Step
 from ...partition.input.arrow import as_arrow
 from ...partition.input.sources import HeldSource
 from ...partition.store import shards as build
+from ...partition.store.buffers import Buffers
 from ...partition.store.layout import Shard, Subgraph
 from ...partition.store.manifest import (
     GraphInfo,
@@ -119,7 +120,7 @@ def scatter(run: Preparation, counted: Counted) -> Runs:
         whole = with_global_ids(layout, run.scratch)
 
         def scatter_held(chunk: int) -> Slice:
-            segment = scatter_batch(source.held[chunk], table, whole)
+            segment = scatter_batch(source.held[chunk], table, whole, Buffers())
             source.let_go(chunk)
             return segment
 
