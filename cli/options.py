@@ -28,15 +28,18 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        from ..kernels.gpu.driver import begin_driver
+
         given, device = ctx.params, self._asked_device(ctx)
         if given.get("workers"):
             from ..pipeline.run.fork_server import fork_server
 
-            with fork_server(devices=device != "cpu" and os.path.exists("/proc/driver/nvidia")):
+            devices = device != "cpu" and os.path.exists("/proc/driver/nvidia")
+            with fork_server(devices):
+                if devices:
+                    begin_driver(None)
                 return super().invoke(ctx)
         if device != "cpu" and not (given.get("scheduler") or given.get("scheduler_file")):
-            from ..kernels.gpu.driver import begin_driver
-
             begin_driver(int(device.partition(":")[2] or 0))
         return super().invoke(ctx)
 
@@ -48,7 +51,7 @@ class Command(click.Command):
 
 
 class _Device(click.Option):
-    """if_named: auto is the CPU."""
+    """if_named: auto is the CPU. (Or a GPU with a limit of its memory: that one begins later.)"""
 
     def __init__(self, *names: Any, if_named: bool, **more: Any) -> None:
         super().__init__(*names, **more)

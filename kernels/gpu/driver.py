@@ -1,23 +1,44 @@
-"""The start of NVIDIA's driver, which needs no Python: it goes on while modules are imported."""
+"""NVIDIA's driver itself, without CuPy: its start, and how many devices it shows."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
 from functools import cache
+from importlib.util import find_spec
 
 
 @cache
-def begin_driver(number: int) -> None:
-    """Make the context of a device that CuPy will ask for, if there is one; returns at once."""
-    threading.Thread(target=_begin, args=(number,), daemon=True).start()
+def begin_driver(number: int | None) -> None:
+    """Start it, and make the context that CuPy will ask for, of a device, or none, if there is such
+    a one; returns at once. It goes on while modules are imported.
+    """
+    if find_spec("cupy"):
+        threading.Thread(target=_begin, args=(number,), daemon=True).start()
 
 
-def _begin(number: int) -> None:
+def count_devices() -> int:
+    """Devices that this process may use; 0 where there is no driver that works."""
+    driver, count = _started(), ctypes.c_int()
+    if driver is None or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def _begin(number: int | None) -> None:
+    if number is None:
+        _started()
+    elif number < count_devices():
+        driver = _started()
+        assert driver is not None
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if driver.cuDeviceGet(ctypes.byref(device), number) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+def _started() -> ctypes.CDLL | None:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), number) == 0:
-        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        return None
+    return driver if driver.cuInit(0) == 0 else None

@@ -35,7 +35,7 @@ def join_all(graph: ProgramGraph) -> Array:
 
 
 def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
-    """The same of several ranks with a share of the edges each, on rank 0.
+    """The same of two or more ranks with a share of the edges each, on rank 0.
 
     Each rank plants a forest, and all get to know of all: a rank tells the next one of it, then,
     of what it knows now, the one after next, and so on. So all pass over the same tree. Of what
@@ -54,12 +54,13 @@ def join_shares(graph: ProgramGraph, ranks: Ranks) -> Array | None:
             told = share.told_of_joined() if step <= ranks.rank < 2 * step else []
             if came := _swap(ranks, ranks.rank - step, told, ranks.rank + step):
                 share.hear(came)
+            del came  # before others come
         return share.forest if ranks.rank == 0 else None
 
 
 class _Share:
-    """What a rank knows of. It tells of a forest by labels, uint32 (n,), or by less than half of
-    that: pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its root.
+    """What a rank knows of. It tells of a forest by labels, uint32 (n,), or, where that is less:
+    pairs of vertices, uint32 (2 k,); members of the largest tree, bits in uint32; its root.
     """
 
     def __init__(self, graph: ProgramGraph) -> None:
@@ -71,7 +72,7 @@ class _Share:
             self._room = _room(self._n)
             self._pairs, self._count = cupy.empty(2 * self._room, np.uint32), cupy.zeros(1, "u4")
             self._arrived = cupy.zeros(1, np.uint64)
-            self._joined = pack(PAIRS)  # nobody asks
+            self._joined = pack(PAIRS)  # not listed yet
             self._list = pack(PAIRS, pairs=self._pairs, count=self._count, room=self._room)
         _plant(graph)(graph.cut.packed(), self.forest, self._arrived)
 

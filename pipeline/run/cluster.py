@@ -22,7 +22,7 @@ from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
 from .contact import CLOSE_SECONDS, Contact, begin, cluster_errors
-from .fork_server import fork_server
+from .fork_server import FORKED, fork_server
 from .local import local_cluster
 from .resources import ClusterOptions
 
@@ -174,7 +174,20 @@ def open_cluster(
     with contextlib.ExitStack() as stack:
         if options.workers:
             stack.enter_context(fork_server(devices))
+            stack.enter_context(_forking())
         yield stack.enter_context(_opened_cluster(options, threads, devices))
+
+
+@contextlib.contextmanager
+def _forking() -> Iterator[None]:
+    """Dask forks workers meanwhile, also where one is begun again."""
+    import dask.config
+    from distributed import utils
+
+    # Or it would import into this process what it would have the server import.
+    utils._forkserver_preload_set = True
+    with dask.config.set(FORKED):
+        yield
 
 
 @contextlib.contextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 
+from ...kernels.gpu import driver
 from ...kernels.gpu.device import Device, DeviceError, DeviceMemoryError, open_device
 from ...partition.errors import DelegraphError, InputError, LimitError
 
@@ -41,35 +43,26 @@ def choose_device(device: str, limit: int | None = None) -> Device | None:
 def has_device_each(device: str, workers: int) -> bool:
     """Whether so many local workers get a device each, as a user chose.
 
-    Raises InputError where devices were asked for and are missing, or are fewer.
+    Asks the driver: CuPy, and a context, would take this process a second, and it has no use for
+    them. Whether devices work their workers tell. Raises InputError where devices were asked for
+    and are missing, or are fewer.
     """
     if device == "cpu":
         return False
     try:
-        count = _count_devices()
+        if find_spec("cupy") is None:
+            raise DeviceError("CuPy is missing: pip install 'delegraph[cuda13]' (or cuda12)")
+        # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
+        import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
+
+        count = driver.count_devices()
         if count < workers:
             raise DeviceError(f"this machine has {count} GPUs for {workers} workers")
-    except DeviceError as error:
+    except (DeviceError, ImportError) as error:
         if device == "auto":
             return False
         raise InputError(f"--device {device}: {error}") from error
     return True
-
-
-def _count_devices() -> int:
-    """As dask-cuda counts, which shares them out: by the driver's library, as CuPy, and a context,
-    would take this process a second. Whether they work their workers tell. Raises DeviceError.
-    """
-    try:
-        from dask_cuda.utils import get_n_gpus  # pyright: ignore[reportMissingImports]
-
-        return get_n_gpus()
-    except ImportError as error:
-        raise DeviceError(
-            f"dask-cuda is missing or broken ({error}): pip install 'delegraph[cuda13]' (or cuda12)"
-        ) from error
-    except Exception as error:  # the library has many
-        raise DeviceError(f"no device is usable: {error}") from error
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import dask.config
 
 from ...partition.errors import BusyError, DelegraphError
 from .contact import CLOSE_SECONDS, begin
-from .fork_server import FORKED
+from .fork_server import WORKER
 
 _WITH_PAGES = ("scheduler", "worker")
 
@@ -88,8 +88,7 @@ def _finalizers() -> dict[Any, Any]:
 
 def _started(options: dict[str, Any], devices: bool) -> Any:
     # Pages about itself, which Dask serves to anyone who asks.
-    pages = {f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}
-    with dask.config.set({**pages, **FORKED}):
+    with dask.config.set({f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}):
         if devices:
             from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
 
@@ -102,7 +101,7 @@ def _started(options: dict[str, Any], devices: bool) -> Any:
 
 def _workers() -> set[Any]:
     """Processes of this one."""
-    return {child for child in active_children() if child.name.startswith("Dask Worker")}
+    return {child for child in active_children() if child.name.startswith(WORKER)}
 
 
 def end_workers(besides: Iterable[Any] = ()) -> None:

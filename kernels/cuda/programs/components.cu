@@ -6,8 +6,8 @@
 #define SAMPLES 256    // vertices that tell which tree is the largest
 #define NEIGHBOURS 2   // of each vertex, that are joined at first
 
-// Read through the first-level cache, since all look at the same few roots: what others have changed since is
-// an older ancestor, of the same tree. Between two barriers of all blocks in which nobody joins it is none.
+// Read through the first-level cache, since all look at the same few roots. Where others have changed it since,
+// what is read is an older ancestor, of the same tree. After a barrier of all blocks it is what was written before.
 __device__ inline u32 parent_of(const u32 *forest, u32 vertex) { return __ldca(forest + vertex); }
 
 // Pairs of vertices that were joined: two numbers each, as many as there is room for; count: of all.

@@ -24,6 +24,7 @@ from ...run import ending
 from ...run.cluster import Cluster, open_cluster
 from ...run.contact import CLOSE_SECONDS
 from ...run.devices import has_device_each
+from ...run.fork_server import server_bytes
 from ...run.local import end_workers
 from ...run.plan import check_space
 from ...run.resources import Resources
@@ -252,7 +253,7 @@ def check_room(
 
     Raises LimitError, with the least limit that would do, if none does.
     """
-    here = resident_bytes() + GROWTH_BYTES
+    here = resident_bytes() + server_bytes() + GROWTH_BYTES
 
     def held(need: int) -> int:
         each = baseline + need + GROWTH_BYTES

@@ -14,6 +14,7 @@ from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.on_workers import run_on_workers
 from ...run.cluster import Cluster
+from ...run.fork_server import server_bytes
 from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from ..operations.program import Program
@@ -85,7 +86,8 @@ def plan_on_ranks(
         job = done.job
         assert isinstance(job, PlanJob)
         each = baseline + GROWTH_BYTES
-        held = resident_bytes() + GROWTH_BYTES + ranks * each if cluster.local else each
+        here = resident_bytes() + server_bytes() + GROWTH_BYTES
+        held = here + ranks * each if cluster.local else each
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
     shape = Shape(in_memory=job.device == "cuda" or job.search.way != ON_DISK)

@@ -1,0 +1,16 @@
+"""What the fork server imports, once for all workers (fork_server.py): it would end where a module
+raises anything but ImportError.
+"""
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+
+sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType] - as in cli/main.py
+for _name in os.environ.get("DELEGRAPH_PRELOADED", "").split():
+    with suppress(Exception):  # the worker that needs it tells what is wrong
+        import_module(_name)
+gc.collect()
+gc.freeze()  # or the collector would write to what forked processes share

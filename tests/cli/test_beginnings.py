@@ -1,0 +1,63 @@
+"""What begins before a command has imported what it needs."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from delegraph.kernels.gpu import driver
+from delegraph.pipeline.run import fork_server
+
+OUT = ("-o", "out")
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        (("bfs", "no.dg", *OUT, "--source", 1), 0),
+        (("bfs", "no.dg", *OUT, "--source", 1, "--device", "cpu"), "nothing"),
+        (("bfs", "no.dg", *OUT, "--source", 1, "--device", "cuda:3"), 3),
+        (("bfs", "no.dg", *OUT, "--source", 1, "--scheduler", "tcp://127.0.0.1:1"), "nothing"),
+        (("components", "no.dg", *OUT), "nothing"),
+        (("components", "no.dg", *OUT, "--device", "cuda"), 0),
+        (("info", "no.dg"), "nothing"),
+    ],
+)
+def test_a_context_of_the_device_that_will_be_asked_for(delegraph, monkeypatch, line, number):
+    begun: list[int | None] = []
+    monkeypatch.setattr(driver, "begin_driver", begun.append)
+    assert delegraph(*line).code == 2
+    assert begun == ([] if number == "nothing" else [number])
+
+
+@pytest.mark.parametrize("more", [(), ("--device", "cpu")])
+@pytest.mark.parametrize("there", [False, True])
+def test_local_workers_and_the_driver_without_a_context(delegraph, monkeypatch, more, there):
+    begun: list[object] = []
+    exists = os.path.exists
+    monkeypatch.setattr(
+        os.path, "exists", lambda path: there if path == "/proc/driver/nvidia" else exists(path)
+    )
+    monkeypatch.setattr(driver, "begin_driver", begun.append)
+    monkeypatch.setattr(fork_server, "_begin", lambda devices: begun.append(("fork", devices)))
+    assert delegraph("bfs", "no.dg", *OUT, "--source", 1, "--workers", 2, *more).code == 2
+    devices = there and not more
+    assert begun == [("fork", devices), *([None] if devices else [])]
+
+
+def test_without_cupy_no_driver_is_begun(monkeypatch):
+    monkeypatch.setattr(driver, "find_spec", lambda name: None)
+    before = threading.active_count()
+    driver.begin_driver.__wrapped__(0)
+    assert threading.active_count() == before
+
+
+def test_without_a_driver_there_are_no_devices(monkeypatch):
+    def missing(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(driver.ctypes, "CDLL", missing)
+    assert driver.count_devices() == 0
+    driver._begin(10**30)

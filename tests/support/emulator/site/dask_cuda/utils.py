@@ -1,5 +1,0 @@
-"""How many devices ``dask_cuda`` shares out."""
-
-
-def get_n_gpus() -> int:
-    return 4
