@@ -173,21 +173,11 @@ def open_cluster(
     """
     with contextlib.ExitStack() as stack:
         if options.workers:
+            import dask.config
+
             stack.enter_context(fork_server(devices))
-            stack.enter_context(_forking())
+            stack.enter_context(dask.config.set(FORKED))  # also for workers that are begun again
         yield stack.enter_context(_opened_cluster(options, threads, devices))
-
-
-@contextlib.contextmanager
-def _forking() -> Iterator[None]:
-    """Dask forks workers meanwhile, also where one is begun again."""
-    import dask.config
-    from distributed import utils
-
-    # Or it would import into this process what it would have the server import.
-    utils._forkserver_preload_set = True
-    with dask.config.set(FORKED):
-        yield
 
 
 @contextlib.contextmanager

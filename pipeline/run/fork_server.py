@@ -1,31 +1,39 @@
 """The process that local workers are forked off: it imports what they need once, for all of them.
 
 It may begin before this process knows more than that there will be workers, and imports while this
-one does. It is multiprocessing's own, of which a process has one at most; Dask forks workers off it
-where ``FORKED`` is set.
+one does. It is another one than multiprocessing's own, which the user may have: Dask begins its
+workers by a start method of ours where ``FORKED`` is set.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from multiprocessing import active_children, current_process, forkserver, resource_tracker
+from multiprocessing import (
+    context,  # pyright: ignore[reportAttributeAccessIssue]
+    current_process,
+    forkserver,
+    popen_forkserver,
+    reduction,
+    resource_tracker,
+    spawn,
+    util,
+)
 from typing import Any
 
-FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
-"""Of Dask's configuration."""
+_METHOD = "delegraph"
 
-WORKER = "Dask Worker"
-"""How names of its workers' processes begin."""
+FORKED = {"distributed.worker.multiprocessing-method": _METHOD}
+"""Of Dask's configuration."""
 
 _PACKAGE = __name__.partition(".")[0]
 _PRELOADED = f"{_PACKAGE}.pipeline.run.preloaded"
-_NAMES = "DELEGRAPH_PRELOADED"  # that it imports, in the environment
 _IMPORTED = (
     "distributed.nanny",
     *(f"{_PACKAGE}.pipeline.{name}" for name in ("build.build", "engines.workers.job")),
@@ -41,86 +49,128 @@ _ENVIRONMENT = {
     # The folder of the user is no place of modules.
     "PYTHONSAFEPATH": "1",
 }
-_LONGEST_FOLDER = 80  # bytes, of a socket's path, which has 107
 
 _lock = threading.Lock()
 _holders = 0
-_folder = ""
-"""Of the server's socket; empty where the server is not of our making."""
-_preload_before: list[str] = []
+_server: _Server | None = None
 
 
 @contextlib.contextmanager
 def fork_server(devices: bool) -> Iterator[None]:
     """It is there, or on its way, until the last of those who ask for it is through.
 
-    devices: whether workers get GPUs. One that the process had before is left as it is.
+    devices: whether workers get GPUs.
     """
-    global _holders
+    global _holders, _server
     held = False
     try:
         with _lock:
             _holders, held = _holders + 1, True
-            if _holders == 1 and not _server()._forkserver_pid:
-                _begin(devices)
+            if _server is None:
+                _server = _Server(devices)
+                _server.ensure_running()
         yield
     finally:
         with _lock:
             _holders -= held
-            if _folder and not _holders:
-                _end()
+            if _server is not None and not _holders:
+                ended, _server = _server, None
+                ended.end()
 
 
 def server_bytes() -> int:
     """That the server holds; pages that it shares with workers in parts."""
     from ...partition.disk.memory import held_bytes  # not while there is more to begin
 
-    process = _server()._forkserver_pid
+    process = None if _server is None else _server.process
     return held_bytes(process) if process else 0
 
 
-def _begin(devices: bool) -> None:
-    global _folder, _preload_before
-    imported = _IMPORTED + _IMPORTED_FOR_DEVICES * devices
-    _preload_before = _server()._preload_modules
-    _folder = tempfile.mkdtemp(prefix="delegraph-workers-")
-    if len(os.fsencode(_folder)) > _LONGEST_FOLDER:
-        os.rmdir(_folder)
-        _folder = tempfile.mkdtemp(prefix="delegraph-workers-", dir="/tmp")
-    forkserver.set_forkserver_preload([_PRELOADED])
-    resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
-    environment = {**_ENVIRONMENT, _NAMES: " ".join(imported)}
-    with _socket_in(_folder), _environment(environment), _deaf_to_ctrl_c():
-        forkserver.ensure_running()
+class _Server(forkserver.ForkServer):
+    def __init__(self, devices: bool) -> None:
+        super().__init__()
+        self._folder = tempfile.mkdtemp(prefix="delegraph-workers-")
+        self._descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._imported = _IMPORTED + _IMPORTED_FOR_DEVICES * devices
+        self.set_forkserver_preload([_PRELOADED])
+        # Where this process ends without closing anything.
+        self._finalizer = util.Finalize(self, _remove, (self._folder,), exitpriority=0)
+
+    @property
+    def process(self) -> int | None:
+        return vars(self)["_forkserver_pid"]
+
+    def ensure_running(self) -> None:
+        """Where it has been killed, too."""
+        told = {
+            "DELEGRAPH_PRELOADED": " ".join(self._imported),
+            "DELEGRAPH_FOLDER": self._folder,
+        }
+        resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
+        # A socket's path has 107 bytes; that of the folder may have more.
+        folder = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        with _sockets_in(folder), _environment({**_ENVIRONMENT, **told}), _deaf_to_ctrl_c():
+            super().ensure_running()
+
+    def end(self) -> None:
+        """At once, and without waiting for processes that it has forked."""
+        if self.process:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.process, signal.SIGKILL)
+                self._stop()  # pyright: ignore[reportAttributeAccessIssue]
+        os.close(self._descriptor)
+        self._finalizer()
 
 
-def _end() -> None:
-    """At once, and without waiting for processes that it has forked; unless others than workers
-    are among these.
-    """
-    global _folder
-    server, folder = _server(), _folder
-    _folder = ""
-    forkserver.set_forkserver_preload(_preload_before)
-    if any(not child.name.startswith(WORKER) for child in active_children()):
-        return
-    if server._forkserver_pid:
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(server._forkserver_pid, signal.SIGKILL)
-            server._stop()
-        if server._forkserver_pid:  # somebody else has waited for it
-            server._forkserver_pid = server._forkserver_address = None
+def _remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _server() -> Any:
-    return forkserver._forkserver  # pyright: ignore[reportAttributeAccessIssue]
+class _Popen(popen_forkserver.Popen):
+    """As multiprocessing's own, off our server."""
+
+    method = _METHOD
+
+    def _launch(self, process_obj: Any) -> None:
+        server = _server
+        if server is None:
+            raise OSError("there is no process to fork workers off")
+        data = io.BytesIO()
+        context.set_spawning_popen(self)
+        try:
+            reduction.dump(spawn.get_preparation_data(process_obj._name), data)
+            reduction.dump(process_obj, data)
+        finally:
+            context.set_spawning_popen(None)
+        self.sentinel, to_child = server.connect_to_new_process(vars(self)["_fds"])
+        kept = os.dup(to_child)  # by its end the child knows of this process's
+        ends = kept, self.sentinel
+        self.finalizer = util.Finalize(self, vars(util)["close_fds"], ends)
+        with open(to_child, "wb", closefd=True) as file:
+            file.write(data.getbuffer())
+        self.pid = forkserver.read_signed(self.sentinel)
+
+
+class _Process(context.ForkServerProcess):
+    _start_method = _METHOD
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's name
+        return _Popen(process_obj)
+
+
+class _Context(context.ForkServerContext):
+    _name = _METHOD
+    Process = _Process  # pyright: ignore[reportAssignmentType]
+
+
+vars(context)["_concrete_contexts"].setdefault(_METHOD, _Context())
 
 
 @contextlib.contextmanager
-def _socket_in(folder: str) -> Iterator[None]:
+def _sockets_in(folder: str) -> Iterator[None]:
     """Multiprocessing's own folder would be left where a process ends without much ado."""
-    settings = current_process()._config  # pyright: ignore[reportAttributeAccessIssue]
+    settings = vars(current_process())["_config"]
     before = settings.get("tempdir")
     settings["tempdir"] = folder
     try:

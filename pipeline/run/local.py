@@ -17,7 +17,6 @@ import dask.config
 
 from ...partition.errors import BusyError, DelegraphError
 from .contact import CLOSE_SECONDS, begin
-from .fork_server import WORKER
 
 _WITH_PAGES = ("scheduler", "worker")
 
@@ -101,7 +100,7 @@ def _started(options: dict[str, Any], devices: bool) -> Any:
 
 def _workers() -> set[Any]:
     """Processes of this one."""
-    return {child for child in active_children() if child.name.startswith(WORKER)}
+    return {child for child in active_children() if child.name.startswith("Dask Worker")}
 
 
 def end_workers(besides: Iterable[Any] = ()) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -41,7 +42,12 @@ def test_local_workers_and_the_driver_without_a_context(delegraph, monkeypatch, 
         os.path, "exists", lambda path: there if path == "/proc/driver/nvidia" else exists(path)
     )
     monkeypatch.setattr(driver, "begin_driver", begun.append)
-    monkeypatch.setattr(fork_server, "_begin", lambda devices: begun.append(("fork", devices)))
+
+    def fork(devices: bool) -> nullcontext:
+        begun.append(("fork", devices))
+        return nullcontext()
+
+    monkeypatch.setattr(fork_server, "fork_server", fork)
     assert delegraph("bfs", "no.dg", *OUT, "--source", 1, "--workers", 2, *more).code == 2
     devices = there and not more
     assert begun == [("fork", devices), *([None] if devices else [])]

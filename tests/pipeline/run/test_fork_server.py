@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from multiprocessing import forkserver, get_context
 
@@ -15,75 +17,95 @@ from delegraph.pipeline.run import fork_server as module
 from delegraph.pipeline.run.cluster import open_cluster
 from delegraph.pipeline.run.fork_server import fork_server
 from delegraph.pipeline.run.resources import ClusterOptions
-from support.processes import command, is_forked, wait_until
+from support.processes import command, is_forked, wait_until, workers_of
 
 
 def server() -> int | None:
-    return forkserver._forkserver._forkserver_pid  # pyright: ignore
+    return module._server and module._server.process
+
+
+def folders() -> set[str]:
+    return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("delegraph-work")}
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_files(tmp_path, monkeypatch):
+    (here := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here))
+    monkeypatch.setenv("TMPDIR", str(here))
 
 
 def test_it_ends_with_the_last_who_needs_it():
     before = dict(os.environ)
     with fork_server(devices=False):
-        there, folder = server(), module._folder
+        there = server()
         with fork_server(devices=True):
-            assert (server(), module._folder) == (there, folder)
+            assert server() == there
         assert there is not None
         assert psutil.pid_exists(there)
+        assert len(folders()) == 1
     assert server() is None
     assert not psutil.pid_exists(there)
-    assert not os.path.exists(folder)
+    assert not folders()
     assert dict(os.environ) == before
     with fork_server(devices=False):
         assert server() not in (None, there)
 
 
-def test_one_that_was_there_stays():
-    forkserver.ensure_running()
-    there = server()
-    try:
-        with fork_server(devices=False):
-            assert server() == there
-        assert server() == there
-    finally:
-        forkserver._forkserver._stop()  # pyright: ignore
-
-
 @pytest.mark.parametrize("reaped", [False, True])
 def test_one_that_is_killed_is_no_error(reaped):
     with fork_server(devices=False):
-        there, folder = server(), module._folder
+        there = server()
         assert there is not None
         os.kill(there, signal.SIGKILL)
         if reaped:
             os.waitpid(there, 0)
     assert server() is None
-    assert not os.path.exists(folder)
+    assert not folders()
 
 
-def test_others_that_it_has_forked_live_on():
-    forkserver.set_forkserver_preload(["json"])
+def test_that_of_the_user_is_another_one():
+    other = get_context("forkserver").Process(target=time.sleep, args=(60,))
     try:
-        with fork_server(devices=False):
-            other = get_context("forkserver").Process(target=time.sleep, args=(60,))
-            other.start()
-        assert other.exitcode is None
+        other.start()
+        with open_cluster(ClusterOptions(workers=1), 1) as there:
+            assert psutil.Process(other.pid).ppid() != server()
+            assert set(there.ask_all(os.getppid).values()) == {server()}
+        assert other.is_alive()
+    finally:
         other.kill()
         other.join()
-        assert other.exitcode == -signal.SIGKILL
-        assert forkserver._forkserver._preload_modules == ["json"]  # pyright: ignore
-    finally:
-        forkserver.set_forkserver_preload(["__main__"])
         forkserver._forkserver._stop()  # pyright: ignore
+
+
+def test_nothing_is_left_of_a_command_that_is_killed(edge_list, tmp_path):
+    line = command("build", edge_list([0], [1]), "-o", tmp_path / "out", "--workers", 2)
+    running = subprocess.Popen(line, stderr=subprocess.DEVNULL, text=True)
+    workers_of(running)
+    assert len(folders()) == 1
+    running.kill()
+    running.wait()
+    wait_until(lambda: not folders())
+
+
+def test_nothing_is_left_of_a_script_that_closes_nothing():
+    script = (
+        "from delegraph.pipeline.run.fork_server import fork_server\n"
+        "there = fork_server(devices=False)\n"
+        "there.__enter__()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert not folders()
 
 
 def test_where_temporary_files_have_long_paths(tmp_path, monkeypatch):
     long = tmp_path / ("x" * 90)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    with fork_server(devices=False):
-        assert server() is not None
-    assert list(long.iterdir()) == []
+    with open_cluster(ClusterOptions(workers=1), 1) as there:
+        assert there.ask_all(os.getpid)
+        assert len(folders()) == 1
+    assert not folders()
 
 
 def test_what_cannot_be_imported_is_no_error(tmp_path, monkeypatch):
@@ -94,13 +116,14 @@ def test_what_cannot_be_imported_is_no_error(tmp_path, monkeypatch):
 
 
 def test_one_that_does_not_begin(monkeypatch):
-    def fail() -> None:
+    def fail(self: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forkserver, "ensure_running", fail)
+    monkeypatch.setattr(forkserver.ForkServer, "ensure_running", fail)
     with pytest.raises(KeyboardInterrupt), fork_server(devices=False):
         pass
-    assert (module._holders, module._folder) == (0, "")
+    assert (module._holders, module._server) == (0, None)
+    assert not folders()
 
 
 def test_workers_are_forked_off_it():
