@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Collection, Iterable, Iterator
 from multiprocessing import active_children, util
 from multiprocessing.synchronize import SemLock
@@ -42,7 +43,7 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         "silence_logs": logging.CRITICAL,
         "death_timeout": seconds,
     }
-    before = _workers()
+    before, started = _workers(), time.monotonic()
     begun = begin(lambda: _start(options, devices))
     try:
         try:
@@ -52,6 +53,11 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
                 f"local workers cannot begin: {str(error).splitlines()[0]}"
             ) from error
         except Exception as error:  # Dask has many ways to say so
+            if time.monotonic() < started + seconds:
+                raise BusyError(
+                    f"{workers} local workers ended while they began: run the same command again "
+                    "(a Python script has to ask for them under if __name__ == '__main__')"
+                ) from error
             raise BusyError(
                 f"{workers} local workers have not begun within {seconds:g} s: run the same "
                 "command again, or with fewer"

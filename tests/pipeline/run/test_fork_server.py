@@ -98,6 +98,19 @@ def test_nothing_is_left_of_a_script_that_closes_nothing():
     assert not folders()
 
 
+def test_a_script_without_a_guard_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from delegraph.pipeline.run.cluster import open_cluster\n"
+        "from delegraph.pipeline.run.resources import ClusterOptions\n"
+        "open_cluster(ClusterOptions(workers=1), 1).__enter__()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "under if __name__ == '__main__'" in done.stderr.splitlines()[-1]
+    assert not folders()
+
+
 def test_where_temporary_files_have_long_paths(tmp_path, monkeypatch):
     long = tmp_path / ("x" * 90)
     long.mkdir()
