@@ -10,12 +10,19 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 
-# Where the process that it is of is killed, this one ends by itself. What it forks ends elsewhere.
-atexit.register(shutil.rmtree, os.environ["DELEGRAPH_FOLDER"], ignore_errors=True)
 
-sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType] - as in cli/main.py
-for _name in os.environ["DELEGRAPH_PRELOADED"].split():
-    with suppress(Exception):  # the worker that needs it tells what is wrong
-        import_module(_name)
-gc.collect()
-gc.freeze()  # or the collector would write to what forked processes share
+def preload(names: list[str], folder: str) -> None:
+    """folder: of the server, which removes it where it ends by itself, as it does when the process
+    that it is of is killed. (What it forks ends elsewhere.)
+    """
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType] - see cli/main.py
+    for name in names:
+        with suppress(Exception):  # the worker that needs it tells what is wrong
+            import_module(name)
+    gc.collect()
+    gc.freeze()  # or the collector would write to what forked processes share
+
+
+if "DELEGRAPH_PRELOADED" in os.environ:  # in the server alone
+    preload(os.environ.pop("DELEGRAPH_PRELOADED").split(), os.environ.pop("DELEGRAPH_FOLDER"))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver
 
 import psutil
 import pytest
@@ -29,10 +29,11 @@ def folders() -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def _own_temporary_files(tmp_path, monkeypatch):
-    (here := tmp_path / "temporary").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(here))
-    monkeypatch.setenv("TMPDIR", str(here))
+def _own_temporary_files(monkeypatch):
+    with tempfile.TemporaryDirectory() as here:  # of a short name, for the user's own server
+        monkeypatch.setattr("tempfile.tempdir", here)
+        monkeypatch.setenv("TMPDIR", here)
+        yield
 
 
 def test_it_ends_with_the_last_who_needs_it():
@@ -64,18 +65,33 @@ def test_one_that_is_killed_is_no_error(reaped):
     assert not folders()
 
 
-def test_that_of_the_user_is_another_one():
-    other = get_context("forkserver").Process(target=time.sleep, args=(60,))
-    try:
-        other.start()
-        with open_cluster(ClusterOptions(workers=1), 1) as there:
-            assert psutil.Process(other.pid).ppid() != server()
-            assert set(there.ask_all(os.getppid).values()) == {server()}
-        assert other.is_alive()
-    finally:
-        other.kill()
-        other.join()
-        forkserver._forkserver._stop()  # pyright: ignore
+OF_THE_USER = """
+import os, time
+from multiprocessing import get_context
+from delegraph.pipeline.run.cluster import open_cluster
+from delegraph.pipeline.run.resources import ClusterOptions
+
+def tell(queue):
+    import scipy.sparse
+    queue.put((os.getppid(), "PYTHONSAFEPATH" in os.environ))
+
+if __name__ == "__main__":
+    users = get_context("forkserver")
+    queue = users.Queue()
+    with open_cluster(ClusterOptions(workers=1), 1) as there:
+        users.Process(target=tell, args=[queue]).start()
+        (ours,) = there.ask_all(os.getppid).values()
+        parent, changed = queue.get(timeout=60)
+        assert parent != ours and not changed
+    users.Process(target=tell, args=[queue]).start()
+    assert queue.get(timeout=60) == (parent, False)
+"""
+
+
+def test_that_of_the_user_is_another_one(tmp_path):
+    (script := tmp_path / "script.py").write_text(OF_THE_USER)
+    subprocess.run([sys.executable, script], check=True)
+    assert not folders()
 
 
 def test_nothing_is_left_of_a_command_that_is_killed(edge_list, tmp_path):
