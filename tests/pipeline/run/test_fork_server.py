@@ -29,7 +29,7 @@ def folders() -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def _own_temporary_files(monkeypatch):
+def _own_temporary_files(tmp_path, monkeypatch):  # pytest's own are elsewhere by then
     with tempfile.TemporaryDirectory() as here:  # of a short name, for the user's own server
         monkeypatch.setattr("tempfile.tempdir", here)
         monkeypatch.setenv("TMPDIR", here)
