@@ -173,25 +173,18 @@ def open_cluster(
     """
     with contextlib.ExitStack() as stack:
         if options.workers:
-            import dask.config
+            stack.enter_context(fork_server(devices))  # it imports while this process does
+        import dask.config
+        import distributed  # noqa: F401  # which gives its loggers levels
 
-            stack.enter_context(fork_server(devices))
-            stack.enter_context(dask.config.set(FORKED))  # also for workers that are begun again
-        yield stack.enter_context(_opened_cluster(options, threads, devices))
-
-
-@contextlib.contextmanager
-def _opened_cluster(options: ClusterOptions, threads: int, devices: bool) -> Iterator[Cluster]:
-    import distributed  # noqa: F401  # which gives its loggers levels
-
-    # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.
-    for name in ["asyncio", *logging.root.manager.loggerDict]:
-        if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    timeout = options.timeout
-    with contextlib.ExitStack() as stack:
+        # What goes wrong is told in one line, by us; a cluster tells of each connection that ends.
+        for name in ["asyncio", *logging.root.manager.loggerDict]:
+            if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
+        timeout = options.timeout
         there: Any
         if options.workers:
+            stack.enter_context(dask.config.set(FORKED))  # also for workers that are begun again
             there = stack.enter_context(local_cluster(options.workers, threads, devices, timeout))
         else:
             there = options.scheduler or _address_in(str(options.scheduler_file))

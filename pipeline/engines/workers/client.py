@@ -246,6 +246,17 @@ def workers_for(store: Store, cluster: Cluster) -> list[str]:
     return workers_of(cluster)[: store.info.partitions]
 
 
+def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:
+    """What counts for the limit before any work: of all local processes, or of one worker.
+
+    baseline: bytes that a worker holds.
+    """
+    each = baseline + GROWTH_BYTES
+    if not cluster.local:
+        return each
+    return resident_bytes() + server_bytes() + GROWTH_BYTES + ranks * each
+
+
 def check_room(
     limit: int, cluster: Cluster, ranks: int, baseline: int, needs: Sequence[int]
 ) -> int:
@@ -253,11 +264,10 @@ def check_room(
 
     Raises LimitError, with the least limit that would do, if none does.
     """
-    here = resident_bytes() + server_bytes() + GROWTH_BYTES
+    before = held_before(cluster, ranks, baseline)
 
     def held(need: int) -> int:
-        each = baseline + need + GROWTH_BYTES
-        return here + ranks * each if cluster.local else each
+        return before + (ranks if cluster.local else 1) * need
 
     way = first_that_fits(needs, lambda need: held(need) <= limit)
     if way is not None:

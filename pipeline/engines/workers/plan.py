@@ -8,17 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from ....kernels.base.team import Team
-from ....partition.disk.memory import GROWTH_BYTES, resident_bytes
 from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
 from ...ranks.on_workers import run_on_workers
 from ...run.cluster import Cluster
-from ...run.fork_server import server_bytes
 from ...run.plan import Budget, Plan, Shape, StepPlan
 from ...run.resources import Resources
 from ..operations.program import Program
-from .client import check_room, open_workers
+from .client import check_room, held_before, open_workers
 from .job import ON_DISK, ProgramJob, SearchJob
 
 
@@ -85,9 +83,7 @@ def plan_on_ranks(
         ranks, (baseline, need) = len(done.results), asked[-1]
         job = done.job
         assert isinstance(job, PlanJob)
-        each = baseline + GROWTH_BYTES
-        here = resident_bytes() + server_bytes() + GROWTH_BYTES
-        held = here + ranks * each if cluster.local else each
+        held = held_before(cluster, ranks, baseline)
         budget = Budget(resources.limit, held, cluster.threads, ranks, not cluster.local)
     step = StepPlan("search", ranks, need, at_once=ranks, device_bytes=max(done.results))
     shape = Shape(in_memory=job.device == "cuda" or job.search.way != ON_DISK)
