@@ -3,8 +3,8 @@
 Edges are dense ids, below 2^32 - 1, in arrays on the device. Of R rows, the largest buffers are
 the edges (8 R bytes), their keys (16 R) and what the library's radix sort takes beside (16 R);
 edges are let go of before the sort, so that 32 R bytes and some tables over the vertices are the
-most that is held (``bytes_needed``). One sort serves all subgraphs of all partitions, and the
-transposes: a key's upper half is a row numbered over all of them.
+most that is held (``bytes_needed``); 88 R where weights go along. One sort serves all subgraphs of
+all partitions, and the transposes: a key's upper half is a row numbered over all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.graph import UNREACHED
 from ..prepare.csr import SLOTS, degree_dtype
+from ..prepare.weights import Combining
 from .device import LONG_STRIP, Device, DeviceError, pack, strip_lanes, unsigned_name
 from .graph import MOST_SHORT
 
@@ -26,17 +27,24 @@ MOST_ROWS = 2**32 - 2
 _SOURCE = "prepare/prepare.cu"
 _SLACK = 32 << 20  # small arrays, and what the pool rounds up
 
-Columns = tuple[Any, Any]
-"""Sources and targets of some rows: uint32 arrays on the device, of one length."""
+Columns = tuple[Any, ...]
+"""Sources and targets of some rows: uint32 arrays on the device, of one length. As long, bits of
+their weights, where these are kept."""
 
 
 def bytes_needed(
-    rows: int, domain: int, directed: bool, subgraph_rows: int | None = None, delegates: int = 0
+    rows: int,
+    domain: int,
+    directed: bool,
+    subgraph_rows: int | None = None,
+    delegates: int = 0,
+    weighted: bool = False,
 ) -> int:
     """Bytes that preparing a graph holds on the device at most, its result included.
 
     rows: of the input. domain: dense ids lie below it, vertices are as many at most.
-    subgraph_rows: of all subgraphs together, if there are several.
+    subgraph_rows: of all subgraphs together, if there are several. weighted: whether weights go
+    along.
 
     >>> bytes_needed(2**31, 2**27, False) / 2**30 < 80
     True
@@ -49,6 +57,9 @@ def bytes_needed(
     pair, key = 8 * rows, 16 * rows
     written = 8 * rows + (4 + 8 + 8) * own_rows + 2 * 8 * (key // 8 // LONG_STRIP + 1)
     sorting = key + _sort_bytes(2 * rows)
+    if weighted:
+        pair, written = pair + 4 * rows, written + 2 * 8 * rows
+        sorting = 8 * rows + key + 2 * _sort_bytes(2 * rows) + 2 * key
     return (
         _SLACK + by_id + max(pair + ordering, by_position + max(pair + key, sorting, key + written))
     )
@@ -90,7 +101,7 @@ def count_degrees(
         )
         function = f"count_degrees<{unsigned_name(dtype)}>"
         out_degree = np.uint64(0) if found.out_degree is None else found.out_degree
-        for src, dst in batches:
+        for src, dst, *_ in batches:
             arguments = (src, dst, np.uint64(len(src)), found.degree, out_degree)
             device.launch(_SOURCE, function, len(src), (*arguments, found.looped, found.loops))
     return found
@@ -131,14 +142,22 @@ def position_vertices(device: Device, degrees: Degrees) -> Positions:
     return positions
 
 
-def degree_classes(device: Device, positions: Positions) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct degrees, falling, and the vertices of each (int64); in host memory."""
-    degree = positions.degree
+def positions_by_id(device: Device, position: Any) -> np.ndarray:
+    """Of the vertices, by rising dense id: uint32, in host memory. position: as of Positions."""
+    with device.use():
+        return position[position != np.uint32(UNREACHED)].get()
+
+
+def degree_classes(device: Device, degree: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct degrees, falling, and the vertices of each (int64); in host memory.
+
+    degree: by position.
+    """
     with device.use() as cupy:
         starts = np.zeros(1, np.int64)
         if len(degree) > 1:
-            changes = cupy.flatnonzero(degree[1:] != degree[:-1]) + 1
-            starts = np.append(starts, changes.get())
+            changes = cupy.flatnonzero(degree[1:] != degree[:-1]).get()
+            starts = np.append(starts, changes + 1)  # (On a device, CuPy would import much for it.)
         distinct = degree[cupy.asarray(starts)].get()
     return distinct, np.diff(np.append(starts, len(degree)))
 
@@ -153,7 +172,7 @@ def count_classes(
     with device.use() as cupy:
         ends = cupy.asarray(np.cumsum(counts).astype(np.uint64))
         histogram = cupy.zeros(len(counts), np.uint64)
-        for src, dst in batches:
+        for src, dst, *_ in batches:
             edges = (src, dst, np.uint64(len(src)), positions.position)
             arguments = (*edges, ends, np.uint32(len(counts)), histogram)
             device.launch(_SOURCE, "count_classes", len(src), arguments)
@@ -199,17 +218,27 @@ def one_graph(vertices: int, directed: bool) -> Places:
     return Places(first_row, vertices * (2 if directed else 1), directed)
 
 
+class SortedKeys(NamedTuple):
+    """keys: uint64, row << 32 | position of the target, with duplicates. What is left out
+    (self-loops, subgraphs that are not kept) stands behind, as 2^64 - 1. weights: uint32, by key;
+    None where there are none.
+    """
+
+    keys: Any
+    weights: Any = None
+
+
 def sorted_keys(
     device: Device, batches: list[Columns], positions: Positions, places: Places
-) -> Any:
-    """The keys of all rows, uint64, sorted: row << 32 | position of the target, with duplicates.
+) -> SortedKeys:
+    """The keys of all rows, and their weights where the edges have some.
 
-    What is left out (self-loops, subgraphs that are not kept) stands behind, as 2^64 - 1.
     batches: emptied on the way, so that edges can be let go of; two keys come of each row.
     """
     if places.rows > MOST_ROWS:
         raise DeviceError(f"{places.rows:,} rows of all subgraphs; on a device, {MOST_ROWS:,}")
-    rows = sum(len(src) for src, _ in batches)
+    rows = sum(len(batch[0]) for batch in batches)
+    weighted = any(len(batch) > 2 for batch in batches)
     with device.use() as cupy:
         first_row = np.where(places.first_row < 0, UNREACHED, places.first_row)
         tables = {
@@ -228,16 +257,22 @@ def sorted_keys(
         )
         _make_room(cupy, 16 * rows)
         keys = cupy.empty(2 * rows, np.uint64)
+        bits = cupy.empty(2 * rows, np.uint32) if weighted else None
         at = 0
         while batches:
-            src, dst = batches.pop()
+            src, dst, *weights = batches.pop()
             n = len(src)
             ways = keys[at : at + n], keys[at + n : at + 2 * n]
             device.launch(_SOURCE, "make_keys", n, (src, dst, np.uint64(n), placing, *ways))
+            if bits is not None:
+                bits[at : at + 2 * n].reshape(2, n)[:] = weights[0]
             at += 2 * n
-            del src, dst
-        sort(cupy, keys)
-    return keys
+            del src, dst, weights
+        if bits is None:
+            sort(cupy, keys)
+            return SortedKeys(keys)
+        order = cupy.argsort(keys)
+        return SortedKeys(keys[order], bits[order])
 
 
 def sort(cupy: Any, keys: Any) -> None:
@@ -266,14 +301,22 @@ class CountedRows(NamedTuple):
     """Compressed sparse rows in the making, on the device.
 
     counts: uint32 (rows,), targets of each row. targets: uint32, positions, row after row, rising.
+    weights: uint32, of each; None where there are none.
     """
 
     counts: Any
     targets: Any
+    weights: Any = None
 
 
-def rows_of(device: Device, keys: Any, rows: int) -> CountedRows:
-    """Drop the duplicates of sorted keys, whose rows lie below ``rows``."""
+def rows_of(
+    device: Device, keys: Any, rows: int, weights: Any = None, combining: Combining | None = None
+) -> CountedRows:
+    """Drop the duplicates of sorted keys, whose rows lie below ``rows``.
+
+    weights: by key; combining: those of duplicates. OverflowError where a sum is more than 32 bits
+    can say.
+    """
     count = len(keys)
     strips = -(-count // LONG_STRIP)
     with device.use() as cupy:
@@ -283,9 +326,17 @@ def rows_of(device: Device, keys: Any, rows: int) -> CountedRows:
         ends = cupy.cumsum(distinct, dtype=np.uint64)
         left = int(ends[-1]) if strips else 0
         _make_room(cupy, 4 * (left + rows))
-        found = CountedRows(cupy.zeros(rows, np.uint32), cupy.empty(left, np.uint32))
-        device.launch(_SOURCE, "write_rows", strip_lanes(count), (keys, *size, ends, *found))
-    return found
+        made = CountedRows(cupy.zeros(rows, np.uint32), cupy.empty(left, np.uint32))
+        device.launch(_SOURCE, "write_rows", strip_lanes(count), (keys, *size, ends, *made[:2]))
+        if combining is None:
+            return made
+        combined, large = cupy.empty(left, np.uint32), cupy.zeros(1, np.uint64)
+        function = f"combine_weights<{combining.how}, {str(combining.floats).lower()}>"
+        of = keys, *size, ends, weights, combined, large
+        device.launch(_SOURCE, function, strip_lanes(count), of)
+        if int(large[0]):
+            raise OverflowError("sums of weights are more than 32 bits can say")
+    return made._replace(weights=combined)
 
 
 def offsets_of(device: Device, counts: Any, edges: int) -> Any:
@@ -303,8 +354,9 @@ class DeviceRows:
 
     offsets, reverse_offsets: uint32 or uint64 (n + 1,). targets, reverse_targets: uint32. Of an
     undirected graph, the reverse is the same arrays. degree: by position, the input rows that touch
-    each vertex; rows_from: those that leave it (undirected: the same array). id_of_position:
-    uint32. self_loops: of the input.
+    each vertex; rows_from: those that leave it (undirected: the same array). position: uint32 by
+    dense id, UNREACHED where the id is no vertex. id_of_position: uint32. self_loops: of the input.
+    weights, reverse_weights: uint32, bits of each target's; None where there are none.
     """
 
     offsets: Any
@@ -313,22 +365,32 @@ class DeviceRows:
     reverse_targets: Any
     degree: Any
     rows_from: Any
+    position: Any
     id_of_position: Any
     self_loops: int
+    weights: Any = None
+    reverse_weights: Any = None
 
     @property
     def vertices(self) -> int:
         return len(self.id_of_position)
 
 
-def prepare(device: Device, batches: list[Columns], domain: int, directed: bool) -> DeviceRows:
+def prepare(
+    device: Device,
+    batches: list[Columns],
+    domain: int,
+    directed: bool,
+    combining: Combining | None = None,
+) -> DeviceRows:
     """From edges on the device to rows by position.
 
-    batches: (src, dst) dense ids below ``domain``; the list is emptied, and edges that nothing else
-    holds are freed before the sort. Holds ``bytes_needed`` at most. Raises DeviceMemoryError where
-    the device has no room, DeviceError for what it cannot number.
+    batches: of dense ids below ``domain``; the list is emptied, and edges that nothing else holds
+    are freed before the sort. combining: of the weights that come along. Holds ``bytes_needed`` at
+    most. Raises DeviceMemoryError where the device has no room, DeviceError for what it cannot
+    number, OverflowError where a sum of weights is more than 32 bits can say.
     """
-    rows = sum(len(src) for src, _ in batches)
+    rows = sum(len(batch[0]) for batch in batches)
     with device.use():
         degrees = count_degrees(device, batches, domain, rows, directed)
         positions = position_vertices(device, degrees)
@@ -338,26 +400,34 @@ def prepare(device: Device, batches: list[Columns], domain: int, directed: bool)
         del degrees
         n = len(id_of_position)
         places = one_graph(n, directed)
-        keys = sorted_keys(device, batches, positions, places)
-        del position, positions
-        counts, targets = rows_of(device, keys, places.rows)
+        keys, weights = sorted_keys(device, batches, positions, places)
+        del positions
+        counts, targets, weights = rows_of(device, keys, places.rows, weights, combining)
         del keys
         if not directed:
             offsets = offsets_of(device, counts, len(targets))
             forward = reverse = (offsets, targets)
+            both = weights, weights
         else:
             # Every edge stands in both halves.
             half = len(targets) // 2
             forward = offsets_of(device, counts[:n], half), targets[:half]
             reverse = offsets_of(device, counts[n:], half), targets[half:]
-    return DeviceRows(*forward, *reverse, degree, rows_from, id_of_position, self_loops)
+            both = (None, None) if weights is None else (weights[:half], weights[half:])
+    of_vertices = degree, rows_from, position, id_of_position, self_loops
+    return DeviceRows(*forward, *reverse, *of_vertices, *both)
 
 
-def warm_up(device: Device, rows: int, directed: bool) -> None:
+def warm_up(device: Device, rows: int, directed: bool, combining: Combining | None = None) -> None:
     """Compile what preparing a graph of so many input rows calls: prepares one edge."""
     with device.use() as cupy:
         edge = tuple(cupy.asarray(np.array([end], np.uint32)) for end in (0, 1))
+        if combining is not None:
+            edge = *edge, edge[0]
         degrees = count_degrees(device, [edge], 2, rows, directed)
         positions = position_vertices(device, degrees)
         count_classes(device, [edge], positions, np.array([2]))
-        rows_of(device, sorted_keys(device, [edge], positions, one_graph(2, directed)), 4)
+        degree_classes(device, positions.degree)
+        positions_by_id(device, positions.position)
+        found = sorted_keys(device, [edge], positions, one_graph(2, directed))
+        rows_of(device, found.keys, 4, found.weights, combining)

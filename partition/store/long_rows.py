@@ -105,7 +105,11 @@ def _one(fetch: Fetch, position: int, combining: Combining) -> Edges:
 
 def _check(found: int) -> None:
     if found < 0:
-        raise InputError(
-            "the weights of rows that are the same edge add up to more than 32 bits can say: scale "
-            "them, or take the least with --duplicates min"
-        )
+        raise too_large_a_sum()
+
+
+def too_large_a_sum() -> InputError:
+    return InputError(
+        "the weights of rows that are the same edge add up to more than 32 bits can say: scale "
+        "them, or take the least with --duplicates min"
+    )

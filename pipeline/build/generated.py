@@ -67,7 +67,7 @@ def prepare(
     rows = total(communicator, np.array([own_rows]))[0]
     with device.use() as cupy:
         positions = _position_vertices(device, batches, domain, int(rows), communicator)
-        order = VertexOrder(*gpu_prepare.degree_classes(device, positions))
+        order = VertexOrder(*gpu_prepare.degree_classes(device, positions.degree))
         n, chosen = order.vertices, None
         if grid is None:
             histogram = gpu_prepare.count_classes(device, batches, positions, order.counts)
@@ -161,7 +161,7 @@ def _sort_own(
 ) -> Array:
     """The keys of this rank's rows, sorted, numbered from its first row."""
     cupy, rank = device.cupy, communicator.rank
-    keys = gpu_prepare.sorted_keys(device, batches, positions, places)
+    keys = gpu_prepare.sorted_keys(device, batches, positions, places).keys
     bounds = cupy.asarray(firsts.astype(np.uint64) << np.uint64(32))
     starts = cupy.searchsorted(keys, bounds).get().tolist()
     mine = [keys]

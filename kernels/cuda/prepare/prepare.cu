@@ -183,3 +183,64 @@ __global__ void write_rows(const u64 *__restrict__ keys, u64 count, u64 strips,
     }
   }
 }
+
+// How the weights of one edge become one (kernels/prepare/weights.py).
+#define MIN 0
+#define MAX 1
+#define SUM 2
+
+#define MANTISSA 23
+#define INFINITE (255u << MANTISSA)
+#define TOO_LARGE (1ull << 32)
+
+// Bits of a sum of floats: by exponent, from the least one on, mantissas are added up in integers, so
+// that the order of rows does not matter.
+__device__ inline u64 sum_of_floats(const u32 *__restrict__ weights, u64 first, u64 end) {
+  double total = 0;
+  for (u32 exponent = 0; exponent < 255;) {
+    u32 least = 255;
+    u64 sum = 0;
+    for (u64 i = first; i < end; ++i) {
+      const u32 own = weights[i] >> MANTISSA, mantissa = weights[i] & ((1u << MANTISSA) - 1);
+      if (own < exponent || own > least) continue;
+      if (own < least) least = own, sum = 0;
+      sum += own ? mantissa | 1u << MANTISSA : mantissa;
+    }
+    if (least < 255) total += ldexp((double)sum, (int)(least ? least : 1) - 127 - MANTISSA);
+    exponent = least + 1;
+  }
+  const u32 bits = __float_as_uint((float)total);
+  return bits < INFINITE ? bits : TOO_LARGE;
+}
+
+// Weights of distinct keys, one after the other, as ``write_rows`` writes their targets. weights: by
+// key. ends: as there. large: receives how many are more than 32 bits can say.
+template <u32 HOW, bool FLOATS>
+__global__ void combine_weights(const u64 *__restrict__ keys, u64 count, u64 strips,
+                                const u64 *__restrict__ ends, const u32 *__restrict__ weights,
+                                u32 *__restrict__ combined, u64 *large) {
+  const u32 lane = threadIdx.x & 31;
+  FOR_STRIPS(strip, strips) {
+    u64 base = strip ? ends[strip - 1] : 0;
+    for (u32 step = 0; step < LONG_STRIP; step += 32) {
+      const u64 i = strip * LONG_STRIP + step + lane;
+      const u64 key = i < count ? keys[i] : NO_KEY;
+      const bool fresh = is_fresh(key, i && i < count ? keys[i - 1] : NO_KEY);
+      const u32 found = __ballot_sync(0xffffffffu, fresh);
+      const u64 at = base + __popc(found & ((1u << lane) - 1));
+      base += __popc(found);
+      if (!fresh) continue;
+      u64 bits = weights[i], end = i + 1;
+      for (; end < count && keys[end] == key; ++end) {
+        const u64 more = weights[end];  // bits of either kind rise with the weight
+        if (HOW == SUM)
+          bits += more;
+        else if (HOW == MIN ? more < bits : more > bits)
+          bits = more;
+      }
+      if (HOW == SUM && FLOATS && end > i + 1) bits = sum_of_floats(weights, i, end);
+      if (bits >= TOO_LARGE) atomicAdd(large, 1ull);
+      combined[at] = (u32)bits;
+    }
+  }
+}

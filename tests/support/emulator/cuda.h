@@ -268,6 +268,7 @@ inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
 inline size_t __cvta_generic_to_shared(const void *) { abort(); }  // of clusters, not here
 inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
 inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
+inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
 inline long long clock64() { return __builtin_ia32_rdtsc(); }
 
 template <class T, class U>
