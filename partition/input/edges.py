@@ -203,6 +203,17 @@ class EdgeList:
             if sum(file.row_groups)
         )
 
+    @cached_property
+    def reading_at_most(self) -> pages.Reading:
+        """A bound on ``reading`` by footers alone, where ids are integers."""
+        if is_string(self.id_type):
+            return self.reading
+        return pages.of_all(
+            pages.reading_by_footer(file.path, file.metadata, self.columns)
+            for file in self.files
+            if file.metadata is not None and sum(file.row_groups)
+        )
+
     def _weights(
         self, batch: pa.RecordBatch, path: str, group: int, wanted: bool
     ) -> NDArray[np.uint32]:

@@ -97,6 +97,22 @@ def reading_of(path: str, metadata: pq.FileMetaData, names: Sequence[str], most:
     return Reading(held + buffer_bytes(path, len(names)), batch, texts, distinct)
 
 
+def reading_by_footer(path: str, metadata: pq.FileMetaData, names: Sequence[str]) -> Reading:
+    """A bound on what reading a file of integers holds: as if each column's chunk were a page."""
+    held = 0
+    for group in range(metadata.num_row_groups):
+        chunks = column_chunks(metadata, group, names)
+        held = max(held, sum(_whole(chunk).held for chunk in chunks))
+    return Reading(held + buffer_bytes(path, len(names)))
+
+
+def _whole(chunk: pq.ColumnChunkMetaData) -> Reading:
+    """Of integers in pages that are not known."""
+    has_dictionary = any("DICTIONARY" in encoding for encoding in chunk.encodings)
+    dictionary = 2 * _bytes(chunk) if has_dictionary else 0
+    return Reading(held=_bytes(chunk) + chunk.total_compressed_size + dictionary)
+
+
 def rows_at_once(
     path: str,
     metadata: pq.FileMetaData,
@@ -120,6 +136,8 @@ def way_of(
     """most: rows of a batch of integers, and of strings that are short."""
     size, packed = _bytes(chunk), chunk.compression != "UNCOMPRESSED"
     pages = _pages_of(file, chunk) if size + chunk.total_compressed_size > _SMALL else []
+    if not pages and not _is_text(chunk):
+        return Way(most, False, _whole(chunk))
     largest = max(
         (page.packed * packed + page.unpacked for page in pages),
         default=size + chunk.total_compressed_size,

@@ -58,7 +58,7 @@ from ..results.result import Result, open_result
 from ..results.store_names import text_bytes
 from ..results.weights import WEIGHT_BYTES, VertexFile
 from ..run.execute import Executor
-from ..run.plan import Shape, fits, held_now, too_little
+from ..run.plan import Facts, Shape, fits, held_now, too_little
 from ..run.resources import Resources
 from .many_sources import Sources
 from .run import open_graph
@@ -146,13 +146,20 @@ def _judge_edges(
     resources: Resources,
 ) -> Verdict:
     ids.compile_reading(edges.id_type)
-    facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE)
-    texts = facts.reading.distinct
     threads = executor.threads
-    judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
-    judging += judge.more * facts.domain
-    held = 8 * facts.rows + dictionary_bytes(facts)
-    need = held + max(threads * reading_bytes(facts), judging)
+
+    def needed(closely: bool) -> tuple[Facts, int, int]:
+        """Facts of the edges, and bytes: in all, and to judge."""
+        facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE, closely)
+        texts = facts.reading.distinct
+        judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
+        judging += judge.more * facts.domain
+        held = 8 * facts.rows + dictionary_bytes(facts)
+        return facts, held + max(threads * reading_bytes(facts), judging), judging
+
+    facts, need, judging = needed(closely=False)
+    if not fits(need, resources.limit):
+        facts, need, judging = needed(closely=True)
     refused = None
     if judge.by_edges is not None:
         if fits(need, resources.limit):
@@ -164,6 +171,7 @@ def _judge_edges(
         refused = too_little(_STEP, need, resources.limit)
     built = next(step for step in steps_of(facts, Shape(), 1) if step.name == "vertices")
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
+    texts = facts.reading.distinct
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
     then = _STEP, judging + reading + judge.more * n
     with tempfile.TemporaryDirectory(prefix="delegraph-", dir=resources.scratch) as folder:

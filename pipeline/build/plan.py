@@ -47,8 +47,13 @@ def facts_of(
     by_degree: bool,
     partitions: int,
     grid: Grid | None,
+    closely: bool = True,
 ) -> Facts:
-    """What the metadata say; domain: None if ids have to go through a dictionary."""
+    """What the metadata say; domain: None if ids have to go through a dictionary.
+
+    closely: whether what reading holds is found by the headers of pages, which takes longer than
+    starting where there are many, rather than bounded by footers.
+    """
     string = is_string(edges.id_type)
     bound = min(2 * edges.rows, 2**32 - 2)
     if domain is None and edges.bounds is not None:
@@ -63,7 +68,7 @@ def facts_of(
         ordered_by_degree=by_degree,
         partitions=partitions,
         grid=grid,
-        reading=edges.reading,
+        reading=edges.reading if closely else edges.reading_at_most,
         weight_bytes=0 if edges.weight is None else 4,
     )
 

@@ -252,10 +252,11 @@ def plan_ahead(
     return _choose_plan(facts_ahead(edges, options), budget, edges, through_files, shape)
 
 
-def facts_ahead(edges: EdgeList, options: BuildOptions) -> Facts:
-    """What is known of the graph by the input's metadata alone."""
+def facts_ahead(edges: EdgeList, options: BuildOptions, closely: bool = True) -> Facts:
+    """What is known of the graph by the input's metadata alone. closely: as of facts_of."""
     by_degree, places = options.order == "degree", options.places_for(edges.rows)
-    return facts_of(edges, dense_domain(edges), options.directed, by_degree, *places)
+    of = edges, dense_domain(edges), options.directed, by_degree
+    return facts_of(*of, *places, closely)
 
 
 def _choose_plan(

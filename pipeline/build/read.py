@@ -71,7 +71,7 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
             sizes=sizes,
         )
         batches = [batch for some in read for batch in some]
-        if edges.reading.held > LARGE_PAGES:  # which would be kept for later use
+        if edges.reading_at_most.held > LARGE_PAGES:  # which would be kept for later use
             trim_freed_memory()
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:

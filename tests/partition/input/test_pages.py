@@ -87,6 +87,21 @@ def test_a_large_page_is_counted_packed_and_unpacked(tmp_path):
     assert held["small"] < 4_000_000
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("row_group", [1000, 700_000])
+def test_footers_alone_bound_it_as_well(tmp_path, dictionary, row_group):
+    src = np.random.default_rng(1).integers(0, 50_000, 700_000)
+    options = {"use_dictionary": dictionary, "row_group_size": row_group}
+    pq.write_table(pa.table({"src": src, "dst": src}), tmp_path / "e.parquet", **options)
+    edges = open_edges(tmp_path / "e.parquet")
+    assert edges.reading.held <= edges.reading_at_most.held
+    assert edges.reading_at_most.held <= 2 * 4 * 9 * min(row_group, len(src))
+    names = pa.array(src).cast(pa.string())
+    pq.write_table(pa.table({"src": names, "dst": names}), tmp_path / "s.parquet", **options)
+    named = open_edges(tmp_path / "s.parquet")
+    assert named.reading_at_most == named.reading
+
+
 def test_pages_that_cannot_be_read_are_bounded_by_the_footer(tmp_path):
     rows = 600_000
     pq.write_table(pa.table({"src": range(rows), "dst": range(rows)}), tmp_path / "e.parquet")
