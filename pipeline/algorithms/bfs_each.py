@@ -24,15 +24,17 @@ from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
 from ...partition.input.edges import EdgeList
+from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
 from ..build.plan import id_width
-from ..build.prepare import BuildOptions
+from ..build.prepare import BuildOptions, facts_ahead
 from ..engines.engine import Subject
 from ..engines.operations.forests import Looked
+from ..engines.operations.held import Asked
 from ..engines.operations.operations import Operations
-from ..engines.operations.program import Counts, Given, ProgramEngine, Tell
+from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.vectors import Vector
-from ..engines.programs import engines_of_program
+from ..engines.programs import engines_of_held_program, engines_of_program
 from ..engines.ranks.edges import Rows
 from ..engines.store import most_writing_bytes
 from ..results.by_source import InBits, Plain, RowsBySource, remove_files, write_rows
@@ -261,7 +263,17 @@ class BfsEach:
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
-        return []  # levels want rows
+
+        def program(names: Names, info: GraphInfo) -> Program:
+            return self._first(names)
+
+        def holds(counts: Counts) -> int:
+            return distances_bytes(counts) + SOURCE_BYTES * counts.vertices + writing
+
+        facts = facts_ahead(edges, choices, closely=False)
+        writing = most_writing_bytes(facts)  # while the graph is held
+        asked = Asked(program, holds, DistanceBits.kernels)
+        return engines_of_held_program(edges, choices, device, executor, asked)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise

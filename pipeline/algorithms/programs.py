@@ -13,12 +13,11 @@ from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
-from ..build.held import fits_held
 from ..build.prepare import BuildOptions
 from ..engines.engine import Subject
-from ..engines.operations.held import HeldEngine
+from ..engines.operations.held import Asked
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
-from ..engines.programs import engines_of_program
+from ..engines.programs import engines_of_held_program, engines_of_program
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -102,14 +101,10 @@ class ByProgram:
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> Sequence[ProgramEngine]:
         question = self.question
-        if device is not None:
-            return []  # its kernels want the rows of a store
-        if isinstance(question, ScansEdges) and edges.weight is None:
+        if device is None and isinstance(question, ScansEdges) and edges.weight is None:
             return question.engines_of_edges(edges, choices, executor)
-        if not fits_held(edges):
-            return []
-        asks = question.program, question.held_bytes, question.kernels
-        return [HeldEngine(edges, choices, executor, *asks)]
+        asked = Asked(question.program, question.held_bytes, question.kernels)
+        return engines_of_held_program(edges, choices, device, executor, asked)
 
     def on_workers(self, store: Store, subject: Subject, run: Run) -> ProgramEngine:
         from ..engines.workers.client import WorkersEngine  # Dask is not needed otherwise

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...kernels.base.team import Team
-from ...kernels.gpu.device import Device
+from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.outputs import check_output, is_result, is_store
 from ...partition.disk.work import Work, begin_work, begun_again, clean_up
@@ -266,6 +266,8 @@ def _run(
                 return _run_by(algorithm, engines, _saved(of, run.info), run)
             except LimitError as error:  # through a store, then
                 refused = error
+            except DeviceMemoryError:  # a store's edges need not all be on the device
+                pass
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
     facts = facts_ahead(graph, choices)

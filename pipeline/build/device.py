@@ -13,7 +13,7 @@ nothing of it is resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -30,7 +30,6 @@ from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.disk.files import ArrayWriter, FileRecord
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.scratch import Scratch, replacing
-from ...partition.errors import InputError
 from ...partition.store import degrees as counting
 from ...partition.store import shards as build
 from ...partition.store.layout import Layout, Shard, Subgraph, plan_layout
@@ -39,6 +38,7 @@ from ...partition.store.order import Order, Threshold, VertexOrder, choose_thres
 from ...partition.store.runs import PositionTable, with_global_ids
 from ..run.plan import Plan
 from .count import Counted, no_delegates
+from .edges_on_device import copy_edges
 from .prepare import Preparation
 from .write_store import finish_store, make_folders
 
@@ -145,46 +145,10 @@ def _one_task(run: Preparation, name: str, task: Callable[[], Any]) -> Any:
 
 
 def _copy_edges(run: Preparation, device: Device) -> Columns:
-    """All edges on the device; several threads read chunks, batch by batch."""
-    rows = run.source.chunk_rows
-    starts = list(accumulate(rows, initial=0))
-    with device.use() as cupy:
-        src, dst = (cupy.empty(starts[-1], np.uint32) for _ in range(2))
+    def spread(copy: Callable[[int], None], chunks: list[int], rows: Sequence[int]) -> None:
+        run.spread("degrees", copy, chunks, rows)
 
-    def copy(chunk: int) -> None:
-        batches = run.source.batches([chunk], run.plan.shape.batch_rows)
-        copy_batches(device, batches, (src, dst), starts[chunk], starts[chunk + 1])
-
-    run.spread("degrees", copy, list(range(len(rows))), rows)
-    return src, dst
-
-
-def copy_batches(
-    device: Device,
-    batches: Iterable[Sequence[NDArray[np.uint32]]],
-    columns: Columns,
-    begin: int,
-    stop: int,
-    check: Callable[[], None] = lambda: None,
-) -> None:
-    """Copy batches of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
-
-    check: called before each batch. Raises InputError if they are no longer as many.
-    """
-    at = begin
-    for batch in batches:
-        check()
-        end = at + len(batch[0])
-        if end > stop:
-            break
-        with device.use():
-            for column, values in zip(columns, batch, strict=True):
-                column[at:end].set(np.ascontiguousarray(values))
-        at = end
-    else:
-        if at == stop:
-            return
-    raise InputError("the edge list changed while it was read; run again")
+    return copy_edges(device, run.source, run.plan.shape.batch_rows, spread)
 
 
 def save_vertices(
@@ -212,7 +176,7 @@ def order_vertices(
     device: Device, positions: Positions, table: PositionTable, chosen: Order
 ) -> VertexOrder:
     """After ``number_vertices``."""
-    found = VertexOrder(*gpu_prepare.degree_classes(device, positions))
+    found = VertexOrder(*gpu_prepare.degree_classes(device, positions.degree))
     if chosen == "degree":
         return found
     return replace(found, global_of_position=table.scratch.load("global"))
@@ -311,7 +275,7 @@ def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.in
 
 def device_shards(device: Device, keys: Any, rows: int, first_row: int) -> DeviceShards:
     """keys: sorted; their rows are numbered from ``first_row`` on and lie below ``rows``."""
-    counts, targets = gpu_prepare.rows_of(device, keys, rows)
+    counts, targets, _ = gpu_prepare.rows_of(device, keys, rows)
     offsets = gpu_prepare.offsets_of(device, counts, len(targets))
     return DeviceShards(counts, targets, offsets, first_row)
 
@@ -323,7 +287,7 @@ def _sort(
     with device.use() as cupy:
         table = None if layout.numbered_by_position else cupy.asarray(run.scratch.load("global"))
         places, first_rows = places_of(layout, table)
-        keys = gpu_prepare.sorted_keys(device, batches, positions, places)
+        keys = gpu_prepare.sorted_keys(device, batches, positions, places).keys
         entries = entries_between(device, keys, first_rows)
         rows = device_shards(device, keys, places.rows, 0)
     return rows, shards_of(layout, first_rows), entries.tolist()

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.prepare.csr import SUBGRAPHS
 from ...partition.disk.scratch import MemoryScratch
 from ...partition.input.edges import EdgeList
+from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource
 from ...partition.store.layout import Subgraph
 from ...partition.store.manifest import GraphInfo, WeightInfo
@@ -37,7 +39,7 @@ from .prepare import (
     facts_ahead,
     tasks_of,
 )
-from .read import DenseEdges, read_edges
+from .read import read_edges
 from .write_store import graph_info, scatter, weighing_of
 
 _ANY = 1 << 62  # of a limit: whether it fits is for whoever asks what is needed
@@ -55,12 +57,12 @@ class _Rows(NamedTuple):
 class HeldGraph:
     """A store of one partition, by degree, as far as ranks ask for it; by subgraph its rows.
 
-    dense: what was read, without its edges.
+    ids: what dense ids are.
     """
 
     info: GraphInfo
     names: VertexNames
-    dense: DenseEdges
+    ids: Ids
     rows: dict[str, _Rows]
 
     def delegates(self, team: Team) -> NDArray[np.uint32]:
@@ -78,8 +80,9 @@ def fits_held(edges: EdgeList) -> bool:
     return edges.rows <= IN_MEMORY_ROWS
 
 
-def _plan(edges: EdgeList, options: BuildOptions, threads: int) -> Plan:
-    facts = facts_ahead(edges, replace(options, partitions=1))
+def _plan(edges: EdgeList, options: BuildOptions, threads: int, closely: bool = False) -> Plan:
+    """closely: as of facts_of."""
+    facts = facts_ahead(edges, replace(options, partitions=1), closely)
     tasks = len(tasks_of(tuple(chunk.rows for chunk in edges.chunks())))
     return make_plan(facts, Budget(_ANY, 0, threads), tasks, IN_MEMORY)
 
@@ -92,8 +95,9 @@ class HeldNeed(NamedTuple):
     facts: Facts
 
 
-def held_need(edges: EdgeList, options: BuildOptions, threads: int) -> HeldNeed:
-    plan = _plan(edges, options, threads)
+def held_need(edges: EdgeList, options: BuildOptions, threads: int, closely: bool) -> HeldNeed:
+    """closely: as of facts_of."""
+    plan = _plan(edges, options, threads, closely)
     assert plan.facts is not None
     facts = plan.facts
     both = 2 if facts.directed else 1
@@ -126,9 +130,17 @@ def hold(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGrap
     rows = {some.name: _rows_of(run, counted, runs, some) for some in counted.layout.subgraphs}
     edges.check_unchanged()
     entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
-    info = graph_info(run, counted, entries, _weight_info(run, rows))
-    position = run.scratch.load("position-0")
-    return HeldGraph(info, names_by_position(dense.ids, position), dense, rows)
+    info = graph_info(edges, options, counted, entries, _weight_info(run, rows))
+    return HeldGraph(info, _names(dense.ids, run.scratch.load("position-0")), dense.ids, rows)
+
+
+def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
+    """position: of each dense id; UNREACHED of what is no vertex."""
+    dense = np.flatnonzero(position != UNREACHED).astype(np.uint32)
+    index = position[dense]
+    dense_of = np.empty_like(dense)
+    dense_of[index] = dense
+    return names_by_position(ids, index, dense_of)
 
 
 def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> _Rows:

@@ -45,7 +45,6 @@ from .device import (
     DeviceShards,
     ShardRows,
     ShardWriter,
-    copy_batches,
     device_shards,
     entries_between,
     entries_of,
@@ -55,6 +54,7 @@ from .device import (
     save_vertices,
     shards_of,
 )
+from .edges_on_device import copy_batches
 from .generated import combine, exchange_keys, total
 from .prepare import BuildOptions, Preparation
 from .write_store import finish_store, make_folders
@@ -180,7 +180,7 @@ class BuildJob:
         if places.rows > gpu_prepare.MOST_ROWS:
             why = f"{places.rows:,} rows of all subgraphs are too many for a device"
             return Share([], *counted, [], why)
-        mine = [gpu_prepare.sorted_keys(device, batches, positions, places)]
+        mine = [gpu_prepare.sorted_keys(device, batches, positions, places).keys]
         shards = shards_of(layout, first_rows)
         bounds = [shard.first for shard in shards] + [places.rows]
         own_keys = entries_between(device, mine[0], bounds)

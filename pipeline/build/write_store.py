@@ -18,6 +18,7 @@ from ...partition.disk.files import FileRecord
 from ...partition.disk.scratch import FileScratch
 from ...partition.disk.work import Step
 from ...partition.input.arrow import as_arrow
+from ...partition.input.edges import EdgeList
 from ...partition.input.sources import HeldSource
 from ...partition.store import shards as build
 from ...partition.store.buffers import Buffers
@@ -40,7 +41,7 @@ from ...partition.store.runs import (
 )
 from ...partition.store.store import StoreWriter
 from .count import Counted
-from .prepare import Preparation, rows_of, tasks_of
+from .prepare import BuildOptions, Preparation, rows_of, tasks_of
 from .read import graph_fingerprint
 
 _VERTEX_ROWS = 1 << 18
@@ -174,26 +175,26 @@ def _write_rest(
         entries = writer.write_offsets(subgraph.partition, subgraph.name, counts, keys(subgraph))
         if subgraph.name in written:
             written[subgraph.name] += entries
-    writer.finish(graph_info(run, counted, written, _weight_info(run, shards)))
+    of = run.edges, run.options, counted, written
+    writer.finish(graph_info(*of, _weight_info(run, shards)))
 
 
 def graph_info(
-    run: Preparation, counted: Counted, entries: dict[str, int], weights: WeightInfo | None
+    edges: EdgeList,
+    options: BuildOptions,
+    counted: Counted,
+    entries: dict[str, int],
+    weights: WeightInfo | None,
 ) -> GraphInfo:
     """entries: of each kind of subgraph."""
-    order, threshold, layout, options = (
-        counted.order,
-        counted.threshold,
-        counted.layout,
-        run.options,
-    )
-    rows = run.edges.rows
+    order, threshold, layout = counted.order, counted.threshold, counted.layout
+    rows = edges.rows
     edges_kept = sum(entries.values()) // (1 if options.directed else 2)
     return GraphInfo(
-        fingerprint=graph_fingerprint(run.edges, options.directed, options.duplicates),
-        src=run.edges.src,
-        dst=run.edges.dst,
-        id_type=str(run.edges.id_type),
+        fingerprint=graph_fingerprint(edges, options.directed, options.duplicates),
+        src=edges.src,
+        dst=edges.dst,
+        id_type=str(edges.id_type),
         directed=options.directed,
         order=options.order,
         layout=options.layout if layout.partitions > 1 else "csr",

@@ -1,40 +1,38 @@
-"""An edge list in rows that are made of it on a device, and searched there."""
+"""An edge list in rows that are made of it on a device: to be searched there, and for programs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import Rows, derive
+from ...kernels.gpu.graph import Array, Rows, derive
+from ...kernels.gpu.prepare import DeviceRows
 from ...kernels.gpu.search import GpuSearch
+from ...kernels.gpu_programs.rows import ProgramGraph, add_weights, cut, cut_bytes
 from ...partition.disk.memory import format_bytes
-from ...partition.input import ids
 from ...partition.input.edges import EdgeList
-from ...partition.store.grid import ONE
-from ..build.plan import facts_of
-from ..build.read import DenseEdges, dense_domain, read_edges
+from ..build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
+from ..build.prepare import BuildOptions
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..run.execute import Executor
-from .device import (
-    by_dense_id,
-    give_back,
-    method_of,
-    search_of,
-    search_on_device,
-    slices_bytes,
-)
-from .edges import edge_search_bytes, subject_of
-from .engine import Need, Strategy, Subject
+from .device import give_back, method_of, search_of, search_on_device, slices_bytes
+from .edges import subject_of
+from .engine import Need, Strategy, Subject, by_footers_first
+from .operations.held import Asked
+from .operations.program import Counts, DeviceProgram, Given, Program, Tell
+
+_FOUND = 8 + 8  # bytes of a vertex: what was found, as it is copied and as it is told
+_SLACK = 16 << 20  # small arrays, what the pool rounds up
 
 
 class DeviceRowsEngine:
-    """An edge list read into memory, made into rows on a device and searched there."""
+    """Rows that are searched."""
 
     ranks = 1
-    once = False
     in_memory = True
 
     def __init__(
@@ -49,70 +47,169 @@ class DeviceRowsEngine:
         self.device = device
         self.gpu: GpuSearch | None = None
         self._edges = edges
-        self._directed = directed
+        self._options = BuildOptions(directed=directed)
         self._executor = executor
         self._strategy: Strategy = strategy
         self._slices_bytes = 0
-        self._id_of_position = np.empty(0, np.uint32)
-        self._domain = 0
 
     @property
     def method(self) -> str:
         return method_of(self.gpu)
 
     def need(self) -> Need:
-        edges, directed, device = self._edges, self._directed, self.device
-        facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE)
-        entries = edges.rows if directed else 2 * edges.rows
-        preparing = gpu_prepare.bytes_needed(edges.rows, facts.domain, directed)
-        searching = gpu_search.bytes_needed(facts.domain, entries, directed) + 8 * edges.rows
-        most = max(preparing, searching)
-        if most > device.memory_bytes:
-            raise DeviceMemoryError(
-                f"{format_bytes(device.memory_bytes)} may be held on {device}, and {edges.rows:,} "
-                f"rows need {format_bytes(most)} there"
-            )
+        return by_footers_first(self._need)
+
+    def _need(self, closely: bool) -> Need:
+        edges, directed, device = self._edges, self._options.directed, self.device
+        held = held_on_device_need(edges, self._options, self._executor.threads, closely)
+        domain, entries = held.facts.domain, edges.rows if directed else 2 * edges.rows
+        searching = gpu_search.bytes_needed(domain, entries, directed) + 8 * edges.rows
+        most = max(held.preparing, searching)
+        _check_room(device, edges, most)
         left = device.memory_bytes - searching
-        self._slices_bytes = slices_bytes(self._strategy, facts.domain, entries, left)
+        self._slices_bytes = slices_bytes(self._strategy, domain, entries, left)
         most = max(most, searching + self._slices_bytes)
-        return Need(edge_search_bytes(edges, directed, self._executor.threads), most)
+        return Need(_host_bytes(held, _FOUND * held.facts.vertices), most)
 
     def compile(self) -> None:
         if self.gpu is not None:
             self.gpu.warm_up()
 
     def load(self) -> None:
-        ids.compile_reading(self._edges.id_type)
-        gpu_prepare.warm_up(self.device, self._edges.rows, self._directed)
-        dense = read_edges(self._edges, self._executor)
-        self.subject = subject_of(self._edges, dense, self._directed, "csr")
-        self._domain = dense.ids.domain
-        self._executor.once("prepare", lambda: self._prepare(dense))
-
-    def _prepare(self, dense: DenseEdges) -> None:
-        with self.device.use() as cupy:
-            batches = [(cupy.asarray(src), cupy.asarray(dst)) for src, dst in dense.batches]
-            dense.batches.clear()
-            rows = gpu_prepare.prepare(self.device, batches, self._domain, self._directed)
-            forward = Rows(rows.offsets, rows.targets)
-            reverse = Rows(rows.reverse_offsets, rows.reverse_targets)
-            self._id_of_position = rows.id_of_position.get()
-            del rows
-            cupy.get_default_memory_pool().free_all_blocks()
-            graph = derive(self.device, forward, reverse if self._directed else None)
-            self.gpu = search_of(
-                self.device, graph, self._strategy if self._slices_bytes else "rows"
-            )
+        held = hold_on_device(self._edges, self._options, self._executor, self.device)
+        self.subject = _subject_of(self._edges, held, self._options)
+        rows = held.rows
+        forward, reverse = _ways(rows)
+        del held, rows
+        graph = derive(self.device, forward, reverse if self._options.directed else None)
+        self.gpu = search_of(self.device, graph, self._strategy if self._slices_bytes else "rows")
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
     ) -> Found:
         """checkpoint: not used; a search takes milliseconds."""
         assert self.gpu is not None
-        position = int(np.flatnonzero(self._id_of_position == source)[0])
-        found = search_on_device(self.gpu, position, max_depth)
-        return by_dense_id(found, self._id_of_position, self._domain)
+        return search_on_device(self.gpu, source, max_depth)
 
     def close(self) -> None:
         self.gpu = None
         give_back(self.device)
+
+
+class DeviceHeldEngine:
+    """Rows that a program goes through."""
+
+    ranks = 1
+    in_memory = True
+    method = "on a device"
+
+    def __init__(
+        self,
+        edges: EdgeList,
+        options: BuildOptions,
+        executor: Executor,
+        device: Device,
+        asked: Asked,
+    ) -> None:
+        self.subject: Subject | None = None
+        self.device = device
+        self._edges = edges
+        self._options = options
+        self._executor = executor
+        self._asked = asked
+        self._program: DeviceProgram | None = None
+        self._graph: ProgramGraph | None = None
+
+    def need(self) -> Need:
+        """What a program holds on the device is known with it, when the graph is loaded."""
+        return by_footers_first(self._need)
+
+    def _need(self, closely: bool) -> Need:
+        held = held_on_device_need(self._edges, self._options, self._executor.threads, closely)
+        n = held.facts.vertices
+        entries = 2 * self._edges.rows
+        most = max(held.preparing, 8 * (n + 1) + 4 * entries + cut_bytes(self.device, n, entries))
+        _check_room(self.device, self._edges, most)
+        return Need(_host_bytes(held, self._asked.holds(Counts(n, n, 0, 0))), most)
+
+    def compile(self) -> None:
+        if self._graph is not None and self._program is not None:
+            self._program.compile_on(self._graph)
+
+    def load(self) -> None:
+        held = hold_on_device(self._edges, self._options, self._executor, self.device)
+        self.subject = _subject_of(self._edges, held, self._options)
+        program = self._asked.program(held.names, held.info)
+        assert isinstance(program, DeviceProgram)
+        self._program, weights = program, held.info.weights
+        kind = weights.kind if program.weighted and weights is not None else None
+        of = self.device, held.rows, self._options.directed
+        self._graph = _program_graph(*of, program, kind)
+        del held
+        give_back(self.device)
+        _check_room(self.device, self._edges, self._bytes(program))
+
+    def _bytes(self, program: DeviceProgram) -> int:
+        """That are held on the device while a program runs."""
+        graph = self._graph
+        assert graph is not None
+        rows, n = graph.cut.rows, graph.cut.vertices
+        arrays = (rows.offsets, rows.near, graph.weights, graph.degree)
+        held = sum(array.nbytes for array in arrays if array is not None) + _SLACK
+        held += cut_bytes(self.device, n, rows.edges)
+        return held + program.device_bytes(n, rows.edges)
+
+    def run(
+        self,
+        checkpoint: Checkpoint | None,
+        tell: Tell,
+        program: Program | None = None,
+        spare: int = 0,
+    ) -> Given:
+        assert self._graph is not None
+        asked = program or self._program
+        assert isinstance(asked, DeviceProgram)
+        left = self.device.memory_bytes - self._bytes(asked)
+        return asked.run_on(replace(self._graph, spare=left), checkpoint, tell)
+
+    def close(self) -> None:
+        self._graph = None
+        give_back(self.device)
+
+
+def _check_room(device: Device, edges: EdgeList, need: int) -> None:
+    if need > device.memory_bytes:
+        raise DeviceMemoryError(
+            f"{format_bytes(device.memory_bytes)} may be held on {device}, and {edges.rows:,} rows "
+            f"need {format_bytes(need)} there"
+        )
+
+
+def _host_bytes(held: HeldOnDeviceNeed, running: int) -> int:
+    return max(held.reading, held.names + running)
+
+
+def _subject_of(edges: EdgeList, held: HeldOnDevice, options: BuildOptions) -> Subject:
+    of = edges, held.ids, held.names, options.directed, "csr"
+    return subject_of(*of, options.duplicates)
+
+
+def _ways(rows: DeviceRows) -> tuple[Rows, Rows]:
+    """Forward, and in reverse."""
+    return Rows(rows.offsets, rows.targets), Rows(rows.reverse_offsets, rows.reverse_targets)
+
+
+def _program_graph(
+    device: Device, rows: DeviceRows, directed: bool, program: DeviceProgram, kind: str | None
+) -> ProgramGraph:
+    """kind: of weights; None where they are not asked for."""
+    forward, reverse = _ways(rows)
+    wanted, weights = (reverse, rows.reverse_weights) if program.into else (forward, rows.weights)
+    degree: Array | None = None
+    if program.wants_degrees and kind is not None:
+        degree = add_weights(device, forward.offsets, rows.weights, kind)
+    elif program.wants_degrees:
+        with device.use():
+            degree = (forward.offsets[1:] - forward.offsets[:-1]).astype(np.float64)
+    of = not directed, None if kind is None else weights, kind, degree
+    return ProgramGraph(device, cut(device, wanted), *of)

@@ -27,7 +27,7 @@ from ..results.names import PARENT_BYTES, Names, names_of_ids
 from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
-from .engine import Need, SearchEngine, Strategy, Subject
+from .engine import Need, SearchEngine, Strategy, Subject, by_footers_first
 from .memory import HostRows, resume
 
 SCAN_BUDGET = 8
@@ -41,9 +41,13 @@ _WRITING = 64 << 20  # a task that writes a piece of the result, beside strings
 _COPIES = 4  # of those: decoded, as the user's type, in pages, packed
 
 
-def edge_search_bytes(edges: EdgeList, directed: bool, threads: int) -> int:
+def edge_search_need(edges: EdgeList, directed: bool, threads: int) -> Need:
     """What reading and searching an edge list holds at most."""
-    facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE)
+    return by_footers_first(lambda closely: Need(_bytes(edges, directed, threads, closely)))
+
+
+def _bytes(edges: EdgeList, directed: bool, threads: int, closely: bool) -> int:
+    facts = facts_of(edges, dense_domain(edges), directed, True, 1, ONE, closely)
     batch = 8 * facts.rows
     state = facts.domain * (4 + 4 + 1 + 4) + facts.domain // 4
     # In rows: keys or targets of both directions beside the batches, offsets and a queue.
@@ -76,7 +80,6 @@ class ScanEngine:
 
     device = None
     ranks = 1
-    once = True
     in_memory = True
 
     def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
@@ -88,7 +91,7 @@ class ScanEngine:
         self._dense: DenseEdges | None = None
 
     def need(self) -> Need:
-        return Need(edge_search_bytes(self._edges, self._directed, self._executor.threads))
+        return edge_search_need(self._edges, self._directed, self._executor.threads)
 
     def compile(self) -> None:
         ids.compile_reading(self._edges.id_type)
@@ -97,7 +100,7 @@ class ScanEngine:
     def load(self) -> None:
         dense = read_edges(self._edges, self._executor)
         self._dense = dense
-        self.subject = subject_of(self._edges, dense, self._directed, "edges")
+        self.subject = subject_by_id(self._edges, dense, self._directed)
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
@@ -130,7 +133,7 @@ class RowsEngine(HostRows):
         self._executor = executor
 
     def need(self) -> Need:
-        return Need(edge_search_bytes(self._edges, self._directed, self._executor.threads))
+        return edge_search_need(self._edges, self._directed, self._executor.threads)
 
     def compile(self) -> None:
         ids.compile_reading(self._edges.id_type)
@@ -139,22 +142,25 @@ class RowsEngine(HostRows):
 
     def load(self) -> None:
         dense = read_edges(self._edges, self._executor)
-        self.subject = subject_of(self._edges, dense, self._directed, "edges")
+        self.subject = subject_by_id(self._edges, dense, self._directed)
         lengths = [len(src) for src, _ in dense.batches]
         team = self.backend.team
         self.graph = plain_rows(dense.batches, lengths, dense.ids.domain, self._directed, team)
 
 
+def subject_by_id(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject:
+    """Of arrays by dense id."""
+    return subject_of(edges, dense.ids, names_of_ids(dense.ids, dense.present), directed, "edges")
+
+
 def subject_of(
     edges: EdgeList,
-    dense: DenseEdges,
+    ids: Ids,
+    names: Names,
     directed: bool,
     layout: str,
-    names: Names | None = None,
     duplicates: Duplicates = "min",
 ) -> Subject:
-    """names: None where arrays are by dense id."""
-    names = names or names_of_ids(dense.ids, dense.present)
     record = GraphRecord(
         fingerprint=graph_fingerprint(edges, directed, duplicates),
         directed=directed,
@@ -162,7 +168,7 @@ def subject_of(
         rows=edges.rows,
         id_type=str(edges.id_type),
     )
-    held, task = 8 * dense.ids.domain, _WRITING + _COPIES * _text_at_once(dense.ids)
+    held, task = 8 * ids.domain, _WRITING + _COPIES * _text_at_once(ids)
     return Subject(names, record, layout, lambda tasks: held + tasks * task)
 
 

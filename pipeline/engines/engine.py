@@ -30,10 +30,18 @@ CODE_BYTES = 64 << 20
 class Need(NamedTuple):
     """Bytes that an engine holds at most, beside what its process holds already: on the host by
     loading and by running, and on a device.
+
+    closer: finds a bound that may be lower, and takes longer; None where there is none.
     """
 
     host: int
     device: int = 0
+    closer: Callable[[], Need] | None = None
+
+
+def by_footers_first(need: Callable[[bool], Need]) -> Need:
+    """Of an edge list. need: gives the bound, closely or not (build/plan.py, facts_of)."""
+    return need(False)._replace(closer=lambda: need(True))
 
 
 @dataclass(frozen=True)
@@ -53,11 +61,9 @@ class Subject:
 class Engine(Protocol):
     """subject: None until it is known, at the latest when the graph is loaded. method: what a
     record calls it. device: where it runs, of several ranks in words; None for the CPU. ranks:
-    that run together. once: whether it runs but a single time for each time that it loads.
-    in_memory: whether all edges are held, rather than read as they are needed.
+    that run together. in_memory: whether all edges are held, rather than read as they are needed.
     """
 
-    once: bool
     in_memory: bool
 
     @property
@@ -139,6 +145,8 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
                 raise
             notes.append(f"searched on the CPU: {error}")
             continue
+        if need.closer is not None and not fits(need.host + CODE_BYTES, limit):
+            need = need.closer()
         last = engine is engines[-1]
         writing = engine.subject.writing_bytes(1) if engine.subject else 0
         most, step = max((need.host, "search"), (writing, "write"))

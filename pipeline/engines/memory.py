@@ -139,7 +139,6 @@ class HostRows:
     method = "push-pull"
     device = None
     ranks = 1
-    once = False
     in_memory = True
 
     def __init__(self, subject: Subject | None, threads: int) -> None:

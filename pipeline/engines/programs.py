@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from ...kernels.base.graph import Graph
 from ...kernels.gpu.device import Device
+from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
+from ..build.held import fits_held
+from ..build.prepare import BuildOptions
+from ..run.execute import Executor
 from .engine import Subject
 from .operations.engine import AloneEngine
-from .operations.program import DeviceProgram, LocalEngine, Program
+from .operations.held import Asked, HeldEngine
+from .operations.program import DeviceProgram, LocalEngine, Program, ProgramEngine
 
 
 def engines_of_program(
@@ -29,3 +34,14 @@ def engines_of_program(
     from .device_program import DeviceProgramEngine
 
     return [DeviceProgramEngine(store, subject, program, device, threads, beside), *on_cpus]
+
+
+def engines_of_held_program(
+    edges: EdgeList, options: BuildOptions, device: Device | None, executor: Executor, asked: Asked
+) -> list[ProgramEngine]:
+    """Of an edge list; none where it has to become a store. device: None for the CPU."""
+    if device is None:
+        return [HeldEngine(edges, options, executor, asked)] if fits_held(edges) else []
+    from .device_edges import DeviceHeldEngine
+
+    return [DeviceHeldEngine(edges, options, executor, device, asked)]

@@ -17,8 +17,8 @@ from ...partition.store.store import Store, open_store
 from ..ranks.communicator import SingleCommunicator
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
-from ..results.names import ROW_GROUP, Names
-from ..results.result import FILE_ROWS, writing_bytes
+from ..results.names import ROW_GROUP, Names, file_rows
+from ..results.result import writing_bytes
 from ..results.store_names import StoreNames
 from ..run.plan import Budget, Facts, Plan, Shape, StepPlan
 from ..run.records import graph_record
@@ -85,7 +85,6 @@ class DiskEngine:
     method = "push-pull, streamed"
     device = None
     ranks = 1
-    once = False
     in_memory = False
 
     def __init__(self, store: Store, subject: Subject | None, threads: int) -> None:
@@ -156,7 +155,8 @@ def plan_of(
     searching = StepPlan("search", 1, need.host, device_bytes=need.device)
     one, two = subject.writing_bytes(1), subject.writing_bytes(2)
     budget = Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
-    files = max(1, -(-subject.record["vertices"] // FILE_ROWS))
+    n = subject.record["vertices"]
+    files = max(1, -(-n // file_rows(n)))
     free = max(1, (budget.free - 2 * one + two) // (two - one))
     writing = StepPlan("write", files, two - one, 2 * one - two, min(threads, files, free))
     where = str(engine.device) if engine.device else None

@@ -7,6 +7,7 @@ decode parents is held.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...partition.input.arrow import (
     as_arrow,
@@ -30,6 +30,7 @@ from ...partition.input.ids import Ids, find_id
 from ...partition.store.store import Store
 
 ROW_GROUP = 1 << 20
+_FILES, _LEAST_ROWS, _MOST_ROWS = 16, 1 << 18, 1 << 21
 PARENT_BYTES = 1 << 22
 """Of characters of parents that are written at once, in rows of one piece."""
 
@@ -75,8 +76,9 @@ class VertexNames:
     def _cuts(self) -> list[int]:
         """Where pieces begin, and the last one ends."""
         cuts = [0]
-        for start in range(0, len(self.index), ROW_GROUP):
-            at = self.index[start : start + ROW_GROUP]
+        rows = min(ROW_GROUP, file_rows(len(self.index)))
+        for start in range(0, len(self.index), rows):
+            at = self.index[start : start + rows]
             widths = self.widths(at)
             inside = [0, len(at)] if widths is None else text_cuts(widths)
             cuts += [start + cut for cut in inside[1:]]
@@ -94,6 +96,16 @@ class VertexNames:
 
     def find(self, value: int | str) -> int | None:
         return self.found(value)
+
+
+def file_rows(vertices: int) -> int:
+    """Rows of a result's file: so few that many threads can write some each.
+
+    >>> [file_rows(n) for n in (1000, 1 << 24, 1 << 30)]
+    [262144, 1048576, 2097152]
+    """
+    rows = min(max(_LEAST_ROWS, vertices // _FILES), _MOST_ROWS)
+    return 1 << rows.bit_length() - 1
 
 
 def id_bytes(id_type: pa.DataType) -> int:
@@ -127,12 +139,12 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     return VertexNames(id_type, index, decode, widths, find)
 
 
-def names_by_position(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
-    """Names for arrays by position. position: of each dense id; UNREACHED of what is no vertex."""
-    dense = np.flatnonzero(position != UNREACHED).astype(np.uint32)
-    index = position[dense]
-    dense_of = np.empty(len(dense), np.uint32)
-    dense_of[index] = dense
+def names_by_position(
+    ids: Ids, index: NDArray[np.uint32], dense_of: NDArray[np.uint32]
+) -> VertexNames:
+    """Names for arrays by position. index: positions by rising dense id. dense_of: the dense id at
+    each.
+    """
 
     def decode(places: pa.Array) -> pa.Array:
         numbers, null = numbers_and_nulls(places)
@@ -142,9 +154,12 @@ def names_by_position(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
         return ids.widths(dense_of[places])
 
     def find(value: int | str) -> int | None:
-        found = ids.find(value)
-        known = found is not None and position[found] != UNREACHED
-        return int(position[found]) if known else None
+        dense = ids.find(value)
+        if dense is None:
+            return None
+        place = bisect_left(index, dense, key=lambda position: dense_of[position])
+        known = place < len(index) and dense_of[index[place]] == dense
+        return int(index[place]) if known else None
 
     return VertexNames(ids.id_type, index, decode, widths, find)
 

@@ -22,10 +22,9 @@ from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..run.execute import Executor
 from .columns import Columns, schema_of
-from .names import PARENT_BYTES, Names
+from .names import PARENT_BYTES, Names, file_rows
 from .store_names import names_bytes
 
-FILE_ROWS = 1 << 21
 _WRITER_BYTES = (
     24 << 20
 )  # of a Parquet file in the making, by measurement, however short its pieces
@@ -114,15 +113,15 @@ def write_result(
 
 
 def parts_of(pieces: Sequence[int]) -> list[range]:
-    """The pieces of each file: at most FILE_ROWS rows, or one piece.
+    """The pieces of each file: as many rows as ``file_rows`` says at most, or one piece.
 
-    >>> parts_of([1 << 20] * 3 + [1 << 22])
+    >>> parts_of([1 << 17] * 3 + [1 << 22])
     [range(0, 2), range(2, 3), range(3, 4)]
     """
     parts: list[range] = []
-    rows = 0
+    most, rows = file_rows(sum(pieces)), 0
     for i, more in enumerate(pieces):
-        if not parts or rows + more > FILE_ROWS:
+        if not parts or rows + more > most:
             parts.append(range(i, i))
             rows = 0
         parts[-1] = range(parts[-1].start, i + 1)

@@ -35,6 +35,7 @@ class StoreNames:
     def __init__(self, store: Store, team: Team) -> None:
         self._path, self._info = store.path / VERTICES, store.info
         self._identity = _identity(self._path)
+        self._team = team
         verify_file(self._path, store.files[VERTICES], team)
         with opened(self._path, self._path, store.info) as file:
             self.id_type: pa.DataType = file.schema_arrow.field("vertex").type
@@ -100,8 +101,7 @@ class StoreNames:
         """As ``piece``, of one after the other; together they have every vertex once."""
         seen = np.zeros(self._vertices, np.bool_)
         last: list[pa.Array] = []
-        for number in range(len(self._groups)):
-            ids, places = self.piece(number)
+        for ids, places in self._team.stream(self.piece, range(len(self._groups))):
             check_ids(self._path, ids)
             if len(ids):
                 check_ids(self._path, pa.concat_arrays([*last, ids[:1]]))

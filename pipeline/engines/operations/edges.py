@@ -15,8 +15,8 @@ from ...build.plan import dictionary_bytes, facts_of, reading_bytes
 from ...build.read import DenseEdges, dense_domain, read_edges
 from ...results.checkpoint import Checkpoint
 from ...run.execute import Executor
-from ..edges import subject_of
-from ..engine import Need, Subject
+from ..edges import subject_by_id
+from ..engine import Need, Subject, by_footers_first
 from .forests import Looked
 from .program import Given, Program, Tell
 
@@ -29,7 +29,6 @@ class EdgeScanEngine:
 
     device = None
     ranks = 1
-    once = True
     in_memory = True
     method = "scan"
 
@@ -41,8 +40,11 @@ class EdgeScanEngine:
         self._dense: DenseEdges | None = None
 
     def need(self) -> Need:
+        return by_footers_first(self._need)
+
+    def _need(self, closely: bool) -> Need:
         edges, threads = self._edges, self._executor.threads
-        facts = facts_of(edges, dense_domain(edges), self._directed, True, 1, ONE)
+        facts = facts_of(edges, dense_domain(edges), self._directed, True, 1, ONE, closely)
         batches, trees = 8 * facts.rows, (1 + 4 + 4 + 4) * facts.domain
         reading = threads * reading_bytes(facts) + dictionary_bytes(facts)
         return Need(batches + trees + reading)
@@ -53,7 +55,7 @@ class EdgeScanEngine:
 
     def load(self) -> None:
         self._dense = read_edges(self._edges, self._executor)
-        self.subject = subject_of(self._edges, self._dense, self._directed, "edges")
+        self.subject = subject_by_id(self._edges, self._dense, self._directed)
 
     def run(
         self,

@@ -43,7 +43,6 @@ class AloneEngine:
 
     device = None
     ranks = 1
-    once = False
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ...results.checkpoint import Checkpoint
 from ...results.names import Names
 from ...run.execute import Executor
 from ..edges import subject_of
-from ..engine import CODE_BYTES, Need, Subject
+from ..engine import CODE_BYTES, Need, Subject, by_footers_first
 from ..ranks.graph import RankGraph
 from ..ranks.search import load_rank
 from .engine import run_alone
@@ -26,14 +27,21 @@ from .operations import warm_up
 from .program import Counts, Given, Program, Tell
 
 
-class HeldEngine:
-    """asks: the program, of the names and facts of the graph, known once that is loaded. holds:
-    what it holds, of so many vertices. kernels: that it calls itself.
+class Asked(NamedTuple):
+    """A program that is known once its graph is loaded.
+
+    program: of the names and facts of the graph. holds: what it holds, of so many vertices.
+    kernels: that it calls itself.
     """
 
+    program: Callable[[Names, GraphInfo], Program]
+    holds: Callable[[Counts], int]
+    kernels: Sequence[ModuleType]
+
+
+class HeldEngine:
     device = None
     ranks = 1
-    once = True
     in_memory = True
     method = "in memory"
 
@@ -42,25 +50,24 @@ class HeldEngine:
         edges: EdgeList,
         options: BuildOptions,
         executor: Executor,
-        asks: Callable[[Names, GraphInfo], Program],
-        holds: Callable[[Counts], int],
-        kernels: Sequence[ModuleType],
+        asked: Asked,
     ) -> None:
         self.subject: Subject | None = None
         self._edges = edges
         self._options = options
         self._executor = executor
-        self._asks = asks
-        self._holds = holds
-        self._kernels = kernels
+        self._asked = asked
         self._team = Team(executor.threads)
         self._program: Program | None = None
         self._graph: RankGraph | None = None
 
     def need(self) -> Need:
-        need = held_need(self._edges, self._options, self._executor.threads)
+        return by_footers_first(self._need)
+
+    def _need(self, closely: bool) -> Need:
+        need = held_need(self._edges, self._options, self._executor.threads, closely)
         n = need.facts.vertices
-        running = self._holds(Counts(n, n, 0, 0)) + 3 * 8 * (n // WORD + 1)
+        running = self._asked.holds(Counts(n, n, 0, 0)) + 3 * 8 * (n // WORD + 1)
         return Need(max(need.making, need.staying + running) + CODE_BYTES)
 
     def compile(self) -> None:
@@ -69,14 +76,14 @@ class HeldEngine:
         """
         edges = self._edges
         compile_tasks(edges.id_type, edges.rows, edges.weight is not None, load=False)
-        warm_up([np.dtype(offsets_dtype(2 * edges.rows))], self._kernels, load=False)
+        warm_up([np.dtype(offsets_dtype(2 * edges.rows))], self._asked.kernels, load=False)
 
     def load(self) -> None:
         held = hold(self._edges, self._options, self._executor)
         info = held.info
-        of = self._edges, held.dense, info.directed, "csr"
-        self.subject = subject_of(*of, held.names, self._options.duplicates)
-        self._program = self._asks(held.names, info)
+        of = self._edges, held.ids, held.names, info.directed
+        self.subject = subject_of(*of, "csr", self._options.duplicates)
+        self._program = self._asked.program(held.names, info)
         self._team.start()
         self._graph = load_rank(held, 0, 1, self._team, weighted=self._program.weighted)
 

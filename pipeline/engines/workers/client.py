@@ -44,7 +44,6 @@ class WorkersEngine:
     ``run``; None for searches.
     """
 
-    once = False
     in_memory = True
 
     def __init__(

@@ -16,7 +16,7 @@ import delegraph as package
 from delegraph.kernels import reference
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.algorithms import bfs_each, many_sources, searches
-from delegraph.pipeline.results import by_source, result
+from delegraph.pipeline.results import by_source, names
 from delegraph.pipeline.run.records import SearchesRunRecord
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
@@ -104,7 +104,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
 
 def test_bytes_depend_on_the_graph_alone(ok, delegraph, edge_list, tmp_path, monkeypatch):
     """Several files a batch, several pieces a file."""
-    monkeypatch.setattr(result, "FILE_ROWS", 2000)
+    monkeypatch.setattr(names, "_LEAST_ROWS", 2048)
     monkeypatch.setattr(by_source, "_LEAST_ROWS", 100)
     src, dst = random_edges(5, 3000, 6000)
     ok("build", edge_list(src, dst), "-o", tmp_path / "graph.dg")

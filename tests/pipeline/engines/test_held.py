@@ -68,6 +68,14 @@ def test_the_nearest_source_as_of_a_store(edge_list, tmp_path, directed):
     both_ways("bfs", edges, tmp_path, {"directed": directed}, {**asked, "together": True})
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches_apart_as_of_a_store(edge_list, tmp_path, directed):
+    """Several batches."""
+    src, dst = random_edges(4, 500, 900)
+    asked = {"sources": [int(v) for v in np.unique(src)[:70]]}
+    both_ways("bfs", edge_list(src, dst), tmp_path, {"directed": directed}, asked)
+
+
 @pytest.mark.parametrize("duplicates", mostly_slow(["min", "max", "sum"], "sum"))
 @pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
 @pytest.mark.parametrize("directed", [False, True])

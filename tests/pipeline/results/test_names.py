@@ -17,8 +17,8 @@ from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.results.names import names_of_store
-from delegraph.pipeline.results.result import FILE_ROWS, parts_of
+from delegraph.pipeline.results.names import file_rows, names_of_store
+from delegraph.pipeline.results.result import parts_of
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
@@ -96,6 +96,9 @@ def test_a_damaged_vertex_table_is_named(tmp_path):
 
 def test_files_of_a_result_hold_whole_pieces():
     assert parts_of([]) == []
-    assert parts_of([FILE_ROWS]) == [range(1)]
-    assert parts_of([FILE_ROWS - 1, 1, 1]) == [range(2), range(2, 3)]
-    assert parts_of([10 * FILE_ROWS, 1]) == [range(1), range(1, 2)]
+    rows = file_rows(1)
+    assert parts_of([rows]) == [range(1)]
+    assert parts_of([rows - 1, 1, 1]) == [range(2), range(2, 3)]
+    assert parts_of([4 * rows, 1]) == [range(1), range(1, 2)]
+    most = file_rows(1 << 31)
+    assert parts_of([most // 2] * 40)[0] == range(2)

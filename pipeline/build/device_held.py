@@ -1,0 +1,170 @@
+"""An edge list as the rows that a store of it would have, on a device: nothing is written.
+
+read      chunks are decoded by several threads and copied; ids that need a dictionary are read
+          into host memory first
+prepare   degrees, positions and rows, in one sort (kernels/gpu/prepare.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...kernels.gpu import prepare as gpu_prepare
+from ...kernels.gpu.device import Device
+from ...kernels.gpu.prepare import Columns, DeviceRows
+from ...kernels.prepare.csr import SUBGRAPHS
+from ...kernels.prepare.weights import Combining
+from ...partition.disk.scratch import MemoryScratch
+from ...partition.input import ids
+from ...partition.input.edges import EdgeList
+from ...partition.input.ids import Ids
+from ...partition.input.sources import HeldSource, ParquetSource
+from ...partition.store.grid import ONE
+from ...partition.store.layout import plan_layout
+from ...partition.store.long_rows import too_large_a_sum
+from ...partition.store.manifest import GraphInfo, WeightInfo
+from ...partition.store.order import VertexOrder
+from ...partition.store.runs import PositionTable
+from ...partition.store.shards import Weighing
+from ..results.names import VertexNames, names_by_position
+from ..run.execute import Executor
+from ..run.plan import Facts
+from .count import Counted, no_delegates
+from .edges_on_device import copy_edges
+from .plan import dictionary_bytes, facts_of, reading_bytes
+from .prepare import IN_MEMORY, BuildOptions
+from .read import dense_domain, read_edges, with_bounds
+from .write_store import graph_info
+
+
+@dataclass(frozen=True)
+class HeldOnDevice:
+    """rows, names: by position. ids: what dense ids are."""
+
+    rows: DeviceRows
+    info: GraphInfo
+    names: VertexNames
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class HeldOnDeviceNeed:
+    """Bytes: on the host to read, and of names that stay; on the device to prepare. facts: bounds
+    of the graph.
+    """
+
+    reading: int
+    names: int
+    preparing: int
+    facts: Facts
+
+
+def held_on_device_need(
+    edges: EdgeList, options: BuildOptions, threads: int, closely: bool
+) -> HeldOnDeviceNeed:
+    """closely: as of facts_of."""
+    facts = facts_of(edges, dense_domain(edges), options.directed, True, 1, ONE, closely)
+    reading = threads * reading_bytes(facts) + dictionary_bytes(facts)
+    if facts.encoded:
+        reading += 2 * (8 + facts.weight_bytes) * facts.rows  # as they come, and translated
+    preparing = gpu_prepare.bytes_needed(
+        facts.rows, facts.domain, facts.directed, weighted=edges.weight is not None
+    )
+    names = 2 * 4 * facts.vertices + dictionary_bytes(facts)
+    return HeldOnDeviceNeed(reading, names, preparing, facts)
+
+
+def hold_on_device(
+    edges: EdgeList, options: BuildOptions, executor: Executor, device: Device
+) -> HeldOnDevice:
+    """Read an edge list and make its rows, with weights if it has some.
+
+    Raises InputError where what it holds is wrong, DeviceMemoryError where there is no room.
+    """
+    weighing = None
+    if edges.weight is not None:
+        weighing = Weighing(edges.weight.kind, options.duplicates)
+    combining = None if weighing is None else weighing.combining
+    ids.compile_reading(edges.id_type)
+    with ThreadPoolExecutor(1) as beside:
+        of = device, edges.rows, options.directed, combining
+        compiled = beside.submit(gpu_prepare.warm_up, *of)
+        numbering, columns = _read(edges, executor, device)
+        compiled.result()
+    edges.check_unchanged()
+    batches = [columns]
+    del columns  # edges are let go of before they are sorted
+    prepare = partial(_prepare, device, batches, numbering.domain, options.directed, combining)
+    rows = executor.once("prepare", prepare)
+    info = _info(edges, options, device, rows, weighing)
+    return HeldOnDevice(rows, info, _names(device, rows, numbering), numbering)
+
+
+def _read(edges: EdgeList, executor: Executor, device: Device) -> tuple[Ids, Columns]:
+    edges = with_bounds(edges, executor)
+    domain, weighted = dense_domain(edges), edges.weight is not None
+    source: ParquetSource | HeldSource
+    if domain is None:
+        dense = read_edges(edges, executor)
+        numbering, source = dense.ids, HeldSource(dense.batches, dense.ids.domain)
+    else:
+        numbering = Ids(edges.id_type, domain, None)
+        source = ParquetSource(edges, tuple(edges.chunks()), domain)
+
+    def spread(copy: Callable[[int], None], chunks: list[int], rows: Sequence[int]) -> None:
+        executor.step("read", copy, chunks, sizes=rows)
+
+    return numbering, copy_edges(device, source, IN_MEMORY.batch_rows, spread, weighted)
+
+
+def _prepare(
+    device: Device, batches: list[Columns], domain: int, directed: bool, combining: Combining | None
+) -> DeviceRows:
+    try:
+        return gpu_prepare.prepare(device, batches, domain, directed, combining)
+    except OverflowError as error:
+        raise too_large_a_sum() from error
+    finally:
+        with device.use() as cupy:
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _info(
+    edges: EdgeList,
+    options: BuildOptions,
+    device: Device,
+    rows: DeviceRows,
+    weighing: Weighing | None,
+) -> GraphInfo:
+    order = VertexOrder(*gpu_prepare.degree_classes(device, rows.degree))
+    layout = plan_layout(order, 1, ONE, 0, options.directed)
+    table = PositionTable(MemoryScratch(), ())
+    counted = Counted(order, table, no_delegates(order), layout, rows.self_loops)
+    entries = dict.fromkeys(SUBGRAPHS, 0) | {"nn": len(rows.targets)}
+    weights = None
+    if weighing is not None and edges.weight is not None:
+        least, most, mean = _extremes(device, rows.weights, weighing)
+        weights = WeightInfo(edges.weight.column, *weighing, least, most, mean)
+    return graph_info(edges, options, counted, entries, weights)
+
+
+def _extremes(device: Device, bits: Any, weighing: Weighing) -> tuple[float, float, float]:
+    """The least, the greatest, the mean; 0 of none."""
+    if not len(bits):
+        return 0.0, 0.0, 0.0
+    with device.use():
+        values = bits.view(np.dtype(weighing.kind))
+        found = values.min(), values.max(), values.sum(dtype=np.float64) / len(bits)
+        return float(found[0]), float(found[1]), float(found[2])
+
+
+def _names(device: Device, rows: DeviceRows, numbering: Ids) -> VertexNames:
+    index = gpu_prepare.positions_by_id(device, rows.position)
+    with device.use():
+        return names_by_position(numbering, index, rows.id_of_position.get())

@@ -1,0 +1,62 @@
+"""Edges from where they come to a device, dense ids and weights, by several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.gpu.device import Device
+from ...kernels.gpu.prepare import Columns
+from ...partition.errors import InputError
+from ...partition.input.sources import EdgeSource
+
+Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
+"""Runs a task of each item; beside these, how many rows each has."""
+
+
+def copy_edges(
+    device: Device, source: EdgeSource, batch_rows: int, spread: Spread, weights: bool = False
+) -> Columns:
+    """All edges on the device; tasks read a chunk each, batch by batch. weights: with theirs."""
+    rows = source.chunk_rows
+    starts = list(accumulate(rows, initial=0))
+    with device.use() as cupy:
+        columns = tuple(cupy.empty(starts[-1], np.uint32) for _ in range(2 + weights))
+
+    def copy(chunk: int) -> None:
+        batches = source.batches([chunk], batch_rows, weights)
+        copy_batches(device, batches, columns, starts[chunk], starts[chunk + 1])
+
+    spread(copy, list(range(len(rows))), rows)
+    return columns
+
+
+def copy_batches(
+    device: Device,
+    batches: Iterable[Sequence[NDArray[np.uint32]]],
+    columns: Columns,
+    begin: int,
+    stop: int,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Copy batches of edges to rows ``begin`` .. ``stop - 1`` of columns on the device.
+
+    check: called before each batch. Raises InputError if they are no longer as many.
+    """
+    at = begin
+    for batch in batches:
+        check()
+        end = at + len(batch[0])
+        if end > stop:
+            break
+        with device.use():
+            for column, values in zip(columns, batch, strict=True):
+                column[at:end].set(np.ascontiguousarray(values))
+        at = end
+    else:
+        if at == stop:
+            return
+    raise InputError("the edge list changed while it was read; run again")

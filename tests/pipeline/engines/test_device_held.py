@@ -1,0 +1,246 @@
+"""Edge lists in rows that a device makes of them: what a store of them gives, for searches and all
+programs; on a GPU, and emulated.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import delegraph
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu import prepare as gpu_prepare
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.prepare import weights
+from delegraph.partition.errors import InputError
+from delegraph.partition.input.edges import open_edges
+from delegraph.partition.store.shards import Weighing
+from delegraph.pipeline.build.device_held import hold_on_device
+from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.run.execute import Executor
+from support.graphs import SHAPES, random_edges
+from support.marks import mostly_slow
+
+ASKED: dict[str, dict[str, Any]] = {
+    "bfs": {"source": 3},
+    "bfs each": {"sources": list(range(0, 98, 7))},
+    "bfs together": {"sources": [1, 7], "together": True},
+    "components": {},
+    "pagerank": {},
+    "betweenness": {"sources": 5},
+    "closeness": {"sources": 5},
+    "eccentricity": {"sources": 5},
+}
+FOUND = {"bfs": "distance", "components": "component", "sssp": "distance"}
+DUPLICATES = ["min", "max", "sum"]
+
+
+def record(out: Path) -> dict[str, Any]:
+    return json.loads(Path(f"{out}.run.json").read_text())
+
+
+def check(
+    name: str, edges: Path, folder: Path, reading: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    """On a device, of the edge list; on the CPU, of a store."""
+    ways = folder / f"{name}-held", folder / f"{name}-stored"
+    name = name.split()[0]
+    ask = getattr(delegraph, name)
+    store = folder / "graph.dg"
+    if not store.exists():
+        delegraph.build(edges, store, threads=2, device="cpu", **reading)
+    ask(edges, output=ways[0], threads=2, device="cuda", **reading, **asked)
+    ask(store, output=ways[1], threads=2, device="cpu", **asked)
+    ran = record(ways[0])
+    assert ran["device"].startswith("cuda:0")
+    steps = {step["name"] for step in ran["plan"]["steps"]}
+    assert {"read", "prepare"} <= steps
+    assert "vertices" not in steps  # no store was written
+    ours, theirs = (ds.dataset(way).to_table() for way in ways)
+    value = FOUND.get(name, name)
+    assert ours["vertex"].equals(theirs["vertex"])
+    assert ours.column_names == theirs.column_names
+    if name in FOUND:
+        assert ours[value].equals(theirs[value])
+    else:
+        found, wanted = ours[value].to_numpy(), theirs[value].to_numpy()
+        close = 1e-5 if name == "pagerank" else 1e-9  # of that as of where it ends
+        np.testing.assert_allclose(found, wanted, rtol=close, atol=1e-12)
+    assert delegraph.validate(edges, ways[0], **reading)["valid"]
+
+
+def check_all(edges: Path, folder: Path, directed: bool) -> None:
+    for name, asked in ASKED.items():
+        check(name, edges, folder, {"directed": directed}, asked)
+
+
+def weighted(edge_list: Any, kind: pa.DataType, seed: int = 5) -> tuple[Path, int]:
+    """Most edges stand there several times. And a source."""
+    src, dst = random_edges(seed, 60, 900)
+    weight = np.random.default_rng(seed).integers(0, 9, len(src)) / (
+        1 if kind == pa.uint32() else 7
+    )
+    return edge_list(src, dst, weight=pa.array(weight).cast(kind)), int(src[0])
+
+
+def check_weights(
+    edge_list: Any, folder: Path, kind: pa.DataType, duplicates: str, directed: bool
+) -> None:
+    edges, source = weighted(edge_list, kind)
+    reading = {"directed": directed, "weight": "weight", "duplicates": duplicates}
+    check("sssp", edges, folder, reading, {"source": source})
+    check("pagerank", edges, folder, reading, {})
+
+
+def check_rows(edges: Path, folder: Path, device: Device, options: BuildOptions) -> None:
+    """And weights, to the last bit."""
+    opened = open_edges(edges, "src", "dst", options.weight)
+    held = hold_on_device(opened, options, Executor(2), device)
+    weight = {"weight": options.weight} if options.weight else {}
+    more = {**weight, "duplicates": options.duplicates, "directed": options.directed}
+    delegraph.build(edges, folder / "graph.dg", threads=2, device="cpu", **more)
+    store, team = delegraph.open_store(folder / "graph.dg"), Team(1)
+    for fact in ("vertices", "edges", "rows", "self_loops", "duplicates", "degree_histogram"):
+        assert getattr(held.info, fact) == getattr(store.info, fact)
+    ours, theirs = held.info.weights, store.info.weights
+    assert (ours is None) == (theirs is None)
+    if ours is not None and theirs is not None:
+        assert ours == replace(theirs, mean=ours.mean)
+        assert ours.mean == pytest.approx(theirs.mean)
+    rows = held.rows
+    ways = {"nn": (rows.offsets, rows.targets, rows.weights)}
+    if options.directed:
+        ways["reverse-nn"] = rows.reverse_offsets, rows.reverse_targets, rows.reverse_weights
+    for name, (offsets, targets, bits) in ways.items():
+        wanted = store.subgraph(0, name, team)
+        np.testing.assert_array_equal(offsets.get(), wanted[0])
+        np.testing.assert_array_equal(targets.get(), wanted[1])
+        if bits is not None:
+            np.testing.assert_array_equal(bits.get(), store.weights(0, name, team))
+    table = store.vertices(team, ["vertex", "global_id"])
+    places = [held.names.find(vertex) for vertex in table["vertex"].to_pylist()]
+    assert places == table["global_id"].to_pylist()
+
+
+def check_float_sums(device: Device, seed: int) -> None:
+    """Floats of all sizes, subnormal ones too, each edge very often: the same in any order."""
+    random = np.random.default_rng(seed)
+    bits = random.integers(0, 0x70000000, 3000).astype(np.uint32)
+    bits[:500] >>= 9
+    dst = random.integers(1, 4, len(bits)).astype(np.uint32)
+    for order in (np.arange(len(bits)), random.permutation(len(bits))):
+        with device.use() as cupy:
+            columns = np.zeros(len(bits), np.uint32), dst[order], bits[order]
+            batch = tuple(cupy.asarray(column) for column in columns)
+        combining = Weighing("float32", "sum").combining
+        rows = gpu_prepare.prepare(device, [batch], 4, True, combining)
+        for target, found in zip(rows.targets.get(), rows.weights.get(), strict=True):
+            vertex = rows.id_of_position.get()[target]
+            state = np.zeros(weights.EXPONENTS, np.int64)
+            weights.add_weights(combining, bits[dst == vertex], True, state)
+            assert found == weights.combined(combining, state)
+
+
+def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
+    edges = edge_list([0, 0, 1], [1, 1, 2], weight=pa.array([2**32 - 1, 1, 1], pa.int64()))
+    asked = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
+    with pytest.raises(InputError, match="add up to more than 32 bits can say"):
+        delegraph.sssp(edges, output=folder / "out", **asked)
+    assert not (folder / "out").exists()
+
+
+def check_too_little_memory(edge_list: Any, folder: Path) -> None:
+    """Through a store then, of which less is on the device, or nothing."""
+    edges = edge_list(*random_edges(3, 3000, 400_000))
+    limited = {"device": "cuda", "device_memory_limit": "40MB", "threads": 2}
+    delegraph.components(edges, output=folder / "out", **limited)
+    assert "vertices" in {step["name"] for step in record(folder / "out")["plan"]["steps"]}
+    delegraph.components(edges, output=folder / "cpu", device="cpu", threads=2)
+    ours, theirs = (ds.dataset(folder / way).to_table() for way in ("out", "cpu"))
+    assert ours.equals(theirs)
+
+
+def named(kind: str, ends: np.ndarray) -> list[int | str]:
+    if kind == "string":
+        return [f"v{vertex}" for vertex in ends.tolist()]
+    return [vertex * 2**40 for vertex in ends.tolist()]
+
+
+# On a GPU
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_all(device, edge_list, tmp_path, directed):
+    check_all(edge_list(*random_edges(3, 5000, 60_000)), tmp_path, directed)
+
+
+@pytest.mark.parametrize("duplicates", DUPLICATES)
+@pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
+@pytest.mark.parametrize("directed", [False, True])
+def test_weights(device, edge_list, tmp_path, kind, duplicates, directed):
+    check_weights(edge_list, tmp_path, kind, duplicates, directed)
+    (tmp_path / "rows").mkdir()
+    options = BuildOptions(directed=directed, weight="weight", duplicates=duplicates)
+    check_rows(weighted(edge_list, kind, 6)[0], tmp_path / "rows", device, options)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_rows(device, edge_list, tmp_path, shape, directed):
+    check_rows(edge_list(*SHAPES[shape]), tmp_path, device, BuildOptions(directed=directed))
+
+
+@pytest.mark.parametrize("kind", ["uint64", "string"])
+def test_ids_that_are_not_dense(device, edge_list, tmp_path, kind):
+    ends = (named(kind, some) for some in random_edges(6, 200, 500))
+    edges = edge_list(*ends, id_type=pa.type_for_alias(kind))
+    check("pagerank", edges, tmp_path, {}, {"tolerance": 1e-9})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_float_sums(device, seed):
+    check_float_sums(device, seed)
+
+
+def test_what_does_not_go(device, edge_list, tmp_path):
+    check_too_large_a_sum(edge_list, tmp_path)
+    check_too_little_memory(edge_list, tmp_path)
+
+
+# Emulated
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_all_emulated(emulated, edge_list, tmp_path, directed):
+    check_all(edge_list(*random_edges(3, 100, 400)), tmp_path, directed)
+
+
+@pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
+@pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
+def test_weights_emulated(emulated, edge_list, tmp_path, kind, duplicates):
+    check_weights(edge_list, tmp_path, kind, duplicates, True)
+    (tmp_path / "rows").mkdir()
+    options = BuildOptions(weight="weight", duplicates=duplicates)
+    check_rows(weighted(edge_list, kind, 6)[0], tmp_path / "rows", emulated[0], options)
+
+
+@pytest.mark.parametrize("shape", mostly_slow(sorted(SHAPES), "star"))
+def test_rows_emulated(emulated, edge_list, tmp_path, shape):
+    check_rows(edge_list(*SHAPES[shape]), tmp_path, emulated[0], BuildOptions(directed=True))
+
+
+@pytest.mark.parametrize("kind", ["uint64", "string"])
+def test_ids_that_are_not_dense_emulated(emulated, edge_list, tmp_path, kind):
+    test_ids_that_are_not_dense(emulated[0], edge_list, tmp_path, kind)
+
+
+def test_sums_emulated(emulated, edge_list, tmp_path):
+    check_float_sums(emulated[0], 1)
+    check_too_large_a_sum(edge_list, tmp_path)
