@@ -12,7 +12,7 @@ from ..results.checkpoint import Checkpoint
 from ..run.plan import fits
 from .device import give_back
 from .device_share import DeviceShare, ShareRoom
-from .engine import Need, Subject
+from .engine import Engine, Need, Subject
 from .operations.program import DeviceProgram, Given, Program, Tell, counts_of
 
 
@@ -20,7 +20,6 @@ class DeviceProgramEngine:
     """The rows that a program goes through, on a device."""
 
     ranks = 1
-    once = False
     in_memory = True
 
     def __init__(
@@ -40,6 +39,7 @@ class DeviceProgramEngine:
         self._threads = threads
         self._beside = beside
         self._graph: ProgramGraph | None = None
+        self._loaded_for = program
 
     @property
     def method(self) -> str:
@@ -47,25 +47,38 @@ class DeviceProgramEngine:
         return "on a device, tiered" if tiered else "on a device"
 
     def need(self) -> Need:
+        if self._graph is not None:
+            return Need(self._program.held_bytes(counts_of(self._store)) + self._beside)
         room = self._room(self._program)
         return Need(room.host + self._beside, room.device)
 
     def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
-        mine, directed = self._program, self._store.info.directed
-        if not isinstance(program, DeviceProgram) or program.weighted != mine.weighted:
+        held = program.held_bytes(counts_of(self._store))
+        return self._serves(program) and fits(held + beside, limit)
+
+    def take_over(self, other: Engine) -> bool:
+        """The limit of the device's memory is the same of jobs that share a process."""
+        if isinstance(other, DeviceProgramEngine) and other._graph is not None:
+            alike = other.device.number == self.device.number and other._serves(self._program)
+            if alike and other._store.holds_the_same(self._store):
+                self._graph, self._loaded_for = other._graph, other._loaded_for
+        return self._graph is not None
+
+    def _serves(self, program: Program) -> bool:
+        """Whether what is loaded is what another program needs, and leaves room for it."""
+        there, directed = self._loaded_for, self._store.info.directed
+        if not isinstance(program, DeviceProgram) or program.weighted != there.weighted:
             return False
-        if (directed and program.into != mine.into) or program.wants_degrees > mine.wants_degrees:
+        if (directed and program.into != there.into) or program.wants_degrees > there.wants_degrees:
             return False
         try:
-            near = self._room(program).near
+            return self._room(program).near >= self._room(there).near
         except DeviceMemoryError:
             return False
-        held = program.held_bytes(counts_of(self._store))
-        return near >= self._room(mine).near and fits(held + beside, limit)
 
     def _room(self, program: DeviceProgram) -> ShareRoom:
         """Raises DeviceMemoryError where not even what must be on the device fits."""
-        there = self._program.wants_degrees and not program.wants_degrees  # for another one
+        there = self._loaded_for.wants_degrees and not program.wants_degrees  # for another one
         return self._share.room(program, self.device, 8 * self._store.info.vertices * there)
 
     def compile(self, program: Program | None = None) -> None:
@@ -93,5 +106,5 @@ class DeviceProgramEngine:
         return asked.run_on(replace(self._graph, spare=spare_there), checkpoint, tell)
 
     def close(self) -> None:
-        self._graph = None
+        self._graph, self._loaded_for = None, self._program
         give_back(self.device)

@@ -11,13 +11,16 @@ import pyarrow as pa
 import pytest
 
 from delegraph.kernels.base.team import Team
+from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.batches.process import JobProcess
 from delegraph.pipeline.engines import kept
+from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.memory import MemoryEngine
 from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.store import DiskEngine, subject_of
-from delegraph.pipeline.questions import pagerank, sssp
+from delegraph.pipeline.questions import components, pagerank, sssp
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.ending import KEEP
 from support.graphs import random_edges
@@ -223,3 +226,47 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
         kept.put_away(engine, limit)
         assert isinstance(engine, MemoryEngine)
         assert engine.graph is None
+
+
+def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
+    subject = subject_of(store, StoreNames(store, Team(1)))
+    asked = {"components": components(), "pagerank": pagerank(unweighted=True)}
+    question = sssp("1", None) if name == "sssp" else asked[name]
+    program = question.program(subject.names, store.info)
+    assert isinstance(program, DeviceProgram)
+    return DeviceProgramEngine(store, subject, program, device, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "other", "loads"),
+    [
+        ("pagerank", "pagerank", "graph.dg", False),
+        ("pagerank", "components", "graph.dg", False),
+        ("components", "pagerank", "graph.dg", True),  # degrees are missing
+        ("components", "sssp", "graph.dg", True),  # and weights
+        ("pagerank", "pagerank", "parts.dg", True),
+    ],
+)
+def test_what_is_kept_on_a_device(emulated, here, monkeypatch, first, then, other, loads):
+    monkeypatch.setenv(KEEP, "1")
+    limit = 4 << 30
+    engine = on_device(open_store(here / "graph.dg"), emulated[0], first)
+    engine.load()
+    kept.put_away(engine, limit)
+    following = on_device(open_store(here / other), emulated[0], then)
+    before = following.need()
+    kept.take_over([following], limit)
+    assert (following.need() == before) == loads
+    assert loads or not following.need().device
+    with monkeypatch.context() as patched:
+        if not loads:
+            patched.setattr(Store, "shards", None)  # no targets are read
+        following.load()
+    following.compile()
+    found = following.run(None, lambda *told: None)
+    fresh = on_device(open_store(here / other), emulated[0], then)
+    fresh.load()
+    for name, values in fresh.run(None, lambda *told: None).values.items():
+        np.testing.assert_array_equal(found.values[name], values)
+    following.close()
+    assert following.need() == before
