@@ -43,6 +43,8 @@ _COMMANDS = {
 }
 
 
+_SWITCH_SECONDS = 0.0005
+
 _ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"}
 """In a folder of their own."""
 
@@ -96,6 +98,9 @@ def run() -> NoReturn:
     """
     # Importing makes many objects and no garbage: looking for it takes a sixth of the time.
     gc.set_threshold(100_000, 50, 50)
+    # Threads that read, hash and decode want the interpreter for a moment each time, and one that
+    # imports would keep it from them for 5 ms.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     # Numba looks for BLAS in SciPy, if that is there: a tenth of a second, and no kernel wants it.
     sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType]
     _open_streams()

@@ -47,7 +47,8 @@ def source(name: str) -> str:
     return include(name)
 
 
-def _cupy() -> Any:
+def import_cupy() -> Any:
+    """Raises DeviceError where it is missing or broken."""
     try:
         import cupy  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
     except ImportError as error:
@@ -182,7 +183,7 @@ def _version(number: int) -> str:
 @cache
 def _compile(device: int, name: str, function: str, cooperative: bool) -> Any:
     del device  # of the key: a module belongs to one device
-    cupy = _cupy()
+    cupy = import_cupy()
     module = cupy.RawModule(
         code=source(name),
         options=("-std=c++17",),
@@ -203,7 +204,7 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     memory_limit: bytes that may be held on it; None for what is free. Raises DeviceError where
     CuPy, the driver or the device is missing, or the device is too old.
     """
-    cupy = _cupy()
+    cupy = import_cupy()
     runtime = cupy.cuda.runtime
     try:
         count = runtime.getDeviceCount()

@@ -1,7 +1,10 @@
-"""NVIDIA's driver itself, without CuPy: its start, and how many devices it shows."""
+"""NVIDIA's driver itself, without CuPy: its start, and how many devices it shows. What takes long
+is begun early, in a thread.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from functools import cache
@@ -11,7 +14,8 @@ from importlib.util import find_spec
 @cache
 def begin_driver(number: int | None) -> None:
     """Start it, and make the context that CuPy will ask for, of a device, or none, if there is such
-    a one; returns at once. It goes on while modules are imported.
+    a one, and import CuPy then; returns at once. It goes on while modules are imported, and while
+    an input is looked through.
     """
     if find_spec("cupy"):
         threading.Thread(target=_begin, args=(number,), daemon=True).start()
@@ -34,6 +38,10 @@ def _begin(number: int | None) -> None:
         device, context = ctypes.c_int(), ctypes.c_void_p()
         if driver.cuDeviceGet(ctypes.byref(device), number) == 0:
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        from .device import DeviceError, import_cupy  # with NumPy, which the driver begins without
+
+        with contextlib.suppress(DeviceError):  # whoever opens the device says it
+            import_cupy()
 
 
 def _started() -> ctypes.CDLL | None:

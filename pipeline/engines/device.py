@@ -8,12 +8,11 @@ CPU, streamed from disk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED, Graph
+from ...kernels.base.graph import Graph
 from ...kernels.base.team import Team
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu import slices as gpu_slices
@@ -45,7 +44,6 @@ class DeviceEngine:
     """
 
     ranks = 1
-    once = False
     in_memory = True
 
     def __init__(
@@ -241,12 +239,15 @@ def load(store: Store, device: Device, room: Room, team: Team) -> DeviceGraph:
 def load_rows(store: Store, name: str, device: Device, near: int, team: Team) -> Rows:
     offsets = store.offsets(0, name, team)
     rows = Rows.with_room(device, offsets, near)
-    buffer = np.empty(store.largest_shard // 4, np.uint32)
+    # A device copies from pinned memory without a detour.
+    buffer = device.pinned(max(1, store.largest_shard // 4), np.uint32)
     at = 0
     for file in store.shards(0, name):
         shard = store.read_shard(0, name, file, buffer, team)
         rows.put(device, at, shard)
         at += len(shard)
+        with device.use() as cupy:
+            cupy.cuda.Device().synchronize()  # before it is written to again
     return rows
 
 
@@ -280,13 +281,3 @@ def supersteps_of(search: GpuSearch) -> SuperstepLog:
         records.add(number, level.direction, frontier, level.found, level.examined, level.seconds)
         frontier = level.found
     return records
-
-
-def by_dense_id(found: Found, id_of_position: Any, domain: int) -> Found:
-    """A search by positions, as one by dense ids. id_of_position: uint32 (n,)."""
-    distance = np.full(domain, -1, np.int32)
-    parent = np.full(domain, UNREACHED, np.uint32)
-    distance[id_of_position] = found.distance
-    has_parent = found.distance > 0
-    parent[id_of_position[has_parent]] = id_of_position[found.parent[has_parent]]
-    return Found(distance, parent, found.supersteps)

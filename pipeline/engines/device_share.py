@@ -115,7 +115,7 @@ class DeviceShare:
     ) -> ProgramGraph:
         """near: as of ShareRoom. check: called before each file. Degrees are those of the share."""
         info, weighted = self.store.info, program.weighted
-        loading = _Loading(self, team, check)
+        loading = _Loading(self, device, team, check)
         parts = self._parts(program.into)
         maker = RowsMaker(device, info.vertices, near, weighted, len(parts))
         for part in parts:
@@ -202,13 +202,20 @@ class DeviceShare:
 
 
 class _Loading:
-    """What is read of a store for a share."""
+    """What is read of a store for a share: shards into pinned memory, from where a device copies
+    without a detour.
+    """
 
-    def __init__(self, share: DeviceShare, team: Team, check: Callable[[], None]) -> None:
-        self._store, self._team, self._check = share.store, team, check
+    def __init__(
+        self, share: DeviceShare, device: Device, team: Team, check: Callable[[], None]
+    ) -> None:
+        self._store, self._device, self._team, self._check = share.store, device, team, check
         self._delegates = by_table(share.store.delegates(team))
-        size = share.store.largest_shard // 4
-        self._buffer, self._bits = np.empty(size, np.uint32), np.empty(0, np.uint32)
+        self._buffer, self._bits = self._room(), np.empty(0, np.uint32)
+
+    def _room(self) -> NDArray[np.uint32]:
+        with self._device.use():
+            return self._device.pinned(max(1, self._store.largest_shard // 4), np.uint32)
 
     def subgraph(self, part: _Part) -> Subgraph:
         info = self._store.info
@@ -226,10 +233,12 @@ class _Loading:
         """Each is there until the next one is asked for."""
         store, at = self._store, 0
         if weighted and not len(self._bits):
-            self._bits = np.empty_like(self._buffer)
+            self._bits = self._room()
         for file in store.shards(part.partition, part.name):
             self._check()
             targets = store.read_shard(part.partition, part.name, file, self._buffer, self._team)
             bits = store.read_weights(file, self._bits, self._team) if weighted else None
             yield _Shard(at, targets, bits)
             at += len(targets)
+            with self._device.use() as cupy:
+                cupy.cuda.Device().synchronize()  # copies from pinned memory may still go on

@@ -80,15 +80,15 @@ def stand_in(architecture: int, count: int = 1, failing: bool = False) -> Any:
 
 
 def test_opening_a_device(monkeypatch):
-    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(90))
+    monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(90))
     assert open_device().memory_bytes == 100
     assert open_device(0, 60).memory_bytes == 60
     with pytest.raises(DeviceError, match=r"there is no device cuda:1; of 1, the first is cuda:0"):
         open_device(1)
-    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(70))
+    monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(70))
     with pytest.raises(DeviceError, match=r"cuda:0 \(Stand-in\) is too old: .* 7.0, and 7.5 is"):
         open_device()
-    monkeypatch.setattr(device_module, "_cupy", lambda: stand_in(90, failing=True))
+    monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(90, failing=True))
     with pytest.raises(DeviceError, match="cuda:0 is not usable: cudaErrorInsufficientDriver"):
         open_device()
 
