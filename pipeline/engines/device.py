@@ -208,6 +208,15 @@ def room_for(store: Store, device: Device, beside: int = 0, strategy: Strategy =
     return Room(near, host, held + more, entries, slices=more > 0)
 
 
+def fits_near(store: Store, device: Device) -> bool:
+    """Whether a device has room for the whole graph and a search of it."""
+    try:
+        room = room_for(store, device)
+    except DeviceMemoryError:
+        return False
+    return room.near == room.entries
+
+
 def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> int:
     """What slices hold on a device beside all else, 0 where they are not to be tried.
 

@@ -105,6 +105,14 @@ class DeviceShare:
         host = 4 * (entries - near) + max(loading, found)
         return ShareRoom(near, host, least)
 
+    def fits_near(self, program: DeviceProgram, device: Device) -> bool:
+        """Whether the device has room for all targets."""
+        try:
+            near = self.room(program, device).near
+        except DeviceMemoryError:
+            return False
+        return near == sum(map(self._entries, self._parts(program.into)))
+
     def load(
         self,
         program: DeviceProgram,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,6 +72,8 @@ class WorkersEngine:
         self._open = contextlib.ExitStack()
         self._loading = threading.Lock()
         self._workers: Workers | None = None
+        self._beginning = self._working = 0.0  # seconds, of local workers for this command alone
+        self._fits_one = False
         self._searching = False
 
     def need(self) -> Need:
@@ -85,9 +88,12 @@ class WorkersEngine:
         """Raises InputError for more local workers than partitions."""
         if self._workers is not None:
             return
+        began = time.monotonic()
         there = open_workers(self._store, self._resources, self._threads)
         with self._loading:
             self._workers = self._open.enter_context(there)
+        if self._workers.cluster.local:
+            self._beginning = time.monotonic() - began
 
     def take_over(self, other: Engine) -> bool:
         """The workers, and the lease of them."""
@@ -176,15 +182,26 @@ class WorkersEngine:
         room = partial(check_room, self._resources.limit, cluster)
         check_space([(self._folder, written)])
         with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
-            self._searching = True
+            self._searching, began = True, time.monotonic()
             try:
                 done = run_on_workers(cluster, workers, job(Path(folder).resolve()), room, asked)
             finally:
                 asked()  # what was saved last is kept
             self._searching = False
             self._notes += done.notes
+            self._working += time.monotonic() - began
+            self._fits_one = done.devices is not None and cast(Any, done.job).fits_one
             self.device, self.ranks = done.devices, len(done.results)
             yield done, cast(Job, done.job)
+
+    def _tell_of_one(self) -> None:
+        """A line where one GPU, had it done all that the ranks did, would have taken no longer."""
+        beginning, working = self._beginning, self._working
+        if self._fits_one and beginning > (self.ranks - 1) * working:
+            self._notes.append(
+                f"one GPU would have been as fast, without --workers: {self.ranks} workers took "
+                f"{beginning:.1f} s to begin, and {working:.1f} s for all else"
+            )
 
     @property
     def _on(self) -> tuple[str, int | None]:
@@ -197,6 +214,8 @@ class WorkersEngine:
         return self._resources.cluster.timeout
 
     def close(self) -> None:
+        self._tell_of_one()
+        self._fits_one = False
         self._shares.clear()
         if self._workers is not None and self._searching:  # Ctrl-C does not come to the ranks
             stop(self._workers.cluster, self._workers.addresses)

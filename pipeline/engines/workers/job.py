@@ -22,8 +22,9 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
-from ..device import room_for
+from ..device import fits_near, room_for
 from ..device_ranks.layouts import RankOnDevice
+from ..device_share import DeviceShare
 from ..engine import SearchEngine
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
@@ -46,9 +47,9 @@ class SearchJob:
     """A search of a store from ``source``, a global id.
 
     folder: where attempts leave what they find (ranks/result.py), this one in ``place``. way:
-    the place of the engine among those that a rank could take; on CPUs, in memory and ON_DISK. On
-    rank 0 ``run`` gives the supersteps of
-    all ranks together.
+    the place of the engine among those that a rank could take; on CPUs, in memory and ON_DISK.
+    fits_one: whether one rank's device has room for the whole graph. On rank 0 ``run`` gives the
+    supersteps of all ranks together.
     """
 
     store: Path
@@ -60,6 +61,7 @@ class SearchJob:
     device_limit: int | None = None
     place: Path = Path()
     way: int = 0
+    fits_one: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -84,7 +86,7 @@ class SearchJob:
             here = RankOnDevice(store, rank, size)
             room = here.room_for(device)
             here.compile(device, room)
-            needs = [room.host_bytes]
+            return [Way(room.host_bytes, replace(self, fits_one=fits_near(store, device)))]
         else:
             warm_up(store.offsets_types())
             place = store, rank, size
@@ -210,9 +212,9 @@ def _share_of(name: str) -> Share:
 
 @dataclass(frozen=True)
 class ProgramJob:
-    """A program over a store. folder, place, way, device, device_limit: as of a SearchJob. saved:
-    of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes on; None for
-    none. share: the name of what workers keep for this command, if they do.
+    """A program over a store. folder, place, way, device, device_limit, fits_one: as of a
+    SearchJob. saved: of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes
+    on; None for none. share: the name of what workers keep for this command, if they do.
     """
 
     store: Path
@@ -225,6 +227,7 @@ class ProgramJob:
     device_limit: int | None = None
     place: Path = Path()
     way: int = 0
+    fits_one: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -244,7 +247,8 @@ class ProgramJob:
             here, device = OfRank.of(self.program, store, rank, size), self._device()
             here.compile(device)
             need = here.held_bytes if kept else here.room(device).host
-            return [Way(need, replace(self, way=ON_DEVICE))]
+            fits_one = DeviceShare(store).fits_near(here.program, device)
+            return [Way(need, replace(self, way=ON_DEVICE, fits_one=fits_one))]
         warm_up(store.offsets_types())
         warm_up_operations(store.offsets_types(), self.program.kernels)
         place = self.program, store, rank, size, threads

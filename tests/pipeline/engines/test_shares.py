@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +16,22 @@ from delegraph.kernels.base.team import Team
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import counts_of
+from delegraph.pipeline.engines.store import subject_of
+from delegraph.pipeline.engines.workers import client
 from delegraph.pipeline.engines.workers import job as jobs
-from delegraph.pipeline.engines.workers.job import ON_DEVICE, ON_DISK, ProgramJob, keep_share
+from delegraph.pipeline.engines.workers.client import Workers, WorkersEngine
+from delegraph.pipeline.engines.workers.job import (
+    ON_DEVICE,
+    ON_DISK,
+    ProgramDone,
+    ProgramJob,
+    keep_share,
+)
 from delegraph.pipeline.engines.workers.on_devices import OfRank
 from delegraph.pipeline.ranks.communicator import SingleCommunicator
+from delegraph.pipeline.ranks.on_workers import Done
+from delegraph.pipeline.results.store_names import StoreNames
+from delegraph.pipeline.run.resources import resources_of
 from support.graphs import random_edges
 from support.programs import stored
 
@@ -91,3 +107,49 @@ def test_other_ranks_load_another_share(tmp_path):
     assert share.graph is not None
     job.get_ready(1, 2, 1)
     assert share.graph is None
+
+
+@pytest.mark.parametrize(
+    ("beginning", "working", "fits", "local", "told"),
+    [
+        (3.0, 1.0, True, True, True),
+        (1.9, 1.0, True, True, False),  # three ranks do the work of two seconds beside one's
+        (3.0, 1.0, False, True, False),
+        (3.0, 1.0, True, False, False),  # workers that are there for others, too
+    ],
+)
+def test_a_line_where_one_gpu_would_do(
+    tmp_path, monkeypatch, beginning, working, fits, local, told
+):
+    """Two batches of searches."""
+    store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=3))
+    clock = [0.0]
+
+    @contextmanager
+    def open_workers(*args: Any) -> Iterator[Workers]:
+        clock[0] += beginning
+        cluster: Any = SimpleNamespace(local=local, client=None)
+        yield Workers(cluster, ["a", "b", "c"], "cuda")
+
+    def run_on_workers(cluster: Any, workers: Any, job: ProgramJob, *more: Any) -> Done:
+        clock[0] += working / 2
+        ran = replace(job, fits_one=fits)
+        return Done(ran, [ProgramDone(["x"], {}, [])] * 3, [], "3 x a GPU", workers)
+
+    monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(client, "open_workers", open_workers)
+    monkeypatch.setattr(client, "run_on_workers", run_on_workers)
+    monkeypatch.setattr(client, "gather_columns", lambda *args: [np.zeros(300)])
+    resources = resources_of(workers=3, device="cuda")
+    subject = subject_of(store, StoreNames(store, Team(1)))
+    notes: list[str] = []
+    program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
+    engine = WorkersEngine(store, subject, resources, 1, tmp_path, notes, program)
+    engine.load()
+    for _ in range(2):
+        engine.run(None, lambda *args: None)
+    assert not notes
+    engine.close()
+    assert len(notes) == told
+    if told:
+        assert "3 workers took 3.0 s to begin, and 1.0 s for all else" in notes[0]
