@@ -1,16 +1,16 @@
 """A digest of what an edge list says: of the pages of its two columns, and of the footers.
 
 Sizes and footers alone do not tell files apart: two of equal rows and bounds may share both. The
-pages are read as they stand there, compressed, at the speed of the disk, and not decoded. On a disk
-a few threads read ahead, since copying from the system's cache takes longer than the digest.
+pages are read as they stand there, compressed, at the speed of the disk, and not decoded: piece by
+piece, on several threads.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import chain, cycle
+from functools import cached_property, partial
+from itertools import chain
 from typing import BinaryIO, NamedTuple, Protocol
 
 import pyarrow.parquet as pq
@@ -22,8 +22,9 @@ from ..disk.urls import is_remote
 from ..errors import InputError
 from .pages import column_chunks, first_page
 
-_READ_BYTES = 4 << 20
-_THREADS = 4
+_PIECE_BYTES = 1 << 24  # of the definition
+_READ_BYTES, _ASKED_BYTES = 1 << 20, 1 << 22  # at once, of a disk and of an object store
+_MOST_THREADS = 8
 
 
 class Opened(Protocol):
@@ -53,16 +54,22 @@ class Contents:
 
     @cached_property
     def digest(self) -> str:
-        """128 bits, hexadecimal. Raises InputError where a file cannot be read."""
+        """128 bits, hexadecimal: of the digests of all pieces.
+
+        Raises InputError where a file cannot be read.
+        """
         digest = xxhash.xxh3_128("\0".join(self._columns).encode())
+        team = Team(min(_MOST_THREADS, os.cpu_count() or 1))
         for file in self._files:
             digest.update(f"{file.bytes}\0".encode())
             try:
                 with open_file(file.path) as opened:
-                    parts = list(_parts(file, self._columns, opened))
-                    pieces = chain.from_iterable(map(_pieces, parts))
-                    for data in _read(opened, is_remote(file.path), pieces):
-                        digest.update(data)
+                    parts = _parts(file, self._columns, opened)
+                    pieces = list(chain.from_iterable(map(_pieces, parts)))
+                    remote = is_remote(file.path)  # its requests come one after the other
+                    of_piece = partial(_digest, opened, remote)
+                    for each in (Team(1) if remote else team).map(of_piece, pieces):
+                        digest.update(each)
             except OSError as error:
                 raise InputError(f"{file.path}: cannot be read: {error.strerror}") from error
         return digest.hexdigest()
@@ -81,31 +88,26 @@ def _parts(file: Opened, columns: Sequence[str], opened: BinaryIO) -> Iterator[_
 
 
 def _pieces(part: _Range) -> Iterator[_Range]:
-    """Of a damaged file's ranges, what may be there."""
-    for first in range(max(0, part.first), part.stop, _READ_BYTES):
-        yield _Range(first, min(first + _READ_BYTES, part.stop))
+    for first in range(max(0, part.first), part.stop, _PIECE_BYTES):
+        yield _Range(first, min(first + _PIECE_BYTES, part.stop))
 
 
-def _read(opened: BinaryIO, remote: bool, pieces: Iterator[_Range]) -> Iterator[memoryview]:
-    """The bytes of each piece, as many as there are, in order; there until the next one is asked.
+def _digest(opened: BinaryIO, remote: bool, piece: _Range) -> bytes:
+    """Of what there is of a piece: a damaged file may end before."""
+    digest, at = xxhash.xxh3_128(), piece.first
+    size = _ASKED_BYTES if remote else _READ_BYTES
+    buffer = memoryview(bytearray(min(size, piece.stop - piece.first)))
 
-    remote: its requests come one after the other.
-    """
-    team = Team(1 if remote else _THREADS)
-    buffers = [memoryview(bytearray(_READ_BYTES)) for _ in range(team.threads)]
+    def fill(into: memoryview, at: int) -> int:
+        if not remote:
+            return os.preadv(opened.fileno(), [into], at)
+        opened.seek(at)
+        return opened.readinto(into)  # pyright: ignore
 
-    def fill(place: tuple[_Range, memoryview]) -> memoryview:
-        piece, buffer = place
-        into, at = buffer[: piece.stop - piece.first], 0
-        while at < len(into):
-            if remote:
-                opened.seek(piece.first + at)
-                read = opened.readinto(into[at:])  # pyright: ignore
-            else:
-                read = os.preadv(opened.fileno(), [into[at:]], piece.first + at)
-            if not read:
-                break
-            at += read
-        return into[:at]
-
-    yield from team.stream(fill, zip(pieces, cycle(buffers), strict=False))
+    while at < piece.stop:
+        into = buffer[: piece.stop - at]
+        if not (read := fill(into, at)):
+            break
+        digest.update(into[:read])
+        at += read
+    return digest.digest()
