@@ -9,11 +9,9 @@ memory, never the store.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,29 +20,18 @@ from ...kernels.base import bitmap, sort
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.sort import radix_sort, radix_sort_with
 from ...kernels.prepare import csr, positions, weights
-from ...kernels.prepare.weights import Combining
 from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import Scratch, replacing
-from ..input.weights import NO_WEIGHTS, Duplicates, WeightType
+from ..input.weights import NO_WEIGHTS, WeightType
 from . import long_rows
 from .buffers import Buffers
 from .layout import Layout, Shard, Subgraph, ends_of
 from .manifest import targets_file, weights_of
 from .runs import Runs, Slice, room_for, with_global_ids
+from .weighing import Weighing, WeightFacts
 
 GATHER_EDGES = 1 << 21
 """Keys that a build task fetches from the runs at once."""
-
-
-class Weighing(NamedTuple):
-    """What becomes of weights. kind: of the store's."""
-
-    kind: WeightType
-    duplicates: Duplicates
-
-    @property
-    def combining(self) -> Combining:
-        return Combining(get_args(Duplicates).index(self.duplicates), self.kind == "float32")
 
 
 def build_shard(
@@ -59,7 +46,7 @@ def build_shard(
     """Write a shard's targets into the store ``folder``, and ``counts-SHARD`` (uint32, its rows).
 
     vertices: of the graph; positions lie below it. weighing: writes a file of weights, too, and
-    ``weights-SHARD`` (float64: the least, the greatest, their sum). Returns records of the files.
+    ``weights-SHARD`` (WeightFacts). Returns records of the files.
     """
     layout = with_global_ids(layout, scratch)
     subgraph = shard.subgraph
@@ -68,11 +55,11 @@ def build_shard(
     starts = subgraph.ranges.starts
     counts = np.zeros(int(starts[shard.stop] - starts[shard.first]), np.uint32)
     with contextlib.ExitStack() as stack:
-        file = _open(stack, Path(folder, targets_file(*place)), np.uint32)
+        file = open_array(stack, Path(folder, targets_file(*place)), np.uint32)
         weights = None
         if weighing is not None:
             path = Path(folder, weights_of(targets_file(*place)))
-            weights = _WeightsFile(_open(stack, path, weighing.kind), weighing.kind)
+            weights = WeightsFile(open_array(stack, path, weighing.kind), weighing.kind)
         for positions, bits in _built(shard, runs, vertices, weighing, counts):
             file.append(ids(positions))
             if weights is not None:
@@ -80,7 +67,7 @@ def build_shard(
         records = [file.finish()]
         if weights is not None:
             records.append(weights.file.finish())
-            scratch.save(weights_name(shard), weights.facts())
+            scratch.save(weights_name(shard), weights.facts.as_array())
     scratch.save(counts_name(shard), counts)
     return records
 
@@ -107,28 +94,21 @@ def build_rows(
     return counts
 
 
-def _open(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> ArrayWriter:
+def open_array(stack: contextlib.ExitStack, path: Path, dtype: DTypeLike) -> ArrayWriter:
     return stack.enter_context(ArrayWriter(stack.enter_context(replacing(path)), dtype))
 
 
-class _WeightsFile:
+class WeightsFile:
     """Of a shard, and what its weights are like."""
 
     def __init__(self, file: ArrayWriter, kind: WeightType) -> None:
         self.file = file
+        self.facts = WeightFacts(kind)
         self._kind = kind
-        self._least, self._most, self._sum = math.inf, 0.0, 0.0
 
     def append(self, bits: NDArray[np.uint32]) -> None:
-        weights = bits.view(self._kind)
-        self.file.append(weights)
-        if len(weights):
-            self._least = min(self._least, float(weights.min()))
-            self._most = max(self._most, float(weights.max()))
-            self._sum += float(weights.sum(dtype=np.float64))
-
-    def facts(self) -> NDArray[np.float64]:
-        return np.array([self._least, self._most, self._sum])
+        self.file.append(bits.view(self._kind))
+        self.facts.add(bits)
 
 
 def _built(

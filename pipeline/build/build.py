@@ -33,7 +33,7 @@ from .count import Counted, count
 from .plan import make_plan
 from .prepare import BuildOptions, Preparation, begin, compile_tasks, plan_ahead, tasks_of
 from .read import graph_fingerprint
-from .write_store import write_store
+from .write_store import weighing_of, write_store
 
 if TYPE_CHECKING:
     from ..run.cluster import Cluster
@@ -149,9 +149,12 @@ def _open_device(edges: EdgeList, options: BuildOptions, resources: Resources) -
     if device is not None:
         from ...kernels.gpu import prepare as gpu_prepare
 
-        least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed)
+        weighing = weighing_of(edges, options)
+        weighted = weighing is not None
+        least = gpu_prepare.bytes_needed(edges.rows, 0, options.directed, weighted=weighted)
         if least <= device.memory_bytes:  # else the build will say so, and go on without it
-            gpu_prepare.warm_up(device, edges.rows, options.directed)
+            combining = weighing.combining if weighing else None
+            gpu_prepare.warm_up(device, edges.rows, options.directed, combining)
     return device
 
 
@@ -164,10 +167,10 @@ def _build_anywhere(
     """
     notes: tuple[str, ...] = ()
     asked = resources.device
-    if run.edges.weight is not None:
+    if run.edges.weight is not None and resources.cluster.any:
         build_files(run)
-        wanted = device is not None or asked not in ("auto", "cpu")
-        return None, ("built on the CPU: GPUs build without weights",) * wanted
+        told = ("built on CPUs: GPUs of several workers build without weights",)
+        return None, told * (asked not in ("auto", "cpu"))
     try:
         pool = cast("Cluster", run.executor.pool)
         if resources.cluster.any and may_have_devices(pool, asked):

@@ -14,6 +14,7 @@ nothing of it is resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -25,22 +26,24 @@ from numpy.typing import NDArray
 
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions
+from ...kernels.gpu.prepare import Columns, Degrees, Places, Positions, SortedKeys
 from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
-from ...partition.disk.files import ArrayWriter, FileRecord
+from ...partition.disk.files import FileRecord
 from ...partition.disk.memory import format_bytes
-from ...partition.disk.scratch import Scratch, replacing
+from ...partition.disk.scratch import Scratch
+from ...partition.input.weights import WeightType
 from ...partition.store import degrees as counting
 from ...partition.store import shards as build
 from ...partition.store.layout import Layout, Shard, Subgraph, plan_layout
-from ...partition.store.manifest import targets_file
+from ...partition.store.manifest import targets_file, weights_of
 from ...partition.store.order import Order, Threshold, VertexOrder, choose_threshold
 from ...partition.store.runs import PositionTable, with_global_ids
+from ...partition.store.weighing import Weighing
 from ..run.plan import Plan
 from .count import Counted, no_delegates
-from .edges_on_device import copy_edges
+from .edges_on_device import copy_edges, sums_that_fit
 from .prepare import Preparation
-from .write_store import finish_store, make_folders
+from .write_store import finish_store, make_folders, weighing_of
 
 _PIECE = 1 << 22
 """Targets that a task copies back at once."""
@@ -75,7 +78,10 @@ def plan_on_device(plan: Plan, domain: int) -> Plan:
     both = 2 if facts.directed else 1
     copies = facts.grid.rows if facts.grid else 2  # and those of delegates
     least_rows = both * domain * copies
-    need = gpu_prepare.bytes_needed(facts.rows, domain, facts.directed, least_rows)
+    weighted = facts.weight_bytes > 0
+    need = gpu_prepare.bytes_needed(
+        facts.rows, domain, facts.directed, least_rows, weighted=weighted
+    )
     names = {"scatter": "sort"}
     first = next(i for i, step in enumerate(plan.steps) if step.name == "degrees")
     steps = [
@@ -128,9 +134,10 @@ def _build(run: Preparation, device: Device) -> None:
         run, "sort", partial(_sort, run, device, batches, positions, layout)
     )
     make_folders(run.output, layout.partitions)
-    writer = ShardWriter(device, layout, rows_made, shards, run.output, run.scratch)
+    kind = None if run.edges.weight is None else run.edges.weight.kind
+    writer = ShardWriter(device, layout, rows_made, shards, run.output, run.scratch, kind)
     records = run.spread("build", writer.write, list(range(len(shards))), writer.sizes)
-    finish_store(run, counted, entries_of(layout, entries), [[record] for record in records])
+    finish_store(run, counted, entries_of(layout, entries), records)
 
 
 def entries_of(layout: Layout, entries: Sequence[int]) -> Callable[[Subgraph], int]:
@@ -148,7 +155,8 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
     def spread(copy: Callable[[int], None], chunks: list[int], rows: Sequence[int]) -> None:
         run.spread("degrees", copy, chunks, rows)
 
-    return copy_edges(device, run.source, run.plan.shape.batch_rows, spread)
+    weighted = run.edges.weight is not None
+    return copy_edges(device, run.source, run.plan.shape.batch_rows, spread, weighted)
 
 
 def save_vertices(
@@ -205,7 +213,12 @@ def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
     _check_room(
         device,
         gpu_prepare.bytes_needed(
-            run.edges.rows, run.source.domain, layout.directed, rows, layout.delegates
+            run.edges.rows,
+            run.source.domain,
+            layout.directed,
+            rows,
+            layout.delegates,
+            run.edges.weight is not None,
         ),
     )
 
@@ -221,12 +234,14 @@ class ShardRows(NamedTuple):
 class DeviceShards(NamedTuple):
     """Rows of some shards in a row, on the device.
 
-    counts: uint32, targets of each row. targets: uint32, positions. offsets: where each row begins.
-    first_row: of these, of those of all subgraphs.
+    counts: uint32, targets of each row. targets: uint32, positions. weights: uint32, bits of each;
+    None where there are none. offsets: where each row begins. first_row: of these, of those of all
+    subgraphs.
     """
 
     counts: Any
     targets: Any
+    weights: Any
     offsets: Any
     first_row: int
 
@@ -273,11 +288,15 @@ def entries_between(device: Device, keys: Any, rows: list[int]) -> NDArray[np.in
         return np.diff(cupy.searchsorted(keys, cupy.asarray(begins)).get()).astype(np.int64)
 
 
-def device_shards(device: Device, keys: Any, rows: int, first_row: int) -> DeviceShards:
-    """keys: sorted; their rows are numbered from ``first_row`` on and lie below ``rows``."""
-    counts, targets, _ = gpu_prepare.rows_of(device, keys, rows)
-    offsets = gpu_prepare.offsets_of(device, counts, len(targets))
-    return DeviceShards(counts, targets, offsets, first_row)
+def device_shards(
+    device: Device, found: SortedKeys, rows: int, first_row: int, weighing: Weighing | None = None
+) -> DeviceShards:
+    """found: of which rows are numbered from ``first_row`` on and lie below ``rows``."""
+    combining = None if weighing is None else weighing.combining
+    with sums_that_fit():
+        made = gpu_prepare.rows_of(device, found.keys, rows, found.weights, combining)
+    offsets = gpu_prepare.offsets_of(device, made.counts, len(made.targets))
+    return DeviceShards(*made, offsets, first_row)
 
 
 def _sort(
@@ -287,14 +306,17 @@ def _sort(
     with device.use() as cupy:
         table = None if layout.numbered_by_position else cupy.asarray(run.scratch.load("global"))
         places, first_rows = places_of(layout, table)
-        keys = gpu_prepare.sorted_keys(device, batches, positions, places).keys
-        entries = entries_between(device, keys, first_rows)
-        rows = device_shards(device, keys, places.rows, 0)
+        found = gpu_prepare.sorted_keys(device, batches, positions, places)
+        entries = entries_between(device, found.keys, first_rows)
+        weighing = weighing_of(run.edges, run.options)
+        rows = device_shards(device, found, places.rows, 0, weighing)
     return rows, shards_of(layout, first_rows), entries.tolist()
 
 
 class ShardWriter:
-    """Writes shards' targets, and leaves the counts of their rows in scratch."""
+    """Writes shards' targets, and weights of this type if there are some, and leaves the counts of
+    their rows in scratch.
+    """
 
     def __init__(
         self,
@@ -304,9 +326,11 @@ class ShardWriter:
         shards: Sequence[ShardRows],
         output: Path,
         scratch: Scratch,
+        kind: WeightType | None = None,
     ) -> None:
         self._device, self._rows, self._shards = device, rows, shards
         self._output, self._scratch = output, scratch
+        self._kind: WeightType | None = kind
         with device.use() as cupy:
             self._whole = with_global_ids(layout, scratch)
             if not layout.numbered_by_position:
@@ -322,22 +346,28 @@ class ShardWriter:
         """Targets of each shard."""
         return [end - begin for begin, end in self._bounds]
 
-    def write(self, number: int) -> FileRecord:
-        """Of the shards, that one."""
+    def write(self, number: int) -> list[FileRecord]:
+        """Of the shards, that one; of each of its files the record."""
         shard, first, stop = self._shards[number]
         begin, end = self._bounds[number]
         subgraph, rows = shard.subgraph, self._rows
         ids = build.target_ids(subgraph, self._whole)
         name = targets_file(subgraph.partition, subgraph.name, shard.number)
-        with (
-            self._device.use(),
-            replacing(Path(self._output, name)) as partial_path,
-            ArrayWriter(partial_path, np.uint32) as file,
-        ):
-            for at in range(begin, end, _PIECE):
-                piece: Any = ids(rows.targets[at : min(at + _PIECE, end)])
-                file.append(piece.get())
-            record = file.finish()
+        pieces = [slice(at, min(at + _PIECE, end)) for at in range(begin, end, _PIECE)]
+        with self._device.use(), ExitStack() as stack:
+            file = build.open_array(stack, Path(self._output, name), np.uint32)
+            for piece in pieces:
+                targets: Any = ids(rows.targets[piece])
+                file.append(targets.get())
+            records = [file.finish()]
+            if self._kind is not None:
+                path = Path(self._output, weights_of(name))
+                opened = build.open_array(stack, path, self._kind)
+                weights = build.WeightsFile(opened, self._kind)
+                for piece in pieces:
+                    weights.append(rows.weights[piece].get())
+                records.append(opened.finish())
+                self._scratch.save(build.weights_name(shard), weights.facts.as_array())
             counts = rows.counts[first - rows.first_row : stop - rows.first_row]
             self._scratch.save(build.counts_name(shard), counts.get())
-        return record
+        return records

@@ -27,20 +27,19 @@ from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource, ParquetSource
 from ...partition.store.grid import ONE
 from ...partition.store.layout import plan_layout
-from ...partition.store.long_rows import too_large_a_sum
 from ...partition.store.manifest import GraphInfo, WeightInfo
 from ...partition.store.order import VertexOrder
 from ...partition.store.runs import PositionTable
-from ...partition.store.shards import Weighing
+from ...partition.store.weighing import Weighing
 from ..results.names import VertexNames, names_by_position
 from ..run.execute import Executor
 from ..run.plan import Facts
 from .count import Counted, no_delegates
-from .edges_on_device import copy_edges
+from .edges_on_device import copy_edges, sums_that_fit
 from .plan import dictionary_bytes, facts_of, reading_bytes
 from .prepare import IN_MEMORY, BuildOptions
 from .read import dense_domain, read_edges, with_bounds
-from .write_store import graph_info
+from .write_store import graph_info, weighing_of
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,7 @@ def hold_on_device(
 
     Raises InputError where what it holds is wrong, DeviceMemoryError where there is no room.
     """
-    weighing = None
-    if edges.weight is not None:
-        weighing = Weighing(edges.weight.kind, options.duplicates)
+    weighing = weighing_of(edges, options)
     combining = None if weighing is None else weighing.combining
     ids.compile_reading(edges.id_type)
     with ThreadPoolExecutor(1) as beside:
@@ -127,9 +124,8 @@ def _prepare(
     device: Device, batches: list[Columns], domain: int, directed: bool, combining: Combining | None
 ) -> DeviceRows:
     try:
-        return gpu_prepare.prepare(device, batches, domain, directed, combining)
-    except OverflowError as error:
-        raise too_large_a_sum() from error
+        with sums_that_fit():
+            return gpu_prepare.prepare(device, batches, domain, directed, combining)
     finally:
         with device.use() as cupy:
             cupy.get_default_memory_pool().free_all_blocks()

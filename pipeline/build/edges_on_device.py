@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...kernels.gpu.device import Device
 from ...kernels.gpu.prepare import Columns
 from ...partition.errors import InputError
 from ...partition.input.sources import EdgeSource
+from ...partition.store.long_rows import too_large_a_sum
 
 Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
 """Runs a task of each item; beside these, how many rows each has."""
@@ -32,6 +34,15 @@ def copy_edges(
 
     spread(copy, list(range(len(rows))), rows)
     return columns
+
+
+@contextmanager
+def sums_that_fit() -> Iterator[None]:
+    """Weights of the same edge whose sum does not fit are bad input."""
+    try:
+        yield
+    except OverflowError as error:
+        raise too_large_a_sum() from error
 
 
 def copy_batches(

@@ -5,8 +5,6 @@ The steps of a build, as far as they go without a disk (prepare.py).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,6 +23,7 @@ from ...partition.store.manifest import GraphInfo, WeightInfo
 from ...partition.store.runs import Runs
 from ...partition.store.shards import build_rows
 from ...partition.store.store import offsets_dtype
+from ...partition.store.weighing import WeightFacts, weight_info
 from ..results.names import VertexNames, names_by_position
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan
@@ -146,7 +145,7 @@ def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
 def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> _Rows:
     """Shards are built where their keys would fit, and then moved together."""
     shards, base, vertices = subgraph.shards(), subgraph.first_bucket, counted.order.vertices
-    weighing = weighing_of(run)
+    weighing = weighing_of(run.edges, run.options)
     keys = [int(runs.keys(base + shard.first, base + shard.stop).sum()) for shard in shards]
     begins = np.cumsum([0, *keys]).tolist()
     targets = np.empty(begins[-1], np.uint32)
@@ -170,20 +169,11 @@ def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph)
 
 
 def _weight_info(run: Preparation, rows: dict[str, _Rows]) -> WeightInfo | None:
-    weighing = weighing_of(run)
+    weighing = weighing_of(run.edges, run.options)
     if weighing is None or run.edges.weight is None:
         return None
-    every = [some.weights.view(weighing.kind) for some in rows.values()]
-    least, most, total = _extremes(every)
-    mean = total / max(1, sum(map(len, every)))
-    return WeightInfo(run.edges.weight.column, *weighing, least, most, mean)
-
-
-def _extremes(every: list[NDArray]) -> tuple[float, float, float]:
-    """The least, the greatest, the sum; 0 of none."""
-    some = [values for values in every if len(values)]
-    if not some:
-        return 0.0, 0.0, 0.0
-    sums: Iterator[float] = (float(values.sum(dtype=np.float64)) for values in some)
-    least, most = min(v.min() for v in some), max(v.max() for v in some)
-    return float(least), float(most), math.fsum(sums)
+    facts = WeightFacts(weighing.kind)
+    for some in rows.values():
+        facts.add(some.weights)
+    count = sum(len(some.weights) for some in rows.values())
+    return weight_info(run.edges.weight.column, weighing, [facts.as_array()], count)

@@ -23,7 +23,7 @@ from ...kernels.base.team import Team
 from ...kernels.gpu import prepare as gpu_prepare
 from ...kernels.gpu.device import Device, DeviceMemoryError, open_device
 from ...kernels.gpu.peer_memory import PIECE_BYTES
-from ...kernels.gpu.prepare import Columns, Degrees
+from ...kernels.gpu.prepare import Columns, Degrees, SortedKeys
 from ...kernels.prepare.csr import degree_dtype
 from ...partition.disk.files import FileRecord
 from ...partition.disk.memory import GROWTH_BYTES, format_bytes, tree_bytes
@@ -202,7 +202,7 @@ class BuildJob:
         first, stop = cuts[rank], cuts[rank + 1]
         starts = np.append(0, np.cumsum(own_keys))[cuts].tolist()
         came = exchange_keys(device, mine, starts, bounds[first], communicator)
-        rows = device_shards(device, came, bounds[stop] - bounds[first], bounds[first])
+        rows = device_shards(device, SortedKeys(came), bounds[stop] - bounds[first], bounds[first])
         del came
         records = self._write(device, layout, rows, shards[first:stop], communicator)
         return Share(records, *counted, entries.tolist())
@@ -249,7 +249,8 @@ class BuildJob:
 
         def write(number: int) -> FileRecord:
             communicator.check()  # nobody writes on where another one has failed
-            return writer.write(number)
+            (record,) = writer.write(number)
+            return record
 
         return self._all(write, len(shards))
 

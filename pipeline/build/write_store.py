@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,6 +39,7 @@ from ...partition.store.runs import (
     with_global_ids,
 )
 from ...partition.store.store import StoreWriter
+from ...partition.store.weighing import Weighing, weight_info
 from .count import Counted
 from .prepare import BuildOptions, Preparation, rows_of, tasks_of
 from .read import graph_fingerprint
@@ -63,7 +63,7 @@ def write_store(run: Preparation, counted: Counted) -> None:
             vertices=counted.order.vertices,
             folder=str(run.output),
             scratch=run.scratch,
-            weighing=weighing_of(run),
+            weighing=weighing_of(run.edges, run.options),
         )
         built = run.spread("build", build_one, shards, sizes)
         return {"files": [[record.to_json() for record in records] for records in built]}
@@ -78,9 +78,8 @@ def write_store(run: Preparation, counted: Counted) -> None:
     finish_store(run, counted, keys, records)
 
 
-def weighing_of(run: Preparation) -> build.Weighing | None:
-    weight = run.edges.weight
-    return None if weight is None else build.Weighing(weight.kind, run.options.duplicates)
+def weighing_of(edges: EdgeList, options: BuildOptions) -> Weighing | None:
+    return None if edges.weight is None else Weighing(edges.weight.kind, options.duplicates)
 
 
 def make_folders(output: Path, partitions: int) -> None:
@@ -216,18 +215,12 @@ def graph_info(
 
 
 def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
-    """Shards come in one order, whoever built them."""
-    weighing = weighing_of(run)
+    weighing = weighing_of(run.edges, run.options)
     if weighing is None or run.edges.weight is None:
         return None
-    facts = [run.scratch.load(build.weights_name(shard)).tolist() for shard in shards]
-    counts = [int(run.scratch.load(build.counts_name(shard)).sum()) for shard in shards]
-    least = min((some[0] for some in facts), default=0.0)
-    most = max((some[1] for some in facts), default=0.0)
-    if not sum(counts):
-        least = 0.0
-    mean = math.fsum(some[2] for some in facts) / max(1, sum(counts))
-    return WeightInfo(run.edges.weight.column, *weighing, least, most, mean)
+    facts = (run.scratch.load(build.weights_name(shard)) for shard in shards)
+    counts = (int(run.scratch.load(build.counts_name(shard)).sum()) for shard in shards)
+    return weight_info(run.edges.weight.column, weighing, facts, sum(counts))
 
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

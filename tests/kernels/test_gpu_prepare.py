@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -212,6 +213,34 @@ def test_a_store_has_the_bytes_of_the_cpus(
         assert build(ok, path, output, *options, "--device", "cuda", *more) == wanted
         assert device_of(output) == str(device)
     assert device_of(tmp_path / "cpu.dg") == "cpu"
+
+
+def check_weights(ok, edge_list, folder: Path, on: Device, kind: str, duplicates: str, *options):
+    """Of floats, some that are far apart; each edge stands there twice, about."""
+    src, dst = random_edges(8, 300, 60_000)
+    weight = np.random.default_rng(8).integers(0, 1000, len(src))
+    column = pa.array(weight if kind == "uint32" else 1.7 ** weight.clip(0, 100) / 3)
+    path = edge_list(src, dst, weight=column.cast(kind), row_group_size=9000)
+    options = (*options, "--weight", "weight", "--duplicates", duplicates)
+    wanted = build(ok, path, folder / "cpu.dg", *options, *ON_CPU)
+    assert build(ok, path, folder / "gpu.dg", *options, "--device", "cuda") == wanted
+    assert device_of(folder / "gpu.dg") == str(on)
+    ok("build", path, "-o", folder / "3.dg", "--quiet", *options, *ON_CPU, "--threads", 1)
+    assert digest(folder / "3.dg") == wanted
+
+
+@pytest.mark.parametrize("directed", [(), ("--directed",)], ids=["undirected", "directed"])
+@pytest.mark.parametrize("duplicates", ["min", "max", "sum"])
+@pytest.mark.parametrize("kind", ["uint32", "float32"])
+@pytest.mark.parametrize("more", [(), ("--partitions", 3), ("--layout", "2d", "--grid", "2x2")])
+def test_a_store_with_weights_has_the_bytes_of_the_cpus(
+    device, ok, edge_list, tmp_path, more, kind, duplicates, directed
+):
+    check_weights(ok, edge_list, tmp_path, device, kind, duplicates, *more, *directed)
+
+
+def test_a_store_with_weights_emulated(emulated, ok, edge_list, tmp_path):
+    check_weights(ok, edge_list, tmp_path, emulated[0], "float32", "sum", "--partitions", 3)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.prepare import weights
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
-from delegraph.partition.store.shards import Weighing
+from delegraph.partition.store.weighing import Weighing
 from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.run.execute import Executor

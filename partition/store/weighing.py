@@ -1,0 +1,63 @@
+"""What becomes of weights, and what all of a graph's are like: exact, whoever adds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.prepare.weights import EXPONENTS, SUM, Combining, add_weights
+from ..input.weights import Duplicates, WeightType
+from .manifest import WeightInfo
+
+_NONE = 1 << 32
+_SCALE = 149  # of floats: all are multiples of 2^-149
+
+
+class Weighing(NamedTuple):
+    """What becomes of weights. kind: of the store's."""
+
+    kind: WeightType
+    duplicates: Duplicates
+
+    @property
+    def combining(self) -> Combining:
+        return Combining(get_args(Duplicates).index(self.duplicates), self.kind == "float32")
+
+
+class WeightFacts:
+    """The bits of the least weight and of the greatest, and the sum of all, by exponent."""
+
+    def __init__(self, kind: WeightType) -> None:
+        self._adding = Combining(SUM, kind == "float32")
+        self._least, self._most = _NONE, 0
+        self._sums = np.zeros(EXPONENTS, np.int64)
+
+    def add(self, bits: NDArray[np.uint32]) -> None:
+        if len(bits):  # which rise with the weight
+            self._least = min(self._least, int(bits.min()))
+            self._most = max(self._most, int(bits.max()))
+            add_weights(self._adding, bits, True, self._sums)
+
+    def as_array(self) -> NDArray[np.int64]:
+        return np.append([self._least, self._most], self._sums)
+
+
+def weight_info(
+    column: str, weighing: Weighing, facts: Iterable[NDArray[np.int64]], count: int
+) -> WeightInfo:
+    """facts: of parts of the weights (``WeightFacts.as_array``), so many in all."""
+    parts = list(facts)
+    if not count:
+        return WeightInfo(column, *weighing, 0.0, 0.0, 0.0)
+    ends = np.array([min(p[0] for p in parts), max(p[1] for p in parts)], np.uint32)
+    least, most = ends.view(weighing.kind).tolist()
+    sums = [sum(int(p[2 + e]) for p in parts) for e in range(EXPONENTS)]
+    if weighing.kind == "uint32":
+        mean = sums[0] / count
+    else:
+        whole = sum(own << max(e, 1) - 1 for e, own in enumerate(sums))
+        mean = whole / (count << _SCALE)
+    return WeightInfo(column, *weighing, float(least), float(most), mean)
