@@ -1,12 +1,13 @@
 """Whole commands on a machine with a GPU: on it, and on the CPU, in turn.
 
-    python benchmarks/gpu_commands.py [--graphs kron22,cnr-2000,...] [--data FOLDER] [--runs 3]
+    python benchmarks/gpu_commands.py [--graphs kron22,cnr-2000,...] [--commands bfs,sssp,...]
+        [--data FOLDER] [--runs 3]
 
 By default the generated graphs below and all Parquet files of FOLDER and FOLDER/real, undirected.
-Each command goes to Parquet, from a store and, where it says so, from the edge list. Prints the
-median seconds of the whole process and the worst, and of its record's phases; the ratio is the
-CPU's time over the GPU's, run by run. Before the first graph all commands run once, so that
-compiled kernels are in their caches.
+Each command goes to Parquet, from a store and, where it says so, from the edge list; shortest paths
+want weights, which generated graphs have. Prints the median seconds of the whole process and the
+worst, and of its record's phases; the ratio is the CPU's time over the GPU's, run by run. Before
+the first graph all commands run once, so that compiled kernels are in their caches.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ COMMANDS = {
     "bfs together": ("--sources", None, "--together"),
     "components": (),
     "pagerank": (),
+    "sssp": ("--source", None),
     "betweenness": ("--sources", 16),
     "closeness": ("--sources", 64),
 }
-OF_EDGES = ("bfs", "components", "pagerank")
+OF_EDGES = ("bfs", "components", "pagerank", "sssp")
+WEIGHT = ("--weight", "weight")
 DEVICES = ("cpu", "cuda")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whole commands on a GPU and on the CPU.")
     parser.add_argument("--graphs")
+    parser.add_argument("--commands", default=",".join(COMMANDS))
     parser.add_argument("--runs", type=int, default=3)
     real.add_option(parser)
     options = parser.parse_args()
@@ -46,10 +50,11 @@ def main() -> None:
     environment.show(about)
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        compare("kron16", None, Path(folder), 1)
+        compare("kron16", None, Path(folder), 1, list(COMMANDS))
     for name, edges in real.asked_for(options, GENERATED, scale_of):
         with tempfile.TemporaryDirectory() as folder:
-            for result in compare(name, edges, Path(folder), options.runs):
+            asked = options.commands.split(",")
+            for result in compare(name, edges, Path(folder), options.runs, asked):
                 results.append(result)
                 show(result)
     environment.keep("gpu_commands", about, results)
@@ -60,17 +65,22 @@ def scale_of(name: str) -> str | None:
     return found and found[1]
 
 
-def compare(name: str, edges: Path | None, folder: Path, runs: int) -> list[dict[str, Any]]:
+def compare(
+    name: str, edges: Path | None, folder: Path, runs: int, commands: list[str]
+) -> list[dict[str, Any]]:
     """edges: of a real graph; None for one to generate."""
+    weight: tuple[str, ...] = ()
     if edges is None:
-        edges = folder / "edges"
-        environment.delegraph("generate", "kronecker", "--scale", scale_of(name), "-o", edges)
+        edges, weight = folder / "edges", WEIGHT
+        how = "--scale", scale_of(name), "--weighted"
+        environment.delegraph("generate", "kronecker", *how, "-o", edges)
     store = folder / "graph.dg"
-    environment.delegraph("build", edges, "-o", store, "--device", "cuda")
+    environment.delegraph("build", edges, "-o", store, "--device", "cuda", *weight)
     environment.delegraph("closeness", store, "-o", folder / "some", "--sources", 8)
     source = vertex_of(folder / "some")
-    jobs = [(command, store) for command in COMMANDS]
-    jobs += [(command, edges) for command in OF_EDGES]
+    possible = [command for command in commands if command != "sssp" or weight]
+    jobs = [(command, store) for command in possible]
+    jobs += [(command, edges) for command in possible if command in OF_EDGES]
     found = []
     for command, graph in jobs:
         times: dict[str, list[float]] = {device: [] for device in DEVICES}
@@ -106,6 +116,7 @@ def run(
 ) -> tuple[float, dict[str, float]]:
     """Seconds of the process, and of its phases."""
     asked = [source if value is None else value for value in COMMANDS[command]]
+    asked += WEIGHT if command == "sssp" and graph.name == "edges" else ()
     began = time.perf_counter()
     how = "-o", out, "--overwrite", "--device", device
     environment.delegraph(command.split()[0], graph, *how, *asked)

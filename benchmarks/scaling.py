@@ -16,6 +16,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from delegraph.kernels.base.team import available_threads
 from delegraph.partition.store.grid import Grid, squarest
 from delegraph.pipeline.api import bench_across
 from delegraph.pipeline.bench.across import bench_generated
@@ -23,7 +24,6 @@ from delegraph.pipeline.bench.device import parse_recipe
 from delegraph.pipeline.bench.protocol import BenchOptions
 from delegraph.pipeline.bench.ranks import Placing
 from delegraph.pipeline.reports.bench import exchanged_line, scaling_table
-from delegraph.pipeline.run.execute import available_threads
 from delegraph.pipeline.run.resources import resources_of
 
 RESULTS = Path(__file__).parent / "results"

@@ -32,12 +32,11 @@ import real
 from end_to_end import GRAPHS
 
 from delegraph.kernels.base.graph import Graph
-from delegraph.kernels.base.team import Team
+from delegraph.kernels.base.team import Team, available_threads
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store.store import open_store, rows_of_edges
 from delegraph.pipeline.engines.memory import search
-from delegraph.pipeline.run.execute import available_threads
 
 Timed = Callable[[int], float]
 """Searches from a vertex (by id order); returns seconds."""

@@ -31,13 +31,14 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from ..kernels.base.team import available_threads
 from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
 from ..partition.errors import DelegraphError, InputError
 from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .questions import AnyPath, Some, Vertex, Vertices
-from .run.execute import Executor, Progress, available_threads
+from .run.execute import Executor, Progress
 from .run.resources import ResourceOptions, Resources, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.

@@ -22,10 +22,10 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from delegraph.cli.main import main
+from delegraph.kernels.base.team import available_threads
 from delegraph.kernels.gpu import device as on_device
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from delegraph.partition.disk import remote
-from delegraph.pipeline.run.execute import available_threads
 from support import emulator
 from support.object_store import ENVIRONMENT, Before, Bucket, serving, standing_before
 

@@ -24,8 +24,7 @@ def components(graph: str, output: str, **values: Any) -> None:
     delegraph components graph.dg -o components/
     delegraph components edges/ -o components/ --memory-limit 2GB
 
-    An edge list is scanned as it comes, where it fits the memory limit; for a GPU a (temporary)
-    store is made of it.
+    An edge list is scanned as it comes, where it fits the memory limit; a GPU makes rows of it.
     """
     from ...pipeline.api import components
 

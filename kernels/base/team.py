@@ -8,6 +8,7 @@ safe.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -15,6 +16,13 @@ from threading import Barrier
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def available_threads() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # not every system can tell
 
 
 class Team:

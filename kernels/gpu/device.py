@@ -144,9 +144,10 @@ class Device:
     def pinned(self, length: int, dtype: Any) -> np.ndarray:
         """An array in host memory that kernels read in place."""
         dtype = np.dtype(dtype)
-        # (The pool of pinned memory would round up to a power of two.)
-        memory = self.cupy.cuda.PinnedMemory(length * dtype.itemsize)
-        pointer = self.cupy.cuda.PinnedMemoryPointer(memory, 0)
+        with self.use() as cupy:
+            # (The pool of pinned memory would round up to a power of two.)
+            memory = cupy.cuda.PinnedMemory(length * dtype.itemsize)
+            pointer = cupy.cuda.PinnedMemoryPointer(memory, 0)
         return np.frombuffer(pointer, dtype, length)
 
     def versions(self) -> dict[str, str]:

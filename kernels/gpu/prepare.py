@@ -255,7 +255,7 @@ def sorted_keys(
             delegates=places.delegates,
             directed=int(places.directed),
         )
-        _make_room(cupy, 16 * rows)
+        _make_room(cupy, (24 if weighted else 16) * rows)
         keys = cupy.empty(2 * rows, np.uint64)
         bits = cupy.empty(2 * rows, np.uint32) if weighted else None
         at = 0
@@ -271,8 +271,7 @@ def sorted_keys(
         if bits is None:
             sort(cupy, keys)
             return SortedKeys(keys)
-        order = cupy.argsort(keys)
-        return SortedKeys(keys[order], bits[order])
+        return _sort_with(cupy, keys, bits)
 
 
 def sort(cupy: Any, keys: Any) -> None:
@@ -284,6 +283,18 @@ def sort(cupy: Any, keys: Any) -> None:
     # Kept by the pool for the sort, which could not tell us cleanly that it got nothing.
     cupy.empty(size, np.uint8)
     keys.sort()
+
+
+def _sort_with(cupy: Any, keys: Any, weights: Any) -> SortedKeys:
+    """Keys with weights that go along; raises OutOfMemoryError as ``sort`` does."""
+    if len(keys) == 0:
+        return SortedKeys(keys, weights)
+    sizes = 8 * len(keys), 8 * len(keys), 2 * _sort_bytes(len(keys))  # a copy, places, the buffer
+    _make_room(cupy, sum(sizes))
+    kept = [cupy.empty(size, np.uint8) for size in sizes]
+    del kept
+    order = cupy.argsort(keys)
+    return SortedKeys(keys[order], weights[order])
 
 
 def _make_room(cupy: Any, size: int) -> None:
@@ -325,7 +336,7 @@ def rows_of(
         device.launch(_SOURCE, "count_distinct", strip_lanes(count), (keys, *size, distinct))
         ends = cupy.cumsum(distinct, dtype=np.uint64)
         left = int(ends[-1]) if strips else 0
-        _make_room(cupy, 4 * (left + rows))
+        _make_room(cupy, 4 * (left + rows) + (4 * left if combining else 0))
         made = CountedRows(cupy.zeros(rows, np.uint32), cupy.empty(left, np.uint32))
         device.launch(_SOURCE, "write_rows", strip_lanes(count), (keys, *size, ends, *made[:2]))
         if combining is None:

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 import pyarrow.parquet as pq
 import xxhash
 
-from ...kernels.base.team import Team
+from ...kernels.base.team import Team, available_threads
 from ..disk.remote import open_file
 from ..disk.urls import is_remote
 from ..errors import InputError
@@ -59,7 +59,7 @@ class Contents:
         Raises InputError where a file cannot be read.
         """
         digest = xxhash.xxh3_128("\0".join(self._columns).encode())
-        team = Team(min(_MOST_THREADS, os.cpu_count() or 1))
+        team = Team(min(_MOST_THREADS, available_threads()))
         for file in self._files:
             digest.update(f"{file.bytes}\0".encode())
             try:

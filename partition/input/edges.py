@@ -209,9 +209,11 @@ class EdgeList:
         if is_string(self.id_type):
             return self.reading
         return pages.of_all(
-            pages.reading_by_footer(file.path, file.metadata, self.columns)
+            pages.reading_by_footer(
+                file.path, file.metadata or pq.read_metadata(source_of(file.path)), self.columns
+            )
             for file in self.files
-            if file.metadata is not None and sum(file.row_groups)
+            if sum(file.row_groups)
         )
 
     def _weights(

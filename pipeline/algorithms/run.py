@@ -266,8 +266,9 @@ def _run(
                 return _run_by(algorithm, engines, _saved(of, run.info), run)
             except LimitError as error:  # through a store, then
                 refused = error
-            except DeviceMemoryError:  # a store's edges need not all be on the device
-                pass
+            except DeviceMemoryError as error:  # a store's edges need not all be on the device
+                run.notes.append(f"through a store: {error}")
+                return_freed_memory()
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"
     facts = facts_ahead(graph, choices)

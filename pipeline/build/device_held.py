@@ -1,7 +1,7 @@
 """An edge list as the rows that a store of it would have, on a device: nothing is written.
 
-read      chunks are decoded by several threads and copied; ids that need a dictionary are read
-          into host memory first
+read      chunks are decoded by several threads, and copied as they come
+copy      instead, after what a CPU does, where ids need a dictionary
 prepare   degrees, positions and rows, in one sort (kernels/gpu/prepare.py)
 """
 
@@ -110,12 +110,14 @@ def _read(edges: EdgeList, executor: Executor, device: Device) -> tuple[Ids, Col
     if domain is None:
         dense = read_edges(edges, executor)
         numbering, source = dense.ids, HeldSource(dense.batches, dense.ids.domain)
+        step = "copy"
     else:
         numbering = Ids(edges.id_type, domain, None)
         source = ParquetSource(edges, tuple(edges.chunks()), domain)
+        step = "read"
 
     def spread(copy: Callable[[int], None], chunks: list[int], rows: Sequence[int]) -> None:
-        executor.step("read", copy, chunks, sizes=rows)
+        executor.step(step, copy, chunks, sizes=rows)
 
     return numbering, copy_edges(device, source, IN_MEMORY.batch_rows, spread, weighted)
 

@@ -16,8 +16,7 @@ from ...partition.input.ids import Batch, Ids, dense_batches
 from ...partition.input.weights import Duplicates
 from ..run.execute import Executor
 
-LARGE_PAGES = 64 << 20
-"""Of both columns, as they are unpacked."""
+_LARGE = 64 << 20  # of both columns in a row group, packed and unpacked
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
             sizes=sizes,
         )
         batches = [batch for some in read for batch in some]
-        if edges.reading_at_most.held > LARGE_PAGES:  # which would be kept for later use
+        if edges.reading_at_most.held > _LARGE:  # which would be kept for later use
             trim_freed_memory()
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:

@@ -121,16 +121,16 @@ class DeviceHeldEngine:
         self._graph: ProgramGraph | None = None
 
     def need(self) -> Need:
-        """What a program holds on the device is known with it, when the graph is loaded."""
+        """To prepare the graph. What the program holds on the device is known with it, when the
+        graph is loaded: seldom as much, as the sort holds several times what is left of it.
+        """
         return by_footers_first(self._need)
 
     def _need(self, closely: bool) -> Need:
         held = held_on_device_need(self._edges, self._options, self._executor.threads, closely)
+        _check_room(self.device, self._edges, held.preparing)
         n = held.facts.vertices
-        entries = 2 * self._edges.rows
-        most = max(held.preparing, 8 * (n + 1) + 4 * entries + cut_bytes(self.device, n, entries))
-        _check_room(self.device, self._edges, most)
-        return Need(_host_bytes(held, self._asked.holds(Counts(n, n, 0, 0))), most)
+        return Need(_host_bytes(held, self._asked.holds(Counts(n, n, 0, 0))), held.preparing)
 
     def compile(self) -> None:
         if self._graph is not None and self._program is not None:
@@ -143,8 +143,8 @@ class DeviceHeldEngine:
         assert isinstance(program, DeviceProgram)
         self._program, weights = program, held.info.weights
         kind = weights.kind if program.weighted and weights is not None else None
-        of = self.device, held.rows, self._options.directed
-        self._graph = _program_graph(*of, program, kind)
+        directed = self._options.directed
+        self._graph = _program_graph(self.device, held.rows, directed, program, kind)
         del held
         give_back(self.device)
         _check_room(self.device, self._edges, self._bytes(program))

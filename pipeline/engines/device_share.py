@@ -222,8 +222,7 @@ class _Loading:
         self._buffer, self._bits = self._room(), np.empty(0, np.uint32)
 
     def _room(self) -> NDArray[np.uint32]:
-        with self._device.use():
-            return self._device.pinned(max(1, self._store.largest_shard // 4), np.uint32)
+        return self._device.pinned(max(1, self._store.largest_shard // 4), np.uint32)
 
     def subgraph(self, part: _Part) -> Subgraph:
         info = self._store.info

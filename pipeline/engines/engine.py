@@ -187,10 +187,10 @@ def run_first(
         try:
             return work(engine, need)
         except DeviceMemoryError as error:
-            notes.append(f"searched on the CPU: {error}")
             left = [other for other in left if other is not engine]
             if not left:
                 raise
+            notes.append(f"searched on the CPU: {error}")
 
 
 def first_that_fits(needs: Sequence[int], fits: Callable[[int], bool]) -> int | None:

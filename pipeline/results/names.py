@@ -41,7 +41,8 @@ class Names(Protocol):
     id_type: of user ids. pieces: vertices in each piece. piece: user ids (``id_type``) of the
     vertices in one, rising, and their places in the search's arrays (uint32). decode: user ids, as
     ``id_type``, of an Arrow array of places (nulls stay nulls). widths: bytes (int64) of the ids at
-    some places; None where ids are integers. find: place of a user id, or None.
+    some places; None where ids are integers. find: place of a user id, or None. prepare: load what
+    decode needs, beforehand, by as many threads as files are written at once.
     """
 
     @property
@@ -52,6 +53,7 @@ class Names(Protocol):
     def decode(self, places: pa.Array) -> pa.Array: ...
     def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None: ...
     def find(self, value: int | str) -> int | None: ...
+    def prepare(self, at_once: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ class VertexNames:
 
     def find(self, value: int | str) -> int | None:
         return self.found(value)
+
+    def prepare(self, at_once: int) -> None:
+        """It is there."""
 
 
 def file_rows(vertices: int) -> int:

@@ -109,6 +109,8 @@ def write_result(
                 for batch in batches_of(names, piece, columns, only):
                     writer.write_batch(batch, row_group_size=max(1, len(batch)))
 
+    if any(column.vertices for column in columns):
+        names.prepare(at_once or executor.threads)
     executor.step("write", write_file, range(len(parts)), projected_bytes, at_once=at_once)
 
 

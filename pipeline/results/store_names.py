@@ -35,7 +35,7 @@ class StoreNames:
     def __init__(self, store: Store, team: Team) -> None:
         self._path, self._info = store.path / VERTICES, store.info
         self._identity = _identity(self._path)
-        self._team = team
+        self._team = Team(1)
         verify_file(self._path, store.files[VERTICES], team)
         with opened(self._path, self._path, store.info) as file:
             self.id_type: pa.DataType = file.schema_arrow.field("vertex").type
@@ -92,6 +92,10 @@ class StoreNames:
         texts, position = ids
         at, ends = position[places], string_ends(texts)
         return ends[at + np.int64(1)] - ends[at]
+
+    def prepare(self, at_once: int) -> None:
+        self._team = Team(at_once)
+        self._ids()
 
     def _ids(self) -> NDArray[np.integer] | tuple[pa.Array, NDArray[np.uint32]]:
         with self._lock:  # several tasks write; one of them loads

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,13 +19,6 @@ Progress = Callable[[str, int, int], None]
 Work is rows of the input where a step's items have such a size, else tasks. What follows a colon in
 the name is what the last piece of work gave: names and numbers, as "search: change 1e-5, level 3".
 """
-
-
-def available_threads() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # not every system can tell
 
 
 class Pool(Protocol):

@@ -189,28 +189,55 @@ __global__ void write_rows(const u64 *__restrict__ keys, u64 count, u64 strips,
 #define MAX 1
 #define SUM 2
 
+#define WARPS 8  // of a block, at most
 #define MANTISSA 23
+#define EXPONENTS 256
 #define INFINITE (255u << MANTISSA)
 #define TOO_LARGE (1ull << 32)
 
-// Bits of a sum of floats: by exponent, from the least one on, mantissas are added up in integers, so
-// that the order of rows does not matter.
-__device__ inline u64 sum_of_floats(const u32 *__restrict__ weights, u64 first, u64 end) {
+// Bits of either kind of weight rise with the weight.
+template <u32 HOW>
+__device__ inline u64 combine(u64 bits, u64 more) {
+  if (HOW == SUM) return bits + more;
+  return (HOW == MIN) == (more < bits) ? more : bits;
+}
+
+// Bits of a sum of floats; sums: of their mantissas, by exponent.
+__device__ inline u64 sum_of_floats(const u64 *sums) {
   double total = 0;
-  for (u32 exponent = 0; exponent < 255;) {
-    u32 least = 255;
-    u64 sum = 0;
-    for (u64 i = first; i < end; ++i) {
-      const u32 own = weights[i] >> MANTISSA, mantissa = weights[i] & ((1u << MANTISSA) - 1);
-      if (own < exponent || own > least) continue;
-      if (own < least) least = own, sum = 0;
-      sum += own ? mantissa | 1u << MANTISSA : mantissa;
-    }
-    if (least < 255) total += ldexp((double)sum, (int)(least ? least : 1) - 127 - MANTISSA);
-    exponent = least + 1;
-  }
+  for (u32 exponent = 0; exponent < EXPONENTS - 1; ++exponent)
+    if (sums[exponent])
+      total += ldexp((double)sums[exponent], (int)(exponent ? exponent : 1) - 127 - MANTISSA);
   const u32 bits = __float_as_uint((float)total);
   return bits < INFINITE ? bits : TOO_LARGE;
+}
+
+// By a warp: the weights of all keys from ``first`` on that are the same. sums: of the warp; floats are
+// added up there in integers, so that the order of rows does not matter.
+template <u32 HOW, bool FLOATS>
+__device__ inline u64 combine_run(const u64 *__restrict__ keys, const u32 *__restrict__ weights,
+                                  u64 first, u64 count, u64 *sums) {
+  const u32 lane = threadIdx.x & 31;
+  const u64 key = keys[first];
+  u64 bits = HOW == MIN ? TOO_LARGE : 0;
+  if (FLOATS && HOW == SUM) {
+    for (u32 exponent = lane; exponent < EXPONENTS; exponent += 32) sums[exponent] = 0;
+    __syncwarp();
+  }
+  for (u64 i = first + lane; i < count && keys[i] == key; i += 32) {
+    const u32 own = weights[i], exponent = own >> MANTISSA, mantissa = own & ((1u << MANTISSA) - 1);
+    if (FLOATS && HOW == SUM)
+      atomicAdd(&sums[exponent], (u64)(exponent ? mantissa | 1u << MANTISSA : mantissa));
+    else
+      bits = combine<HOW>(bits, own);
+  }
+  if (FLOATS && HOW == SUM) {
+    __syncwarp();
+    if (lane == 0) bits = sum_of_floats(sums);
+    return __shfl_sync(0xffffffffu, bits, 0);
+  }
+  for (u32 step = 16; step; step /= 2) bits = combine<HOW>(bits, __shfl_xor_sync(0xffffffffu, bits, step));
+  return bits;
 }
 
 // Weights of distinct keys, one after the other, as ``write_rows`` writes their targets. weights: by
@@ -219,7 +246,8 @@ template <u32 HOW, bool FLOATS>
 __global__ void combine_weights(const u64 *__restrict__ keys, u64 count, u64 strips,
                                 const u64 *__restrict__ ends, const u32 *__restrict__ weights,
                                 u32 *__restrict__ combined, u64 *large) {
-  const u32 lane = threadIdx.x & 31;
+  __shared__ u64 sums[FLOATS && HOW == SUM ? WARPS : 1][EXPONENTS];
+  const u32 lane = threadIdx.x & 31, warp = FLOATS && HOW == SUM ? threadIdx.x >> 5 : 0;
   FOR_STRIPS(strip, strips) {
     u64 base = strip ? ends[strip - 1] : 0;
     for (u32 step = 0; step < LONG_STRIP; step += 32) {
@@ -229,18 +257,15 @@ __global__ void combine_weights(const u64 *__restrict__ keys, u64 count, u64 str
       const u32 found = __ballot_sync(0xffffffffu, fresh);
       const u64 at = base + __popc(found & ((1u << lane) - 1));
       base += __popc(found);
-      if (!fresh) continue;
-      u64 bits = weights[i], end = i + 1;
-      for (; end < count && keys[end] == key; ++end) {
-        const u64 more = weights[end];  // bits of either kind rise with the weight
-        if (HOW == SUM)
-          bits += more;
-        else if (HOW == MIN ? more < bits : more > bits)
-          bits = more;
+      u64 bits = fresh ? weights[i] : 0;
+      const bool several = fresh && i + 1 < count && keys[i + 1] == key;
+      for (u32 runs = __ballot_sync(0xffffffffu, several); runs; runs &= runs - 1) {
+        const u32 owner = __ffs(runs) - 1;
+        const u64 of_run = combine_run<HOW, FLOATS>(keys, weights, i - lane + owner, count, sums[warp]);
+        if (lane == owner) bits = of_run;
       }
-      if (HOW == SUM && FLOATS && end > i + 1) bits = sum_of_floats(weights, i, end);
-      if (bits >= TOO_LARGE) atomicAdd(large, 1ull);
-      combined[at] = (u32)bits;
+      if (fresh && bits >= TOO_LARGE) atomicAdd(large, 1ull);
+      if (fresh) combined[at] = (u32)bits;
     }
   }
 }

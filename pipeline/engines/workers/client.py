@@ -195,7 +195,9 @@ class WorkersEngine:
             yield done, cast(Job, done.job)
 
     def _tell_of_one(self) -> None:
-        """A line where one GPU, had it done all that the ranks did, would have taken no longer."""
+        """A line where one GPU, had it done all that the ranks did, would have taken no longer. Not
+        of workers that are kept: they begin but once.
+        """
         beginning, working = self._beginning, self._working
         if self._fits_one and beginning > (self.ranks - 1) * working:
             self._notes.append(

@@ -53,7 +53,7 @@ def test_it_is_the_same_however_it_is_read(edges, monkeypatch, size, threads):
 
 
 def test_a_file_that_ends_early_is_looked_at_as_far_as_it_goes(edges):
-    opened = open_edges(edges)
+    whole, opened = open_edges(edges).fingerprint, open_edges(edges)
     path = sorted(edges.iterdir())[0]
     path.write_bytes(path.read_bytes()[:3000])
-    assert len(opened.fingerprint) == 32
+    assert opened.fingerprint not in ("", whole)

@@ -5,6 +5,7 @@ programs; on a GPU, and emulated.
 from __future__ import annotations
 
 import json
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.weighing import Weighing
 from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
+from delegraph.pipeline.engines import device_edges
+from delegraph.pipeline.engines.device_edges import DeviceHeldEngine
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import SHAPES, random_edges
 from support.marks import mostly_slow
@@ -231,9 +234,47 @@ def test_weights_emulated(emulated, edge_list, tmp_path, kind, duplicates):
     check_rows(weighted(edge_list, kind, 6)[0], tmp_path / "rows", emulated[0], options)
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", mostly_slow(sorted(SHAPES), "star"))
-def test_rows_emulated(emulated, edge_list, tmp_path, shape):
-    check_rows(edge_list(*SHAPES[shape]), tmp_path, emulated[0], BuildOptions(directed=True))
+def test_rows_emulated(emulated, edge_list, tmp_path, shape, directed):
+    check_rows(edge_list(*SHAPES[shape]), tmp_path, emulated[0], BuildOptions(directed=directed))
+
+
+@pytest.mark.parametrize("ends", [[7], [7, 9, 7]])
+def test_loops_alone_emulated(emulated, edge_list, tmp_path, ends):
+    edges = edge_list(ends, ends)
+    for name in ("components", "pagerank"):
+        check(name, edges, tmp_path, {}, {})
+    check("bfs", edges, tmp_path, {}, {"source": 7})
+
+
+def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch):
+    """It goes through a store. What a program holds is known when its graph is loaded, of which no
+    more is left then than it needs.
+    """
+    rows, left = [], []
+    hold, give_back = device_edges.hold_on_device, device_edges.give_back
+
+    def held(*args: Any) -> Any:
+        found = hold(*args)
+        rows.append(weakref.ref(found.rows))
+        return found
+
+    def given_back(device: Device) -> None:
+        left.append(rows[0]())
+        give_back(device)
+
+    monkeypatch.setattr(device_edges, "hold_on_device", held)
+    monkeypatch.setattr(device_edges, "give_back", given_back)
+    monkeypatch.setattr(DeviceHeldEngine, "_bytes", lambda *args: 1 << 60)
+    edges = edge_list(*random_edges(3, 100, 400))
+    delegraph.components(edges, output=tmp_path / "out", device="cuda", threads=2)
+    assert left[0] is None
+    ran = record(tmp_path / "out")
+    assert ran["device"].startswith("cuda:0")
+    assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
+    (note,) = ran["notes"]
+    assert note.startswith("through a store: ")
 
 
 @pytest.mark.parametrize("kind", ["uint64", "string"])
