@@ -1,13 +1,13 @@
 """Whole commands on a machine with a GPU: on it, and on the CPU, in turn.
 
     python benchmarks/gpu_commands.py [--graphs kron22,cnr-2000,...] [--commands bfs,sssp,...]
-        [--data FOLDER] [--runs 3]
+        [--devices cpu,cuda] [--data FOLDER] [--runs 3]
 
 By default the generated graphs below and all Parquet files of FOLDER and FOLDER/real, undirected.
 Each command goes to Parquet, from a store and, where it says so, from the edge list; shortest paths
 want weights, which generated graphs have. Prints the median seconds of the whole process and the
 worst, and of its record's phases; the ratio is the CPU's time over the GPU's, run by run. Before
-the first graph all commands run once, so that compiled kernels are in their caches.
+the first graph the commands run once, so that compiled kernels are in their caches.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,18 +44,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Whole commands on a GPU and on the CPU.")
     parser.add_argument("--graphs")
     parser.add_argument("--commands", default=",".join(COMMANDS))
+    parser.add_argument("--devices", default=",".join(DEVICES))
     parser.add_argument("--runs", type=int, default=3)
     real.add_option(parser)
     options = parser.parse_args()
     about = environment.describe(("numba", "pyarrow", "cupy"))
     environment.show(about)
     results: list[dict[str, Any]] = []
+    asked = options.commands.split(","), options.devices.split(",")
     with tempfile.TemporaryDirectory() as folder:
-        compare("kron16", None, Path(folder), 1, list(COMMANDS))
+        list(compare("kron16", None, Path(folder), 1, *asked))
     for name, edges in real.asked_for(options, GENERATED, scale_of):
         with tempfile.TemporaryDirectory() as folder:
-            asked = options.commands.split(",")
-            for result in compare(name, edges, Path(folder), options.runs, asked):
+            for result in compare(name, edges, Path(folder), options.runs, *asked):
                 results.append(result)
                 show(result)
     environment.keep("gpu_commands", about, results)
@@ -66,8 +68,13 @@ def scale_of(name: str) -> str | None:
 
 
 def compare(
-    name: str, edges: Path | None, folder: Path, runs: int, commands: list[str]
-) -> list[dict[str, Any]]:
+    name: str,
+    edges: Path | None,
+    folder: Path,
+    runs: int,
+    commands: list[str],
+    devices: list[str],
+) -> Iterator[dict[str, Any]]:
     """edges: of a real graph; None for one to generate."""
     weight: tuple[str, ...] = ()
     if edges is None:
@@ -81,26 +88,24 @@ def compare(
     possible = [command for command in commands if command != "sssp" or weight]
     jobs = [(command, store) for command in possible]
     jobs += [(command, edges) for command in possible if command in OF_EDGES]
-    found = []
     for command, graph in jobs:
-        times: dict[str, list[float]] = {device: [] for device in DEVICES}
+        times: dict[str, list[float]] = {device: [] for device in devices}
         phases: dict[str, dict[str, float]] = {}
         for _ in range(runs):
-            for device in DEVICES:
+            for device in devices:
                 spent, phases[device] = run(command, graph, folder / "out", source, device)
                 times[device].append(spent)
-        found.append(
-            {
-                "graph": name,
-                "command": command,
-                "from": "store" if graph == store else "edges",
-                **{f"{device}_seconds": median(times[device]) for device in DEVICES},
-                **{f"{device}_worst": max(times[device]) for device in DEVICES},
-                "ratio": median(a / b for a, b in zip(*times.values(), strict=True)),
-                "phases": phases,
-            }
-        )
-    return found
+        result = {
+            "graph": name,
+            "command": command,
+            "from": "store" if graph == store else "edges",
+            **{f"{device}_seconds": median(times[device]) for device in devices},
+            **{f"{device}_worst": max(times[device]) for device in devices},
+            "phases": phases,
+        }
+        if len(devices) > 1:
+            result["ratio"] = median(a / b for a, b in zip(*times.values(), strict=True))
+        yield result
 
 
 def vertex_of(result: Path) -> str:
@@ -127,13 +132,11 @@ def run(
 
 
 def show(result: dict[str, Any]) -> None:
-    print(
-        f"{result['graph']:<20}{result['command']:<13}{result['from']:<6}"
-        + "".join(f"{result[f'{device}_seconds']:>8.2f} s {device}" for device in DEVICES)
-        + f"; worst {result['cpu_worst']:.2f} and {result['cuda_worst']:.2f}; "
-        + f"{result['ratio']:.2f} times; {result['phases']['cuda']}",
-        flush=True,
-    )
+    line = f"{result['graph']:<20}{result['command']:<13}{result['from']:<6}"
+    for device, phases in result["phases"].items():
+        median, worst = (result[f"{device}_{figure}"] for figure in ("seconds", "worst"))
+        line += f"{median:>7.2f} s {device} (worst {worst:.2f}; {phases})"
+    print(line + (f"; {result['ratio']:.2f} times" if "ratio" in result else ""), flush=True)
 
 
 if __name__ == "__main__":

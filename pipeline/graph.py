@@ -26,7 +26,7 @@ from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
-from ..partition.errors import DelegraphError
+from ..partition.errors import DelegraphError, InputError
 from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
 from ..partition.store.store import Store
@@ -277,6 +277,11 @@ class Graph:
     def _stored(self, weighted: bool) -> tuple[Store, Subject]:
         """The store that programs run over: of an edge list a temporary one, made once."""
         engine = self._open
+        if weighted and not isinstance(self._graph, Store):
+            raise InputError(
+                f"{self.path} is opened without weights: build a store of it, with weight=..., and "
+                "open that"
+            )
         if weighted:
             run.check_weights(self._graph, self.path)
         if isinstance(self._graph, Store):

@@ -61,7 +61,7 @@ from ..run.execute import Executor
 from ..run.plan import Facts, Shape, fits, held_now, too_little
 from ..run.resources import Resources
 from .many_sources import Sources
-from .run import open_graph
+from .run import check_weights, open_graph
 
 _STEP = "validate"
 
@@ -84,6 +84,8 @@ def validate_result(
     if personalize is not None and result.algorithm != "pagerank":
         raise InputError(f"{result_path} is of {result.algorithm}, which no file personalises")
     graph = open_graph(path, build_options)
+    if result.algorithm == "sssp":
+        check_weights(graph, path)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
         of = partial(validate_pagerank, personalize=VertexFile(personalize))
@@ -209,7 +211,7 @@ def _check_some(
     joined: NDArray[np.uint8],
 ) -> check.Violations:
     """Of a batch's edges from ``start`` on, undirected ones in both directions."""
-    sources, targets = (end[start : start + EDGE_BATCH] for end in batch)
+    sources, targets = (end[start : start + EDGE_BATCH] for end in batch[:2])
     violations = check.Violations()
     said = distance, parent, max_depth, joined, violations
     check.check_edges(sources, targets, *said, both_ways=not directed)
@@ -227,7 +229,7 @@ def _components_by_edges(
     dense: DenseEdges, fingerprint: str, directed: bool, result: Result, team: Team
 ) -> Verdict:
     names = names_of_ids(dense.ids, dense.present)
-    batches = dense.batches
+    batches = [(src, dst) for src, dst, *_ in dense.batches]
     judged = JudgedEdges(names, dense.ids.domain, fingerprint, directed, lambda: iter(batches))
     return validate_components(judged, result)
 

@@ -41,8 +41,7 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     if result.info is None:
         raise InputError("the result does not say its source: only what delegraph wrote is judged")
     graph = judged_edges(store, team)
-    if graph.weighted_batches is None:
-        raise InputError("the graph has no weights: build it with their column, as --weight COL")
+    assert graph.weighted_batches is not None
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
     asked = result.info.options["source"]

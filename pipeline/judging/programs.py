@@ -52,7 +52,8 @@ _FOUND_ANEW = 4
 """Vertices, at most: each takes some scans of all edges, a few on most graphs."""
 
 _FEW_SOURCES = 16
-"""The same, of sources of betweenness."""
+_FEW_EDGES = 1 << 28
+"""The same, of sources of betweenness: as many as look at so many edges, by a scan each, or few."""
 
 _ROUNDING = 1e-9
 """Of sums of values that add up to 1, in any order."""
@@ -244,7 +245,8 @@ def validate_betweenness(
         count_edges(ends[1], entering)
     end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
     add_rule(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
-    few = sources if sources is not None and len(sources) <= _FEW_SOURCES else ()
+    most = max(_FEW_SOURCES, _FEW_EDGES // max(1, int(leaving.sum())))
+    few = sources if sources is not None and len(sources) <= most else ()
     if len(few):
         between = 0
         for source in few:

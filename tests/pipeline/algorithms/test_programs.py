@@ -306,9 +306,10 @@ def test_some_sources_by_every_way(ok, delegraph, edge_list, tmp_path, way, name
 @pytest.mark.parametrize(
     ("change", "rules"), [(lambda v: v - 1, {1}), (lambda v: v + 1, {2, 3}), (lambda v: 2 * v, {3})]
 )
-def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, rules):
+@pytest.mark.parametrize("sources", [("--sources", 3), ()], ids=["three", "all"])
+def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, rules, sources):
     edges = edge_list(*random_edges(5, 300, 2000))
-    ok("betweenness", edges, "-o", tmp_path / "out", "--sources", 3)
+    ok("betweenness", edges, "-o", tmp_path / "out", *sources)
 
     def changed(columns):
         columns["betweenness"] = [change(value) for value in columns["betweenness"]]

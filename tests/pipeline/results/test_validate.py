@@ -194,3 +194,26 @@ def test_ids_of_another_kind(ok, delegraph, graph, edge_list, tmp_path):
     table = pa.table({"vertex": [b"x"], "distance": [0], "parent": pa.array([None], pa.binary())})
     pq.write_table(table, tmp_path / "binary.parquet")
     assert delegraph("validate", graph, tmp_path / "binary.parquet", "--json").code == 2
+
+
+@pytest.mark.parametrize("name", ["bfs", "components", "pagerank"])
+def test_by_an_edge_list_that_is_read_with_weights(ok, edge_list, tmp_path, name):
+    src, dst = zip(*EDGES, strict=True)
+    edges = edge_list(src, dst, weight=range(len(src)))
+    asked = ("--source", 0) if name == "bfs" else ()
+    ok(name, edges, *asked, "-o", tmp_path / "out")
+    ok("validate", edges, tmp_path / "out", *(() if name == "pagerank" else ("--weight", "weight")))
+
+
+def test_shortest_paths_by_an_edge_list_whose_weights_are_not_named(
+    ok, delegraph, edge_list, tmp_path
+):
+    src, dst = zip(*EDGES, strict=True)
+    edges = edge_list(src, dst, weight=range(len(src)))
+    ok("sssp", edges, "--weight", "weight", "--source", 0, "-o", tmp_path / "out")
+    ran = delegraph("validate", edges, tmp_path / "out")
+    assert (ran.code, ran.err) == (
+        2,
+        f"delegraph: {edges}: name the column of weights, as --weight COL\n",
+    )
+    ok("validate", edges, tmp_path / "out", "--weight", "weight")
