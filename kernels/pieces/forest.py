@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 
 from ..base.compiled import OFFSETS, boolean, compiled, i64, i64s, kernel, u32s
+from ..base.graph import UNREACHED
 from ..base.intrinsics import compare_and_swap
 from ..base.numbering import NUMBERING, renumber
 from ..base.turns import come, take
@@ -140,3 +141,24 @@ def tree_sizes(forest, sizes):
     """Of a flat one: vertices of each tree, at its root. sizes: uint32, of its length, zeros."""
     for v in range(forest.shape[0]):
         sizes[forest[v]] += 1
+
+
+@kernel(u32s, u32s, u32s)
+def first_of_trees(vertices, forest, first):
+    """Note in ``first``, by root, the vertex that is met first in each tree; UNREACHED where none
+    was met before. forest: flat. Returns of how many trees this is the first one that is met.
+    """
+    met = np.int64(0)
+    for i in range(vertices.shape[0]):
+        root = forest[vertices[i]]
+        if first[root] == UNREACHED:
+            first[root] = vertices[i]
+            met += 1
+    return met
+
+
+@kernel(u32s, u32s)
+def name_by_first(forest, first):
+    """Have each vertex called by the first of its tree."""
+    for v in range(forest.shape[0]):
+        forest[v] = first[forest[v]]

@@ -16,7 +16,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import components as on_device
 from ...kernels.gpu_programs.ranks import Ranks
 from ...kernels.gpu_programs.rows import ProgramGraph
-from ...kernels.pieces.forest import tree_sizes
+from ...kernels.pieces.forest import first_of_trees, name_by_first, tree_sizes
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ..build.prepare import BuildOptions
@@ -32,8 +32,6 @@ from ..results.result import Option
 from ..run.execute import Executor
 from ..run.records import ComponentsRecord
 from .run import Answer
-
-_WINDOW = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -127,11 +125,6 @@ def name_components(trees: NDArray[np.uint32], names: Names) -> int:
     count = 0
     for number in range(len(names.pieces)):
         _, places = names.piece(number)
-        roots = trees[places]
-        new = least[roots] == UNREACHED
-        least[roots[new][::-1]] = places[new][::-1]  # of several, the first one stays
-        count += int(np.count_nonzero(least[roots] == places))
-    for first in range(0, len(trees), _WINDOW):
-        some = slice(first, first + _WINDOW)
-        trees[some] = least[trees[some]]
+        count += first_of_trees(np.array(places), trees, least)
+    name_by_first(trees, least)
     return count
