@@ -12,7 +12,7 @@ from ..base.team import Team
 from . import pull as pull_kernels
 from . import push as push_kernels
 from .pull import WORDS_A_TURN, pull
-from .push import EDGES_A_TURN, degree_sums, push_edges, push_levels
+from .push import AHEAD, EDGES_A_TURN, degree_sums, push_edges, push_levels
 from .state import LevelWork, SearchState
 
 # Below this many edges, waking a thread takes longer than following them.
@@ -62,7 +62,8 @@ class CpuBackend:
 
     def _push_small(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         graph, frontier = state.graph, _queue(state)
-        queue = np.empty(graph.vertices, np.uint32)  # pages that stay untouched cost nothing
+        queue = np.zeros(graph.vertices + AHEAD, np.uint32)  # untouched pages cost nothing
+        by = np.empty(graph.vertices + 1, np.uint32)
         queue[: len(frontier)] = frontier
         works = np.empty((levels, 3), np.int64)
         done, last = push_levels(
@@ -70,6 +71,7 @@ class CpuBackend:
             graph.targets,
             graph.reverse_offsets,
             queue,
+            by,
             len(frontier),
             state.visited,
             state.distance,

@@ -7,8 +7,8 @@ level. ``push_edges`` is run by several threads at once, each taking runs of equ
 it (Bisson et al., Parallel Distributed BFS on the Kepler Architecture, section on mapping edges
 to threads).
 
-A vertex belongs to the thread that sets its bit in ``visited``; that thread alone writes its
-distance and parent, so one search has exactly one parent a vertex.
+Of several threads a vertex belongs to the one that sets its bit in ``visited``; that one alone
+writes its distance and parent, so one search has exactly one parent a vertex.
 """
 
 import numpy as np
@@ -16,10 +16,17 @@ from numba import types
 
 from ..base.bitmap import contains, mask
 from ..base.compiled import OFFSETS, compiled, i32s, i64, i64s, kernel, u32s, u64s
-from ..base.intrinsics import fetch_add, fetch_or
+from ..base.intrinsics import fetch_add, fetch_or, prefetch
 
 EDGES_A_TURN = 1 << 14
 _BUFFER = 1 << 10
+_ONE = np.uintp(1)
+
+_AHEAD = np.uintp(6)
+"""Vertices of the queue: so many before a row is read it is fetched into the cache, and as many
+before that, where it is."""
+
+AHEAD = 2 * int(_AHEAD) + 1
 
 
 @compiled
@@ -31,12 +38,13 @@ def claim(visited, v):
     return fetch_or(visited, np.intp(v >> np.uint32(6)), bit) & bit == 0
 
 
-@kernel(OFFSETS, u32s, OFFSETS, u32s, i64, u64s, i32s, u32s, i64, i64, types.int64[:, ::1])
+@kernel(OFFSETS, u32s, OFFSETS, u32s, u32s, i64, u64s, i32s, u32s, i64, i64, types.int64[:, ::1])
 def push_levels(
     offsets,
     targets,
     reverse_offsets,
     queue,
+    by,
     frontier,
     visited,
     distance,
@@ -47,38 +55,46 @@ def push_levels(
 ):
     """Push one level, and more while the frontier has at most ``most_work`` edges to follow.
 
-    queue: uint32 (n,), its first ``frontier`` entries the frontier of ``level``; receives what is
-    found, level after level. works: int64 (levels, 3), receives what LevelWork holds of each:
-    vertices found, edges that leave them, edges that enter them. Returns levels done and the place
-    in ``queue`` of the last one's vertices.
+    queue: uint32 (n + AHEAD,), its first ``frontier`` entries the frontier of ``level``, all others
+    zeros; receives what is found, level after level. by: uint32 (n + 1,), room for who found it.
+    works: int64 (levels, 3), receives what LevelWork holds of each: vertices found, edges that
+    leave them, edges that enter them. Returns levels done and the place in ``queue`` of the last
+    one's vertices.
     """
-    start = 0
-    stop = frontier
+    # Unsigned, as an index that may be negative is looked at each time.
+    first = np.uintp(0)
+    last = np.uintp(frontier)
     done = 0
     while True:
         level += 1
-        forward = 0
-        backward = 0
-        end = stop
-        for i in range(start, stop):
+        end = last
+        for i in range(first, last):
+            prefetch(offsets, np.intp(queue[i + _AHEAD + _AHEAD]))
+            prefetch(targets, np.intp(offsets[queue[i + _AHEAD]]))
             u = queue[i]
-            for e in range(offsets[u], offsets[u + 1]):
+            for e in range(np.uintp(offsets[u]), np.uintp(offsets[np.uintp(u) + _ONE])):
+                # Without a branch: which targets are new is anybody's guess.
                 v = targets[e]
-                if claim(visited, v):
-                    distance[v] = level
-                    parent[v] = u
-                    queue[end] = v
-                    end += 1
-                    forward += np.int64(offsets[v + 1]) - np.int64(offsets[v])
-                    backward += np.int64(reverse_offsets[v + 1]) - np.int64(reverse_offsets[v])
-        start = stop
-        stop = end
-        works[done, 0] = stop - start
+                queue[end] = v
+                by[end] = u
+                end += np.uintp(contains(visited, v) ^ np.uint64(1))
+                visited[v >> np.uint32(6)] |= mask(v)
+        forward = np.int64(0)
+        backward = np.int64(0)
+        for i in range(last, end):
+            v = np.uintp(queue[i])
+            distance[v] = level
+            parent[v] = by[i]
+            forward += np.int64(offsets[v + _ONE]) - np.int64(offsets[v])
+            backward += np.int64(reverse_offsets[v + _ONE]) - np.int64(reverse_offsets[v])
+        first = last
+        last = end
+        works[done, 0] = np.int64(last - first)
         works[done, 1] = forward
         works[done, 2] = backward
         done += 1
         if done == works.shape[0] or forward == 0 or forward > most_work:
-            return done, start
+            return done, np.int64(first)
 
 
 @kernel(OFFSETS, u32s, i64s)

@@ -78,9 +78,9 @@ class DeviceRowsEngine:
     def load(self) -> None:
         held = hold_on_device(self._edges, self._options, self._executor, self.device)
         self.subject = _subject_of(self._edges, held, self._options)
-        rows = held.rows
-        forward, reverse = _ways(rows)
-        del held, rows
+        forward, reverse = _ways(held.rows)
+        del held
+        give_back(self.device)
         graph = derive(self.device, forward, reverse if self._options.directed else None)
         self.gpu = search_of(self.device, graph, self._strategy if self._slices_bytes else "rows")
 

@@ -40,6 +40,7 @@ class DeviceProgramEngine:
         self._beside = beside
         self._graph: ProgramGraph | None = None
         self._loaded_for = program
+        self._taken = False
 
     @property
     def method(self) -> str:
@@ -47,7 +48,7 @@ class DeviceProgramEngine:
         return "on a device, tiered" if tiered else "on a device"
 
     def need(self) -> Need:
-        if self._graph is not None:
+        if self._taken:
             return Need(self._program.held_bytes(counts_of(self._store)) + self._beside)
         room = self._room(self._program)
         return Need(room.host + self._beside, room.device)
@@ -62,7 +63,8 @@ class DeviceProgramEngine:
             alike = other.device.number == self.device.number and other._serves(self._program)
             if alike and other._store.holds_the_same(self._store):
                 self._graph, self._loaded_for = other._graph, other._loaded_for
-        return self._graph is not None
+                self._taken = True
+        return self._taken
 
     def _serves(self, program: Program) -> bool:
         """Whether what is loaded is what another program needs, and leaves room for it."""
@@ -106,5 +108,5 @@ class DeviceProgramEngine:
         return asked.run_on(replace(self._graph, spare=spare_there), checkpoint, tell)
 
     def close(self) -> None:
-        self._graph, self._loaded_for = None, self._program
+        self._graph, self._loaded_for, self._taken = None, self._program, False
         give_back(self.device)
