@@ -16,7 +16,7 @@ from .push import AHEAD, EDGES_A_TURN, degree_sums, push_edges, push_levels
 from .state import LevelWork, SearchState
 
 # Below this many edges, waking a thread takes longer than following them.
-_SHARED_PUSH = 2 * EDGES_A_TURN
+_SHARED_PUSH = 4 * EDGES_A_TURN
 _SHARED_WORDS = 4 * WORDS_A_TURN
 
 
@@ -62,7 +62,7 @@ class CpuBackend:
 
     def _push_small(self, state: SearchState, work: int, levels: int) -> list[LevelWork]:
         graph, frontier = state.graph, _queue(state)
-        queue = np.zeros(graph.vertices + AHEAD, np.uint32)  # untouched pages cost nothing
+        queue = np.empty(graph.vertices + AHEAD, np.uint32)  # untouched pages cost nothing
         by = np.empty(graph.vertices + 1, np.uint32)
         queue[: len(frontier)] = frontier
         works = np.empty((levels, 3), np.int64)

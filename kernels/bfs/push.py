@@ -55,8 +55,8 @@ def push_levels(
 ):
     """Push one level, and more while the frontier has at most ``most_work`` edges to follow.
 
-    queue: uint32 (n + AHEAD,), its first ``frontier`` entries the frontier of ``level``, all others
-    zeros; receives what is found, level after level. by: uint32 (n + 1,), room for who found it.
+    queue: uint32 (n + AHEAD,), its first ``frontier`` entries the frontier of ``level``; receives
+    what is found, level after level. by: uint32 (n + 1,), room for who found it.
     works: int64 (levels, 3), receives what LevelWork holds of each: vertices found, edges that
     leave them, edges that enter them. Returns levels done and the place in ``queue`` of the last
     one's vertices.
@@ -68,6 +68,7 @@ def push_levels(
     while True:
         level += 1
         end = last
+        queue[last : last + np.uintp(AHEAD)] = 0  # until vertices are found that stand there
         for i in range(first, last):
             prefetch(offsets, np.intp(queue[i + _AHEAD + _AHEAD]))
             prefetch(targets, np.intp(offsets[queue[i + _AHEAD]]))
