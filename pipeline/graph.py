@@ -51,7 +51,7 @@ from .results.result import ResultInfo
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
-from .run.plan import Plan, fits
+from .run.plan import Plan
 from .run.resources import Resources
 
 Found = TypeVar("Found")
@@ -148,10 +148,7 @@ class Graph:
     def plan(self) -> Plan:
         """What the engine holds, beside what this process holds now."""
         engine, limit = self._open, self._resources.limit
-        need = engine.need()
-        if need.closer is not None and not fits(need.host, limit):
-            need = need.closer()
-        return plan_of(engine, need, self._executor.threads, limit)
+        return plan_of(engine, engine.need().within(limit), self._executor.threads, limit)
 
     @property
     def _open(self) -> SearchEngine:

@@ -201,9 +201,16 @@ def cut_bytes(device: Device, vertices: int, entries: int) -> int:
     return 4 * 4 * units + 8 * 4 * units  # those listed, sorted, and the parts of each
 
 
-def add_weights(device: Device, offsets: Array, weights: Array, weight_type: str) -> Array:
-    """float64, by row: its weights added up. weights: uint32, their bits."""
+def degrees_of(
+    device: Device, offsets: Array, weights: Array | None, weight_type: str | None
+) -> Array:
+    """float64, by row: its entries, or their weights added up.
+
+    weights: uint32, bits of this type; a type of None counts entries.
+    """
     with device.use() as cupy:
+        if weight_type is None:
+            return (offsets[1:] - offsets[:-1]).astype(np.float64)
         n = len(offsets) - 1
         sums = cupy.empty(n, np.float64)
         function = f"add_weights<{_unsigned(offsets)}, {c_name(weight_type)}>"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import Array, Rows, derive
 from ...kernels.gpu.prepare import DeviceRows
 from ...kernels.gpu.search import GpuSearch
-from ...kernels.gpu_programs.rows import ProgramGraph, add_weights, cut, cut_bytes
+from ...kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
 from ...partition.disk.memory import format_bytes
 from ...partition.input.edges import EdgeList
 from ..build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
@@ -20,13 +18,13 @@ from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..run.execute import Executor
 from .device import give_back, method_of, search_of, search_on_device, slices_bytes
+from .device_share import SLACK
 from .edges import subject_of
 from .engine import Need, Strategy, Subject, by_footers_first
 from .operations.held import Asked
 from .operations.program import Counts, DeviceProgram, Given, Program, Tell
 
 _FOUND = 8 + 8  # bytes of a vertex: what was found, as it is copied and as it is told
-_SLACK = 16 << 20  # small arrays, what the pool rounds up
 
 
 class DeviceRowsEngine:
@@ -155,7 +153,7 @@ class DeviceHeldEngine:
         assert graph is not None
         rows, n = graph.cut.rows, graph.cut.vertices
         arrays = (rows.offsets, rows.near, graph.weights, graph.degree)
-        held = sum(array.nbytes for array in arrays if array is not None) + _SLACK
+        held = sum(array.nbytes for array in arrays if array is not None) + SLACK
         held += cut_bytes(self.device, n, rows.edges)
         return held + program.device_bytes(n, rows.edges)
 
@@ -206,10 +204,7 @@ def _program_graph(
     forward, reverse = _ways(rows)
     wanted, weights = (reverse, rows.reverse_weights) if program.into else (forward, rows.weights)
     degree: Array | None = None
-    if program.wants_degrees and kind is not None:
-        degree = add_weights(device, forward.offsets, rows.weights, kind)
-    elif program.wants_degrees:
-        with device.use():
-            degree = (forward.offsets[1:] - forward.offsets[:-1]).astype(np.float64)
+    if program.wants_degrees:
+        degree = degrees_of(device, forward.offsets, rows.weights, kind)
     of = not directed, None if kind is None else weights, kind, degree
     return ProgramGraph(device, cut(device, wanted), *of)

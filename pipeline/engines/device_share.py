@@ -19,7 +19,7 @@ from ...kernels.base.numbering import by_table
 from ...kernels.base.team import Team
 from ...kernels.gpu.device import Device, DeviceMemoryError
 from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
-from ...kernels.gpu_programs.rows import ProgramGraph, add_weights, cut, cut_bytes
+from ...kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
 from ...kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
 from ...partition.disk.memory import format_bytes
 from ...partition.store.layout import kept_subgraphs, numberings
@@ -27,7 +27,7 @@ from ...partition.store.store import Store
 from .operations.program import DeviceProgram, SharedProgram, counts_of
 from .ranks.routes import owned
 
-_SLACK = 16 << 20  # small arrays, what the pool rounds up
+SLACK = 16 << 20  # small arrays, what the pool rounds up
 _TELLING = 256 << 20  # what NCCL holds, about
 
 _REVERSE = "reverse-"
@@ -83,7 +83,7 @@ class DeviceShare:
         making = making_bytes(n, entries, len(parts) > 1, weighted) + 2 * offsets + shards
         making = max(making, leaving + 2 * offsets) + 4 * info.delegates
         running = cut_bytes(device, n, entries) + program.device_bytes(n, entries)
-        slack = _SLACK
+        slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
             running += program.told_bytes(n)
             slack += _TELLING
@@ -143,11 +143,8 @@ class DeviceShare:
         kind, degree = self._weight_type(program), None
         if program.wants_degrees and self._takes_degrees_apart(program):
             degree = self._degrees(device, loading, maker, kind)
-        elif program.wants_degrees and kind is not None:
-            degree = add_weights(device, rows.offsets, weights, kind)
         elif program.wants_degrees:
-            with device.use():
-                degree = (rows.offsets[1:] - rows.offsets[:-1]).astype(np.float64)
+            degree = degrees_of(device, rows.offsets, weights, kind)
         with device.use() as cupy:
             cupy.get_default_memory_pool().free_all_blocks()  # NCCL does not take it from there
         of = not info.directed, weights, kind, degree
@@ -161,11 +158,8 @@ class DeviceShare:
             degree = cupy.zeros(self.store.info.vertices, np.float64)
             for part in self._parts(into=False):
                 offsets = cupy.asarray(loading.offsets(part))
-                if weight_type is None:
-                    more = offsets[1:] - offsets[:-1]
-                else:
-                    weights = cupy.asarray(loading.weights(part))
-                    more = add_weights(device, offsets, weights, weight_type)
+                weights = None if weight_type is None else cupy.asarray(loading.weights(part))
+                more = degrees_of(device, offsets, weights, weight_type)
                 maker.add(degree, loading.subgraph(part).rows, more)
             return degree
 

@@ -38,6 +38,12 @@ class Need(NamedTuple):
     device: int = 0
     closer: Callable[[], Need] | None = None
 
+    def within(self, limit: int) -> Need:
+        """The same, or the closer bound where this one does not fit the limit."""
+        if self.closer is None or fits(self.host + CODE_BYTES, limit):
+            return self
+        return self.closer()
+
 
 def by_footers_first(need: Callable[[bool], Need]) -> Need:
     """Of an edge list. need: gives the bound, closely or not (build/plan.py, facts_of)."""
@@ -139,14 +145,12 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
     needs: list[tuple[int, str]] = []
     for engine in engines:
         try:
-            need = engine.need()
+            need = engine.need().within(limit)
         except DeviceMemoryError as error:
             if engine is engines[-1]:
                 raise
             notes.append(f"searched on the CPU: {error}")
             continue
-        if need.closer is not None and not fits(need.host + CODE_BYTES, limit):
-            need = need.closer()
         last = engine is engines[-1]
         writing = engine.subject.writing_bytes(1) if engine.subject else 0
         most, step = max((need.host, "search"), (writing, "write"))
