@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         sssp,
         validate,
     )
+    from .pipeline.graph import Graph
+    from .pipeline.result import Result
 
 _HOME = {
     "bench": ".pipeline.api",
@@ -47,11 +49,15 @@ _HOME = {
     "open_store": ".partition.store.store",
     "DelegraphError": ".partition.errors",
     "InputError": ".partition.errors",
+    "Graph": ".pipeline.graph",
+    "Result": ".pipeline.result",
 }
 
 __all__ = [
     "DelegraphError",
+    "Graph",
     "InputError",
+    "Result",
     "__version__",
     "bench",
     "betweenness",

@@ -410,17 +410,19 @@ def open(
     directed: bool | None = None,
     src: str | None = None,
     dst: str | None = None,
+    weight: str | None = None,
+    duplicates: Duplicates | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Load a store, or an edge list, which may be a table of Arrow, pandas or Polars, to be asked
     many times; see Graph.
 
-    directed, src, dst: of an edge list; a store has its own.
+    directed, src, dst, weight, duplicates: of an edge list; a store has its own.
     """
     from .frames import as_path
     from .graph import open_graph
 
-    chosen = _reading(directed, src, dst)
+    chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )

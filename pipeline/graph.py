@@ -7,8 +7,9 @@
         ranks = graph.pagerank()
 
 The engine that a command would take holds the graph, on a GPU where one is usable, and keeps it
-there between searches. The other algorithms run there, too: on a CPU over the same arrays where
-these are those of a store of one partition, else over what they load when they are first asked for.
+there between searches. An edge list is held in the rows that a store of it would have. The other
+algorithms run there, too: over the same arrays where these are an edge list's, or on a CPU a
+store's of one partition, else over what they load when they are first asked for.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
-from ..partition.errors import DelegraphError, InputError
+from ..partition.errors import DelegraphError, InputError, LimitError
 from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
+from ..partition.store.manifest import GraphInfo
 from ..partition.store.store import Store
 from . import questions
 from .algorithms import run
@@ -38,15 +40,15 @@ from .algorithms.many_sources import sources_by_id
 from .algorithms.programs import Question, spare_bytes, telling
 from .build.build import build_store
 from .build.prepare import BuildOptions
-from .engines.edges import engines_of_edges
 from .engines.engine import Engine, Need, Ran, SearchEngine, Subject, choose, run_first
 from .engines.memory import MemoryEngine
+from .engines.open_edges import KeepsRows, engines_of_open_edges
 from .engines.operations.program import LocalEngine, Program
-from .engines.programs import engines_of_program
+from .engines.programs import engines_of_program, engines_of_rows
 from .engines.store import engines_of_store, plan_of, subject_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
-from .results.names import names_of_store
+from .results.names import Names, names_of_store
 from .results.result import ResultInfo
 from .results.store_names import StoreNames
 from .run.devices import device_errors
@@ -89,21 +91,21 @@ class Graph:
         self._temporary = temporary.pop_all()
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
-        engine, need = self._first(engines)
-        self._on_device = need.device
+        engine = self._first(engines)
+        self._on_device = engine.need().device
         return engine
 
-    def _first(self, engines: Sequence[E]) -> tuple[E, Need]:
+    def _first(self, engines: Sequence[E]) -> E:
         """The first one that can load, and has."""
 
-        def load(engine: E, need: Need) -> tuple[E, Need]:
+        def load(engine: E, need: Need) -> E:
             try:
                 engine.load()
                 engine.compile()
             except BaseException:
                 engine.close()
                 raise
-            return engine, need
+            return engine
 
         limit = self._resources.limit
         notes: list[str] = []
@@ -155,6 +157,12 @@ class Graph:
         if self._engine is None:
             raise DelegraphError(f"{self.path} is closed: open it again")
         return self._engine
+
+    @property
+    def _subject(self) -> Subject:
+        """As it was opened."""
+        assert self._open.subject is not None
+        return self._open.subject
 
     @overload
     def bfs(self, source: Vertex, max_depth: int | None = None) -> BfsResult: ...
@@ -208,7 +216,7 @@ class Graph:
         return self.ask(questions.pagerank(damping, *stops, *of))
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
-        """Raises InputError for a graph without weights, too: an edge list is opened without."""
+        """Raises InputError for a graph without weights, too."""
         return self.ask(questions.sssp(source, max_distance))
 
     def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
@@ -224,11 +232,10 @@ class Graph:
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
-            engine = self._open
-            assert engine.subject is not None
-            names = engine.subject.names
+            engine, subject = self._open, self._subject
+            names = subject.names
             place = find(names, asked.source)
-            this = self._begin(asked, engine.subject)
+            this = self._begin(asked, subject)
             found = _timed(this, lambda: engine.search(place, asked.max_depth))
             value = parse_id(asked.source, names.id_type)
             return BfsResult(
@@ -238,10 +245,12 @@ class Graph:
     def ask(self, question: Question) -> Result:
         """Of one that an algorithm's file has made: those above are some of them."""
         with self._lock, device_errors():
-            store, subject = self._stored(question.weighted)
+            if question.weighted:
+                self._check_weights()
+            engine, program = self._ready(question.program)
+            assert engine.subject is not None
+            subject = engine.subject
             this = self._begin(question, subject)
-            program = question.program(subject.names, store.info)
-            engine = self._ready(store, subject, program)
             spare = spare_bytes(question, subject, self._resources.limit)
             given = _timed(this, lambda: engine.run(None, telling(question, this), program, spare))
             return Result(
@@ -249,12 +258,18 @@ class Graph:
             )
 
     def _search_each(self, asked: BfsEach) -> Result:
+        def first(names: Names, info: GraphInfo) -> Program:
+            return first_batch(sources_by_id(asked.sources, names)[1], asked.max_depth)
+
         with self._lock, device_errors():
-            store, subject = self._stored(weighted=False)
+            opened = self._subject
+            count = len(sources_by_id(asked.sources, opened.names)[0])
+            kept = opened.record["vertices"] * kept_bytes(count)
+            engine, _ = self._ready(first, kept)
+            assert engine.subject is not None
+            subject = engine.subject
             this = self._begin(asked, subject)
             ids, places = sources_by_id(asked.sources, subject.names)
-            kept = store.info.vertices * kept_bytes(len(ids))
-            engine = self._ready(store, subject, first_batch(places, asked.max_depth), kept)
             sums = no_sums()
             spare = spare_to_search(subject, this, kept)
             of = ids, places, this.executor.progress, sums
@@ -271,44 +286,67 @@ class Graph:
         how = run.RunOptions(executor.threads)
         return run.Run(how, executor, self._resources, None, ResultInfo(*of))
 
-    def _stored(self, weighted: bool) -> tuple[Store, Subject]:
-        """The store that programs run over: of an edge list a temporary one, made once."""
-        engine = self._open
-        if weighted and not isinstance(self._graph, Store):
-            raise InputError(
-                f"{self.path} is opened without weights: build a store of it, with weight=..., and "
-                "open that"
-            )
-        if weighted:
-            run.check_weights(self._graph, self.path)
+    def _check_weights(self) -> None:
         if isinstance(self._graph, Store):
-            assert engine.subject is not None
-            return self._graph, engine.subject
-        if self._made is None:
-            folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
-            of = self._graph, Path(folder) / "graph.dg", self._choices
-            store = build_store(*of, Executor(self._executor.threads), self._resources)
-            # In memory: results are asked for their names when the store is gone.
-            names = names_of_store(store, Team(self._executor.threads))
-            self._made = store, subject_of(store, names)
-        return self._made
+            run.check_weights(self._graph, self.path)
+        elif self._graph.weight is None:
+            raise InputError(
+                f"{self.path} is opened without weights: name their column, as weight="
+            )
 
     def _ready(
-        self, store: Store, subject: Subject, program: Program, beside: int = 0
-    ) -> LocalEngine:
-        """An engine that has loaded the graph, for a program: that of another one if it will do.
+        self, program_of: Callable[[Names, GraphInfo], Program], beside: int = 0
+    ) -> tuple[LocalEngine, Program]:
+        """An engine that has loaded the graph, for a program, and the program.
 
         beside: bytes that are held with what is found.
         """
-        alike = isinstance(self._graph, Store) and store.info.partitions == 1
-        loaded = self._engine.graph if alike and isinstance(self._engine, MemoryEngine) else None
+        threads, device = self._executor.threads, self._room_on_device()
+        if self._made is None:
+            engine, subject = self._open, self._subject
+            if isinstance(self._graph, Store):
+                program = program_of(subject.names, self._graph.info)
+                loaded = None
+                if isinstance(engine, MemoryEngine) and self._graph.info.partitions == 1:
+                    loaded = engine.graph
+                of = self._graph, subject, program, threads, beside, device, loaded
+                return self._first_ready(engines_of_program(*of), program, beside), program
+            assert isinstance(engine, KeepsRows)
+            assert engine.held is not None
+            program = program_of(subject.names, engine.held.info)
+            engines = engines_of_rows(engine.held, subject, program, threads, beside, device)
+            try:
+                return self._first_ready(engines, program, beside), program
+            except LimitError:
+                pass  # from disk, then
+            except DeviceMemoryError as error:
+                self._notes.append(f"through a store: {error}")
+            self._made = self._build()
+        store, subject = self._made
+        program = program_of(subject.names, store.info)
+        engines = engines_of_program(store, subject, program, threads, beside, device)
+        return self._first_ready(engines, program, beside), program
+
+    def _room_on_device(self) -> Device | None:
         device = self._open.device
-        if isinstance(device, Device):
-            device = replace(device, memory_bytes=device.memory_bytes - self._on_device)
-        else:
-            device = None
-        of = store, subject, program, self._executor.threads, beside, device, loaded
-        engines = engines_of_program(*of)
+        if not isinstance(device, Device):
+            return None
+        return replace(device, memory_bytes=device.memory_bytes - self._on_device)
+
+    def _build(self) -> tuple[Store, Subject]:
+        """A temporary store of an edge list."""
+        assert isinstance(self._graph, EdgeList)
+        folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
+        of = self._graph, Path(folder) / "graph.dg", self._choices
+        store = build_store(*of, Executor(self._executor.threads), self._resources)
+        # In memory: results are asked for their names when the store is gone.
+        names = names_of_store(store, Team(self._executor.threads))
+        return store, subject_of(store, names)
+
+    def _first_ready(
+        self, engines: Sequence[LocalEngine], program: Program, beside: int
+    ) -> LocalEngine:
+        """The first one that can load; what another program has loaded, if it will do."""
         kept, limit = self._programs, self._resources.limit
         if kept is not None and not (
             kept.has_room_for(program, limit, beside)
@@ -318,7 +356,7 @@ class Graph:
             kept = self._programs = None
             return_freed_memory()
         if kept is None:
-            self._programs, _ = self._first(engines)
+            self._programs = self._first(engines)
         assert self._programs is not None
         self._programs.compile(program)
         return self._programs
@@ -347,9 +385,7 @@ def open_graph(
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
             engines = engines_of_store(graph, subject, device, executor.threads, "auto")
         else:
-            engines = engines_of_edges(
-                graph, choices.directed, device, executor, once=False, strategy="auto"
-            )
+            engines = engines_of_open_edges(graph, choices, device, executor)
         return Graph(path, graph, engines, executor, resources, choices, temporary)
 
 

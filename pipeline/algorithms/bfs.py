@@ -65,7 +65,7 @@ class Bfs:
         if edges.weight is not None:
             return []  # they were asked to be kept, in a store
         of = edges, choices.directed, device, executor
-        return engines_of_edges(*of, once=True, strategy=strategy)
+        return engines_of_edges(*of, strategy)
 
     def _strategy_on(self, device: Device | None) -> Strategy:
         check_strategy(self.strategy, device)

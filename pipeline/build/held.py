@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED
+from ...kernels.base.graph import UNREACHED, Graph
 from ...kernels.base.team import Team
 from ...kernels.prepare.csr import SUBGRAPHS
 from ...partition.disk.scratch import MemoryScratch
@@ -72,6 +72,16 @@ class HeldGraph:
 
     def weights(self, partition: int, name: str, team: Team) -> NDArray[np.uint32]:
         return self.rows[name].weights
+
+    def offsets_types(self) -> list[np.dtype]:
+        return [rows.offsets.dtype for rows in self.rows.values()]
+
+    def graph(self) -> Graph:
+        """The same arrays, as searches see them."""
+        forward = self.rows["nn"][:2]
+        if not self.info.directed:
+            return Graph.undirected(*forward)
+        return Graph(*forward, *self.rows["reverse-nn"][:2])
 
 
 def fits_held(edges: EdgeList) -> bool:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from ...kernels.gpu import search as gpu_search
 from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import Array, Rows, derive
-from ...kernels.gpu.prepare import DeviceRows
+from ...kernels.gpu.graph import derive
 from ...kernels.gpu.search import GpuSearch
-from ...kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
+from ...kernels.gpu_programs.rows import ProgramGraph, cut_bytes
 from ...partition.disk.memory import format_bytes
 from ...partition.input.edges import EdgeList
 from ..build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
@@ -21,6 +20,7 @@ from .device import give_back, method_of, search_of, search_on_device, slices_by
 from .device_share import SLACK
 from .edges import subject_of
 from .engine import Need, Strategy, Subject, by_footers_first
+from .held_rows import HeldRows
 from .operations.held import Asked
 from .operations.program import Counts, DeviceProgram, Given, Program, Tell
 
@@ -28,7 +28,7 @@ _FOUND = 8 + 8  # bytes of a vertex: what was found, as it is copied and as it i
 
 
 class DeviceRowsEngine:
-    """Rows that are searched."""
+    """Rows that are searched. keeps: them, with their weights, for programs, too."""
 
     ranks = 1
     in_memory = True
@@ -36,18 +36,21 @@ class DeviceRowsEngine:
     def __init__(
         self,
         edges: EdgeList,
-        directed: bool,
+        options: BuildOptions,
         executor: Executor,
         device: Device,
         strategy: Strategy = "rows",
+        keeps: bool = False,
     ) -> None:
         self.subject: Subject | None = None
         self.device = device
         self.gpu: GpuSearch | None = None
+        self.held: HeldRows | None = None
         self._edges = edges
-        self._options = BuildOptions(directed=directed)
+        self._options = options
         self._executor = executor
         self._strategy: Strategy = strategy
+        self._keeps = keeps
         self._slices_bytes = 0
 
     @property
@@ -58,11 +61,15 @@ class DeviceRowsEngine:
         return by_footers_first(self._need)
 
     def _need(self, closely: bool) -> Need:
+        """Once it is loaded, of what stays."""
         edges, directed, device = self._edges, self._options.directed, self.device
         held = held_on_device_need(edges, self._options, self._executor.threads, closely)
         domain, entries = held.facts.domain, edges.rows if directed else 2 * edges.rows
         searching = gpu_search.bytes_needed(domain, entries, directed) + 8 * edges.rows
-        most = max(held.preparing, searching)
+        if self._keeps and edges.weight is not None:
+            searching += 8 * edges.rows
+        loading = held.preparing if self.gpu is None else 0
+        most = max(loading, searching)
         _check_room(device, edges, most)
         left = device.memory_bytes - searching
         self._slices_bytes = slices_bytes(self._strategy, domain, entries, left)
@@ -76,11 +83,12 @@ class DeviceRowsEngine:
     def load(self) -> None:
         held = hold_on_device(self._edges, self._options, self._executor, self.device)
         self.subject = _subject_of(self._edges, held, self._options)
-        forward, reverse = _ways(held.rows)
+        rows = HeldRows.of(held)
         del held
         give_back(self.device)
-        graph = derive(self.device, forward, reverse if self._options.directed else None)
+        graph = derive(self.device, rows.forward, rows.reverse if rows.info.directed else None)
         self.gpu = search_of(self.device, graph, self._strategy if self._slices_bytes else "rows")
+        self.held = rows if self._keeps else None
 
     def search(
         self, source: int, max_depth: int | None = None, checkpoint: Checkpoint | None = None
@@ -90,7 +98,7 @@ class DeviceRowsEngine:
         return search_on_device(self.gpu, source, max_depth)
 
     def close(self) -> None:
-        self.gpu = None
+        self.gpu = self.held = None
         give_back(self.device)
 
 
@@ -139,10 +147,8 @@ class DeviceHeldEngine:
         self.subject = _subject_of(self._edges, held, self._options)
         program = self._asked.program(held.names, held.info)
         assert isinstance(program, DeviceProgram)
-        self._program, weights = program, held.info.weights
-        kind = weights.kind if program.weighted and weights is not None else None
-        directed = self._options.directed
-        self._graph = _program_graph(self.device, held.rows, directed, program, kind)
+        self._program = program
+        self._graph = HeldRows.of(held).program_graph(self.device, program)
         del held
         give_back(self.device)
         _check_room(self.device, self._edges, self._bytes(program))
@@ -190,21 +196,3 @@ def _host_bytes(held: HeldOnDeviceNeed, running: int) -> int:
 def _subject_of(edges: EdgeList, held: HeldOnDevice, options: BuildOptions) -> Subject:
     of = edges, held.ids, held.names, options.directed, "csr"
     return subject_of(*of, options.duplicates)
-
-
-def _ways(rows: DeviceRows) -> tuple[Rows, Rows]:
-    """Forward, and in reverse."""
-    return Rows(rows.offsets, rows.targets), Rows(rows.reverse_offsets, rows.reverse_targets)
-
-
-def _program_graph(
-    device: Device, rows: DeviceRows, directed: bool, program: DeviceProgram, kind: str | None
-) -> ProgramGraph:
-    """kind: of weights; None where they are not asked for."""
-    forward, reverse = _ways(rows)
-    wanted, weights = (reverse, rows.reverse_weights) if program.into else (forward, rows.weights)
-    degree: Array | None = None
-    if program.wants_degrees:
-        degree = degrees_of(device, forward.offsets, rows.weights, kind)
-    of = not directed, None if kind is None else weights, kind, degree
-    return ProgramGraph(device, cut(device, wanted), *of)

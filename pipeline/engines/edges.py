@@ -1,7 +1,4 @@
-"""An edge list in memory: scanned once, or in rows that are made of it.
-
-No store is built for it.
-"""
+"""An edge list in memory, searched once: no store is built for it."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import numpy as np
 
 from ...kernels.base.team import Team
 from ...kernels.bfs.cpu import CpuBackend, compile_search
-from ...kernels.bfs.edges import EdgeSearch, compile_edge_search, plain_rows
+from ...kernels.bfs.edges import EdgeSearch, compile_edge_search
 from ...kernels.gpu.device import Device
 from ...partition.input import ids
 from ...partition.input.arrow import TEXT_BYTES, string_ends
@@ -20,6 +17,7 @@ from ...partition.input.ids import Ids
 from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
+from ..build.prepare import BuildOptions
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
@@ -28,7 +26,7 @@ from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
 from .engine import Need, SearchEngine, Strategy, Subject, by_footers_first
-from .memory import HostRows, resume
+from .memory import resume
 
 SCAN_BUDGET = 8
 """Scans may look at this many times the rows; after that the search goes on in rows.
@@ -60,17 +58,16 @@ def engines_of_edges(
     directed: bool,
     device: Device | None,
     executor: Executor,
-    once: bool,
     strategy: Strategy = "rows",
 ) -> list[SearchEngine]:
-    """In one process, the best first. once: for a single search. device: None for the CPU."""
-    how = ScanEngine if once else RowsEngine
-    engines: list[SearchEngine] = [how(edges, directed, executor)]
+    """For a single search in one process, the best first. device: None for the CPU."""
+    engines: list[SearchEngine] = [ScanEngine(edges, directed, executor)]
     if device is None:
         return engines
     from .device_edges import DeviceRowsEngine
 
-    return [DeviceRowsEngine(edges, directed, executor, device, strategy), *engines]
+    options = BuildOptions(directed=directed)
+    return [DeviceRowsEngine(edges, options, executor, device, strategy), *engines]
 
 
 class ScanEngine:
@@ -121,31 +118,6 @@ class ScanEngine:
 
     def close(self) -> None:
         self._dense = None
-
-
-class RowsEngine(HostRows):
-    """An edge list in memory in plain rows, to be searched time and again."""
-
-    def __init__(self, edges: EdgeList, directed: bool, executor: Executor) -> None:
-        super().__init__(None, executor.threads)
-        self._edges = edges
-        self._directed = directed
-        self._executor = executor
-
-    def need(self) -> Need:
-        return edge_search_need(self._edges, self._directed, self._executor.threads)
-
-    def compile(self) -> None:
-        ids.compile_reading(self._edges.id_type)
-        compile_edge_search(self._edges.rows)
-        compile_search(np.uint32 if 2 * self._edges.rows < 2**32 else np.uint64)
-
-    def load(self) -> None:
-        dense = read_edges(self._edges, self._executor)
-        self.subject = subject_by_id(self._edges, dense, self._directed)
-        lengths = [len(src) for src, _ in dense.batches]
-        team = self.backend.team
-        self.graph = plain_rows(dense.batches, lengths, dense.ids.domain, self._directed, team)
 
 
 def subject_by_id(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...kernels.base.graph import Graph
 from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
 from ...partition.store.store import Store
-from ..build.held import fits_held
+from ..build.held import HeldGraph, fits_held
 from ..build.prepare import BuildOptions
 from ..run.execute import Executor
 from .engine import Subject
 from .operations.engine import AloneEngine
-from .operations.held import Asked, HeldEngine
+from .operations.held import Asked, HeldEngine, HeldGraphEngine
 from .operations.program import DeviceProgram, LocalEngine, Program, ProgramEngine
+
+if TYPE_CHECKING:
+    from .held_rows import HeldRows
 
 
 def engines_of_program(
@@ -45,3 +50,23 @@ def engines_of_held_program(
     from .device_edges import DeviceHeldEngine
 
     return [DeviceHeldEngine(edges, options, executor, device, asked)]
+
+
+def engines_of_rows(
+    held: HeldGraph | HeldRows,
+    subject: Subject,
+    program: Program,
+    threads: int,
+    beside: int = 0,
+    device: Device | None = None,
+) -> list[LocalEngine]:
+    """Over rows that are held. device: that has them, with what may be held there beside them; a
+    program that has no kernel of its own for it finds none.
+    """
+    if isinstance(held, HeldGraph):
+        return [HeldGraphEngine(held, subject, program, threads, beside)]
+    from .held_rows import HeldRowsEngine
+
+    if device is None or not isinstance(program, DeviceProgram):
+        return []
+    return [HeldRowsEngine(held, subject, program, device, beside)]

@@ -13,7 +13,9 @@ import pytest
 
 import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
+from delegraph.pipeline.engines.engine import Need
 from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.operations.held import HeldGraphEngine
 from delegraph.pipeline.result import Result
 from support.graphs import random_edges
 from support.outputs import digest
@@ -78,20 +80,25 @@ def test_as_by_the_function(store, source, tmp_path, name):
         result.write(tmp_path / "found")
 
 
-@pytest.mark.parametrize("kind", ["edges", "partitions"])
-def test_of_any_graph(edges, store, source, tmp_path, kind):
-    """An edge list becomes a temporary store, once, which goes with the graph."""
-    path = edges
+@pytest.mark.parametrize("kind", ["edges", "edges with weights", "partitions", "from disk"])
+def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
+    """An edge list is held in rows. A program for which that leaves no room has a temporary store
+    made, once, which goes with the graph.
+    """
+    path, weight = edges, None if kind == "edges" else "weight"
     if kind == "partitions":
         delegraph.build(edges, tmp_path / "graph.dg", partitions=3, threshold=9, weight="weight")
-        path = tmp_path / "graph.dg"
-    with delegraph.open(store) as one, delegraph.open(path) as other:
-        for name in ALGORITHMS:
+        path, weight = tmp_path / "graph.dg", None
+    if kind == "from disk":
+        monkeypatch.setattr(HeldGraphEngine, "need", lambda engine: Need(1 << 60))
+    with delegraph.open(store) as one, delegraph.open(path, weight=weight) as other:
+        each = {"sources": [source]}
+        for name in (*ALGORITHMS, "bfs"):
             if name == "sssp" and kind == "edges":
-                with pytest.raises(InputError, match="opened without weights"):
+                with pytest.raises(InputError, match=r"opened without weights: name .* weight="):
                     other.sssp(source)
                 continue
-            options = options_of(name, source)
+            options = each if name == "bfs" else options_of(name, source)
             found = [getattr(graph, name)(**options).table for graph in (one, other)]
             for column in found[0].column_names:
                 if column == "parent":
@@ -101,11 +108,23 @@ def test_of_any_graph(edges, store, source, tmp_path, kind):
                     np.testing.assert_allclose(*values, rtol=1e-12)
                 else:
                     assert values[0].equals(values[1]), (name, column)
+        if kind != "edges":
+            ranks = [graph.pagerank()["pagerank"].to_numpy() for graph in (one, other)]
+            np.testing.assert_allclose(*ranks, rtol=1e-12)
         made, late, vertices = other._made, other.components(), len(one.components())
-    assert (made is not None) == (kind == "edges")
+    assert (made is not None) == (kind == "from disk")
     if made is not None:
         assert not made[0].path.exists()
     assert len(late.table) == vertices  # made when the graph is closed
+
+
+def test_what_an_open_edge_list_gives_is_valid(edges, source, tmp_path):
+    """Of the graph that it was opened as, with its weights."""
+    with delegraph.open(edges, weight="weight", duplicates="max") as graph:
+        for name, result in (("bfs", graph.bfs(source)), ("sssp", graph.sssp(source))):
+            result.write(tmp_path / name)
+            asked = {"weight": "weight", "duplicates": "max"}
+            assert delegraph.validate(edges, tmp_path / name, **asked)["valid"]
 
 
 def test_from_several_sources(store, source, tmp_path):

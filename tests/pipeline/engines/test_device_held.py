@@ -18,7 +18,7 @@ import pytest
 import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu import prepare as gpu_prepare
-from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.prepare import weights
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
@@ -27,6 +27,9 @@ from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines import device_edges
 from delegraph.pipeline.engines.device_edges import DeviceHeldEngine
+from delegraph.pipeline.engines.held_rows import HeldRowsEngine
+from delegraph.pipeline.engines.operations.program import DeviceProgram
+from delegraph.pipeline.graph import Graph
 from delegraph.pipeline.run.execute import Executor
 from support.graphs import SHAPES, random_edges
 from support.marks import mostly_slow
@@ -275,6 +278,22 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
     (note,) = ran["notes"]
     assert note.startswith("through a store: ")
+
+
+def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
+    """A temporary store has it, from then on."""
+
+    def room(engine: HeldRowsEngine, program: DeviceProgram) -> int:
+        raise DeviceMemoryError(f"no room for {type(program).__name__}")
+
+    monkeypatch.setattr(HeldRowsEngine, "_room", room)
+    edges = edge_list(*random_edges(3, 100, 400))
+    with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
+        for ask in (Graph.components, Graph.eccentricity):
+            found, wanted = ask(graph), ask(own)
+            assert found.table.equals(wanted.table)
+            assert found.record["device"].startswith("cuda")
+        assert graph.notes == ("through a store: no room for JoinAll",)
 
 
 @pytest.mark.parametrize("kind", ["uint64", "string"])

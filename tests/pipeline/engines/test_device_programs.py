@@ -574,15 +574,17 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
     assert of.record["device"] == "cpu"
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [0, 1, 3])
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitions):
-    """All questions are answered where it is, as on a CPU."""
+    """All questions are answered where it is, as on a CPU. Of no partitions: an edge list."""
     del device
     src, dst = SHAPES["two components"]
     edges = edge_list(src, dst, w=np.random.default_rng(5).integers(1, 9, len(src)))
-    of: dict[str, Any] = {"directed": directed, "partitions": partitions, "weight": "w"}
-    delegraph.build(edges, tmp_path / "g.dg", device="cpu", **of)
+    of: dict[str, Any] = {"directed": directed, "weight": "w"}
+    store = tmp_path / "g.dg"
+    delegraph.build(edges, store, device="cpu", partitions=partitions or 1, **of)
+    opened = {"graph": store} if partitions else {"graph": edges, **of}
     asked: dict[str, Callable[[Any], Any]] = {
         "bfs": lambda graph: graph.bfs(5),
         "each": lambda graph: graph.bfs(sources=[3, 5, 110]),
@@ -595,8 +597,10 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
         "eccentricity": lambda graph: graph.eccentricity(),
         "betweenness": lambda graph: graph.betweenness(),
     }
-    store = tmp_path / "g.dg"
-    with delegraph.open(store, device="cuda") as graph, delegraph.open(store, device="cpu") as own:
+    with (
+        delegraph.open(**opened, device="cuda") as graph,
+        delegraph.open(store, device="cpu") as own,
+    ):
         for ask in asked.values():
             found, wanted = ask(graph), ask(own)
             assert found.record["device"].startswith("cuda")
@@ -606,6 +610,7 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
                 if column != "parent":
                     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
         assert not graph.notes
+        assert graph._made is None
 
 
 # On emulated devices
@@ -729,8 +734,7 @@ def test_room_for_another_program(emulated, stores, monkeypatch, kept):
     engine.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", mostly_slow([0, 1, 3], 0))
 def test_an_emulated_graph_that_stays_open(emulated, edge_list, tmp_path, partitions):
     test_a_graph_that_stays_open(emulated[0], edge_list, tmp_path, True, partitions)
 
