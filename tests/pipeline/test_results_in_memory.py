@@ -92,7 +92,7 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
     if kind == "from disk":
         monkeypatch.setattr(HeldGraphEngine, "need", lambda engine: Need(1 << 60))
     with delegraph.open(store) as one, delegraph.open(path, weight=weight) as other:
-        each = {"sources": [source]}
+        each: dict[str, Any] = {"sources": [source]}
         for name in (*ALGORITHMS, "bfs"):
             if name == "sssp" and kind == "edges":
                 with pytest.raises(InputError, match=r"opened without weights: name .* weight="):
@@ -123,7 +123,7 @@ def test_what_an_open_edge_list_gives_is_valid(edges, source, tmp_path):
     with delegraph.open(edges, weight="weight", duplicates="max") as graph:
         for name, result in (("bfs", graph.bfs(source)), ("sssp", graph.sssp(source))):
             result.write(tmp_path / name)
-            asked = {"weight": "weight", "duplicates": "max"}
+            asked: dict[str, Any] = {"weight": "weight", "duplicates": "max"}
             assert delegraph.validate(edges, tmp_path / name, **asked)["valid"]
 
 
