@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
     from .bench.algorithms import AlgorithmReport
+    from .bench.algorithms_across import AlgorithmRow
     from .bench.protocol import BenchReport
     from .build.build import Built
     from .build.generate import Kind
@@ -487,7 +488,7 @@ def bench(
     graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
     strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
     By several workers: ``bench_across``; optimizations of it one by one: ``bench_ablation``; other
-    algorithms: ``bench_algorithm``.
+    algorithms: ``bench_algorithm``, ``bench_algorithm_across``.
     """
     from .bench.device import bench_generated, parse_recipe
     from .bench.protocol import BenchOptions, bench_store
@@ -558,6 +559,30 @@ def bench_algorithm(
         if device not in ("auto", "cpu") and report["device"] == "cpu":
             raise DelegraphError(f"not on {device}: {'; '.join(opened.notes)}")
     return report
+
+
+def bench_algorithm_across(
+    graph: AnyPath,
+    algorithm: str,
+    *,
+    scaling: str | None = None,
+    runs: int = 16,
+    seed: int = 1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[ResourceOptions],
+) -> list[AlgorithmRow]:
+    """``bench_algorithm`` across workers: of a store, or of a generated graph, of which a temporary
+    one is built.
+
+    scaling: as of ``bench_across``.
+    """
+    from .bench.algorithms_across import bench_algorithm_by_workers
+    from .bench.protocol import BenchOptions
+
+    chosen = BenchOptions(runs, seed, _threads(threads), progress)
+    resources = resources_of(**options)
+    return bench_algorithm_by_workers(named(graph), algorithm, scaling, resources, chosen)
 
 
 def bench_across(

@@ -99,6 +99,7 @@ def bench(
     delegraph bench graph.dg --ablation
     delegraph bench graph.dg --algorithm pagerank
     delegraph bench kronecker:12 --algorithm sssp
+    delegraph bench graph.dg --algorithm components --workers 4 --scaling strong
 
     With workers each of them holds a share of the graph: of a store of at least as many partitions,
     as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
@@ -108,21 +109,30 @@ def bench(
     another random source each time (generated graphs have weights from 1 to 255 then),
     betweenness from 4, closeness of 64. It prints
     seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
-    Graphalytics has it), and validates the last result.
+    Graphalytics has it), and validates the last result. By workers it does so for each number of
+    them, over shares that stay loaded, from one meeting of all to the next.
 
     --ablation searches by masked products: without optimizations, with one more from row to row
     (speed-up: over the row before), with all but one (of all over these); and by the kernels of
     bfs (over all).
     """
     from ...partition.errors import InputError
-    from ...pipeline.api import bench, bench_ablation, bench_across, bench_algorithm
+    from ...pipeline.api import (
+        bench,
+        bench_ablation,
+        bench_across,
+        bench_algorithm,
+        bench_algorithm_across,
+    )
     from ...pipeline.reports.bench import (
         ablation_table,
+        algorithm_scaling_table,
         algorithm_table,
         exchanged_line,
         quartiles_table,
         scaling_table,
         where,
+        where_of_all,
     )
 
     def refuse(values: dict[str, object], why: str) -> None:
@@ -140,13 +150,47 @@ def bench(
         "threshold": threshold,
         "strategy": strategy,
     }
+    by_workers = bool(workers or scheduler or scheduler_file)
+    if algorithm is not None and by_workers:
+        others = ("layout", "grid", "threshold", "strategy")
+        refuse(
+            {**{name: across[name] for name in others}, "ablation": ablation},
+            f"--algorithm {algorithm} by workers runs over a store, as it is",
+        )
+        with shown(quiet) as progress:
+            measured = bench_algorithm_across(
+                graph,
+                algorithm,
+                scaling=scaling,
+                runs=sources or 16,
+                seed=seed,
+                timeout=timeout,
+                threads=threads,
+                progress=progress,
+                memory_limit=memory_limit,
+                device=device,
+                device_memory_limit=device_memory_limit,
+                workers=workers,
+                scheduler=scheduler,
+                scheduler_file=scheduler_file,
+            )
+        for note in (note for row in measured for note in row.notes):
+            options.talk(quiet, note)
+        if as_json:
+            options.print_json([row.document() for row in measured])
+            return
+        last = measured[-1].report
+        told = f"{last['runs']} runs of {algorithm} each, the last ones valid, {last['method']}"
+        click.echo(f"{told}, on {where_of_all(last)}")
+        click.echo(algorithm_scaling_table(measured))
+        return
     if algorithm is not None:
         refuse({**across, "ablation": ablation}, f"--algorithm {algorithm} runs in one process")
         with shown(quiet) as progress:
             found = bench_algorithm(
                 graph,
                 algorithm,
-                **({"runs": sources} if sources else {}),
+                runs=sources or 16,
                 seed=seed,
                 device=device,
                 memory_limit=memory_limit,
@@ -180,7 +224,7 @@ def bench(
         click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU; medians")
         click.echo(ablation_table(figures))
         return
-    if workers or scheduler or scheduler_file:
+    if by_workers:
         if options.given({"strategy": strategy}):
             raise InputError("--strategy is for searches by one GPU: leave it out")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
@@ -207,9 +251,7 @@ def bench(
             options.print_json([row.document() for row in rows])
             return
         report, exchanged = rows[-1].report, rows[-1].exchanged
-        cpus = f"{report['threads']} threads of CPUs"
-        on = cpus if report["device"] == "cpu" else report["device"]
-        click.echo(f"{len(report['sources'])} searches each, all valid, on {on}")
+        click.echo(f"{len(report['sources'])} searches each, all valid, on {where_of_all(report)}")
         click.echo(scaling_table(rows))
         if exchanged is not None:
             click.echo(exchanged_line(exchanged))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...kernels.base.team import Team
 from ...partition.errors import InputError
@@ -38,6 +38,8 @@ from .protocol import (
 from .ranks import BenchJob, Placing
 from .searchers import Exchanged
 from .store_ranks import StoreBenchJob
+
+R = TypeVar("R")
 
 
 class ScalingRow(NamedTuple):
@@ -71,17 +73,11 @@ def bench_by_workers(
     """
     recipe = parse_recipe(graph)
     workers = resources.cluster.workers or 0
-    if scaling is not None and not workers:
-        raise InputError("--scaling needs --workers, to know how far to go")
+    check_scaling(scaling, workers, recipe)
     if recipe is None:
         if shaped:
             named = sorted(shaped)[0]
             raise InputError(f"--{named} was decided when the store was built: leave it out")
-        if scaling == "weak":
-            raise InputError(
-                "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
-                "--scaling strong"
-            )
         return bench_stored(graph, ranks_up_to(workers) if scaling else [0], resources, options)
     if shaped - {"layout", "grid", "threshold"}:
         named = sorted(shaped - {"layout", "grid", "threshold"})[0]
@@ -124,9 +120,10 @@ def bench_generated(
         for ranks, recipe in runs
     ]
 
-    def reported(done: Done) -> tuple[BenchReport, Exchanged | None]:
+    def reported(done: Done) -> tuple[tuple[BenchReport, Exchanged | None], float]:
         measured, benched, exchanged = done.results[0]
-        return report(measured, benched, options.seed, str(done.devices)), exchanged
+        found = report(measured, benched, options.seed, str(done.devices))
+        return (found, exchanged), found["gteps"]["median"]
 
     with (
         open_cluster(resources.cluster, options.threads, devices) as cluster,
@@ -135,7 +132,7 @@ def bench_generated(
         workers = workers_of(cluster)
         for ranks, _ in runs:
             placing.grid_for(ranks or len(workers))
-        return scale(cluster, workers, jobs, _enough, reported, options.progress)
+        return _searched(scale(cluster, workers, jobs, _enough, reported, options.progress))
 
 
 def bench_stored(
@@ -161,7 +158,7 @@ def bench_stored(
             must_fit=resources.device == "cuda",
         )
 
-        def reported(done: Done) -> tuple[Any, Exchanged | None]:
+        def reported(done: Done) -> tuple[tuple[BenchReport, Exchanged | None], float]:
             measured, exchanged = done.results[0]
             ranks = len(done.results)
             facts = facts_of_store(path, info) | {"layout": info.layout}
@@ -173,11 +170,23 @@ def bench_stored(
                 }
             threads = ranks * cluster.threads
             benched = Benched(facts, info.directed, drawn.ids, threads, preparation_seconds(store))
-            return report(measured, benched, options.seed, done.devices), exchanged
+            found = report(measured, benched, options.seed, done.devices)
+            return (found, exchanged), found["gteps"]["median"]
 
         room = partial(check_room, resources.limit, cluster)
         jobs = [(ranks, job) for ranks in runs]
-        return scale(cluster, workers, jobs, room, reported, options.progress)
+        return _searched(scale(cluster, workers, jobs, room, reported, options.progress))
+
+
+class Scaled(NamedTuple, Generic[R]):
+    """What so many ranks have measured. efficiency: its rate over that of the first one times the
+    ranks. notes: as of a ScalingRow.
+    """
+
+    ranks: int
+    measured: R
+    efficiency: float
+    notes: tuple[str, ...]
 
 
 def scale(
@@ -185,19 +194,20 @@ def scale(
     workers: Sequence[str],
     jobs: Sequence[tuple[int, RankJob]],
     check_room: Any,
-    reported: Callable[[Done], tuple[BenchReport, Exchanged | None]],
+    reported: Callable[[Done], tuple[R, float]],
     progress: Progress | None,
-) -> list[ScalingRow]:
+) -> list[Scaled[R]]:
     """Do one job after the other, each by so many ranks; 0: as many as there are workers.
 
-    check_room: see run_on_workers. Where a worker is lost, what it was part of is measured on those
-    that are left, and what would take more of them is left out. Raises InputError for more ranks
-    than workers.
+    check_room: see run_on_workers. reported: gives what was measured, and its rate. Where a worker
+    is lost, what it was part of is measured on those that are left, and what would take more of
+    them is left out. Raises InputError for more ranks than workers.
     """
     most, left = max(asked or len(workers) for asked, _ in jobs), list(workers)
     if most > len(workers):
         raise InputError(f"{most} ranks need as many workers; there are {len(workers)}")
-    rows: list[ScalingRow] = []
+    rows: list[Scaled[R]] = []
+    first = 0.0
     for number, (asked, job) in enumerate(jobs, 1):
         if asked > len(left):
             note = f"{asked} ranks and more: not measured, with {len(left)} workers left"
@@ -207,13 +217,29 @@ def scale(
         done = run_on_workers(cluster, on, job, check_room)
         left = [worker for worker in left if worker in done.workers or worker not in on]
         ranks = len(done.workers)
-        report, exchanged = reported(done)
-        rate = report["gteps"]["median"] / ranks
-        first = rows[0].report["gteps"]["median"] / rows[0].ranks if rows else rate
-        rows.append(ScalingRow(ranks, report, exchanged, rate / first, tuple(done.notes)))
+        measured, rate = reported(done)
+        first = first or rate / ranks
+        rows.append(Scaled(ranks, measured, rate / ranks / first, tuple(done.notes)))
         if progress:
             progress("graphs", number, len(jobs))
     return rows
+
+
+def _searched(
+    rows: Sequence[Scaled[tuple[BenchReport, Exchanged | None]]],
+) -> list[ScalingRow]:
+    return [ScalingRow(row.ranks, *row.measured, row.efficiency, row.notes) for row in rows]
+
+
+def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> None:
+    """InputError where it does not go. recipe: of the graph; None of a store."""
+    if scaling is not None and not workers:
+        raise InputError("--scaling needs --workers, to know how far to go")
+    if scaling == "weak" and recipe is None:
+        raise InputError(
+            "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
+            "--scaling strong"
+        )
 
 
 def ranks_up_to(ranks: int) -> list[int]:

@@ -23,10 +23,13 @@ from ...kernels.base.together import WIDTH
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
+from .. import questions
+from ..algorithms.programs import Question
 from ..algorithms.validate import validate_result
 from ..build.build import build_store
 from ..build.generate import Recipe, generate_edges
 from ..build.prepare import BuildOptions
+from ..result import Result
 from ..results.names import names_of_store
 from ..run.execute import Executor
 from ..run.records import hardware, versions
@@ -45,14 +48,14 @@ _SOURCES = 4
 
 Vertices = list[int | str]
 
-ALGORITHMS: dict[str, Callable[[Any, Vertices], Any]] = {
-    "components": lambda graph, _: graph.components(),
-    "pagerank": lambda graph, _: graph.pagerank(),
-    "sssp": lambda graph, some: graph.sssp(some[0]),
-    "betweenness": lambda graph, some: graph.betweenness(some[:_SOURCES]),
-    "closeness": lambda graph, some: graph.closeness(some[:WIDTH]),
+ALGORITHMS: dict[str, Callable[[Vertices], Question]] = {
+    "components": lambda _: questions.components(),
+    "pagerank": lambda _: questions.pagerank(),
+    "sssp": lambda some: questions.sssp(some[0]),
+    "betweenness": lambda some: questions.betweenness(some[:_SOURCES]),
+    "closeness": lambda some: questions.closeness(some[:WIDTH]),
 }
-"""What an open graph is asked; of some random vertices, if of any. Gives a Result."""
+"""What a graph is asked; of some random vertices, if of any."""
 
 _OF_ANY = ("components", "pagerank")
 
@@ -89,52 +92,74 @@ def bench_algorithm(
     graph: the store, open. options: of its ``sources`` the runs. recipe: that the store is of.
     Raises DelegraphError if the result breaks a rule.
     """
-    path, team = str(store.path), Team(options.threads)
+    seconds: list[float] = []
+    found: Any = None
+    asked = runs_of(store, algorithm, options)
+    for run, question in enumerate(asked):
+        found = graph.ask(question)
+        seconds.append(found.seconds)
+        if options.progress:
+            options.progress(f"bench: {algorithm}", run + 1, len(asked))
+    check(store, found, options.threads, resources)
+    facts = facts_of_runs(store, recipe)
+    return report_of_runs(algorithm, facts, seconds, found.record, options.threads, options.seed)
+
+
+def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Question]:
+    """What is asked, run by run."""
+    team = Team(options.threads)
     drawn: Vertices = []
     if algorithm not in _OF_ANY:
         every = replace(options, sources=options.sources * WIDTH)
         drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
     step = WIDTH if len(drawn) >= options.sources * WIDTH else 1
-    seconds: list[float] = []
-    iterations: list[float] = []
-    found: Any = None
-    for run in range(options.sources):
-        first = run * step % max(1, len(drawn))
-        some = (drawn[first:] + drawn[:first])[:WIDTH]
-        found = ALGORITHMS[algorithm](graph, some)
-        seconds.append(found.seconds)
-        if algorithm == "pagerank":
-            iterations.append(found.seconds / len(found.record["iterations"]))
-        if options.progress:
-            options.progress(f"bench: {algorithm}", run + 1, options.sources)
-    record = found.record
-    _check(path, found, Executor(options.threads), resources)
+    firsts = [run * step % max(1, len(drawn)) for run in range(options.sources)]
+    return [ALGORITHMS[algorithm]((drawn[i:] + drawn[:i])[:WIDTH]) for i in firsts]
+
+
+def facts_of_runs(store: Store, recipe: Recipe | None) -> dict[str, Any]:
+    """Of the graph. recipe: that the store is of."""
     info = store.info
-    size, facts = info.vertices + info.edges, facts_of_store(path, info)
     if recipe is not None:
-        facts = facts_of(recipe, info.vertices, info.rows, info.edges)
+        return facts_of(recipe, info.vertices, info.rows, info.edges)
+    return facts_of_store(str(store.path), info)
+
+
+def report_of_runs(
+    algorithm: str,
+    graph: dict[str, Any],
+    seconds: list[float],
+    record: Any,
+    threads: int,
+    seed: int,
+) -> AlgorithmReport:
+    """record: of a run."""
+    size = graph["vertices"] + graph["edges"]
     report = AlgorithmReport(
         algorithm=algorithm,
-        graph=facts,
+        graph=graph,
         versions=versions(),
         hardware=hardware(),
         device=record["device"],
         method=record[algorithm]["method"],
-        threads=options.threads,
-        seed=options.seed,
-        runs=options.sources,
+        threads=threads,
+        seed=seed,
+        runs=len(seconds),
         seconds=quartiles(seconds),
         evps=harmonic_mean([size / spent for spent in seconds]),
     )
-    if iterations:
-        report["iteration_seconds"] = quartiles(iterations)
+    if algorithm == "pagerank":
+        iterations = len(record["iterations"])  # as many in every run
+        report["iteration_seconds"] = quartiles([spent / iterations for spent in seconds])
     return report
 
 
 @contextmanager
-def generated_store(recipe: Recipe, executor: Executor, resources: Resources) -> Iterator[Path]:
+def generated_store(
+    recipe: Recipe, executor: Executor, resources: Resources, partitions: int | None = None
+) -> Iterator[Path]:
     """Of the recipe's edges, for as long as this is entered."""
-    choices = BuildOptions(weight="weight" if recipe.weighted else None)
+    choices = BuildOptions(weight="weight" if recipe.weighted else None, partitions=partitions)
     with TemporaryDirectory(prefix="delegraph-") as folder:
         edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"
         generate_edges(recipe, edges, executor)
@@ -151,12 +176,13 @@ def check_algorithm(name: str, runs: int) -> None:
         raise InputError(f"{runs} runs: at least one is needed")
 
 
-def _check(path: str, result: Any, executor: Executor, resources: Resources) -> None:
+def check(store: Store, result: Result, threads: int, resources: Resources) -> None:
     """DelegraphError if it breaks a rule."""
     with TemporaryDirectory(prefix="delegraph-") as folder:
         written = Path(folder) / "result"
         result.write(written)
-        verdict = validate_result(path, str(written), None, executor, resources)
+        of = str(store.path), str(written), None, Executor(threads), resources
+        verdict = validate_result(*of)
     if not verdict["valid"]:
         broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
         raise DelegraphError(f"{result.name} breaks a rule: {'; '.join(broken)}")

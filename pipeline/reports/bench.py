@@ -9,6 +9,7 @@ from typing import Any
 from ..bench.ablation import OPTIMIZATIONS, AblationReport, WayReport
 from ..bench.across import ScalingRow
 from ..bench.algorithms import AlgorithmReport
+from ..bench.algorithms_across import AlgorithmRow
 from ..bench.protocol import BenchReport, Quartiles
 from ..bench.searchers import Exchanged
 
@@ -17,6 +18,12 @@ def where(report: BenchReport | AlgorithmReport) -> str:
     """What one process ran on."""
     cpu = f"{report['threads']} threads of the CPU"
     return cpu if report["device"] == "cpu" else report["device"]
+
+
+def where_of_all(report: BenchReport | AlgorithmReport) -> str:
+    """What several ran on."""
+    cpus = f"{report['threads']} threads of CPUs"
+    return cpus if report["device"] == "cpu" else report["device"]
 
 
 def quartiles_table(rows: Iterable[tuple[str, Quartiles, float]]) -> str:
@@ -36,6 +43,22 @@ def algorithm_table(report: AlgorithmReport) -> str:
         f"{report['runs']} runs of {report['algorithm']}, the last one valid; {report['evps']:.4g} "
         f"vertices and edges a second (harmonic mean), on {where(report)}\n{quartiles_table(rows)}"
     )
+
+
+def algorithm_scaling_table(rows: Sequence[AlgorithmRow]) -> str:
+    """What every number of ranks did, a line each."""
+    graphs = [_graph_name(row.report["graph"]) for row in rows]
+    width = max(16, *(len(graph) + 1 for graph in graphs))
+    walks = "iteration_seconds" in rows[0].report
+    head = f"{'graph':<{width}}{'ranks':>6}{'median ms':>11}{'max ms':>10}"
+    lines = [head + f"{'iteration ms':>14}" * walks + f"{'EVPS':>11}{'eff. %':>8}"]
+    for name, (ranks, report, efficiency, _) in zip(graphs, rows, strict=True):
+        median, most = (1e3 * report["seconds"][of] for of in ("median", "max"))
+        line = f"{name:<{width}}{ranks:>6}{median:>11.3f}{most:>10.3f}"
+        if "iteration_seconds" in report:
+            line += f"{1e3 * report['iteration_seconds']['median']:>14.3f}"
+        lines.append(line + f"{report['evps']:>11.4g}{100 * efficiency:>8.0f}")
+    return "\n".join(lines)
 
 
 def scaling_table(rows: Sequence[ScalingRow]) -> str:

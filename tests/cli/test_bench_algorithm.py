@@ -70,7 +70,13 @@ def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     [
         (("--algorithm", "bfs"), "bfs: bench has components, pagerank, sssp"),
         (("--algorithm", "pagerank", "--ablation"), "leave --ablation out"),
-        (("--algorithm", "pagerank", "--workers", 2), "leave --workers out"),
+        (("--algorithm", "pagerank", "--scaling", "strong"), "leave --scaling out"),
+        (("--algorithm", "pagerank", "--workers", 2), "build it again with --partitions 2"),
+        (("--algorithm", "pagerank", "--workers", 2, "--layout", "1d"), "leave --layout out"),
+        (
+            ("--algorithm", "pagerank", "--workers", 1, "--scaling", "weak"),
+            "graphs of several sizes",
+        ),
         (("--algorithm", "pagerank", "--strategy", "rows"), "leave --strategy out"),
     ],
 )
@@ -80,11 +86,45 @@ def test_refused(delegraph, store, more, says):
     assert says in ran.err
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", ["a store", "kronecker:9"])
+@pytest.mark.parametrize("algorithm", ["pagerank", "sssp", "closeness"])
+def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
+    """By one and by two; a page tells of both."""
+    scaling = "weak" if graph == "kronecker:9" else "strong"
+    if scaling == "strong":
+        graph = tmp_path / "graph.dg"
+        src, dst = random_edges(1, 300, 4000)
+        edges = edge_list(src, dst, w=np.random.default_rng(1).integers(1, 9, len(src)))
+        ok("build", edges, "-o", graph, "--weight", "w", "--partitions", 2)
+    asked = ("--algorithm", algorithm, "--sources", 2, "--device", "cpu")
+    more = ("--workers", 2, "--scaling", scaling)
+    printed = ok("bench", graph, *asked, *more, "--json")
+    one, two = printed.json
+    assert (one["ranks"], two["ranks"], one["efficiency"]) == (1, 2, 1.0)
+    for row in (one, two):
+        report = row["report"]
+        assert (report["algorithm"], report["runs"], report["device"]) == (algorithm, 2, "cpu")
+        assert 0 < report["seconds"]["min"] <= report["seconds"]["max"]
+        assert ("iteration_seconds" in report) == (algorithm == "pagerank")
+    sizes = [row["report"]["graph"]["vertices"] for row in (one, two)]
+    assert (sizes[0] < sizes[1]) == (scaling == "weak")
+    (tmp_path / "bench.json").write_text(printed.out)
+    ok("report", tmp_path / "bench.json", "-o", tmp_path / "bench.html")
+    assert "EVPS by ranks" in (tmp_path / "bench.html").read_text()
+    first, head, *rows = ok("bench", graph, *asked, *more).out.splitlines()
+    assert first.startswith(f"2 runs of {algorithm} each, the last ones valid, in memory, on ")
+    assert [row.split()[1] for row in rows] == ["1", "2"]
+    assert ("iteration" in head) == (algorithm == "pagerank")
+
+
 def test_weights_have_to_be_there(delegraph, ok, edge_list, tmp_path):
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
-    ran = delegraph("bench", tmp_path / "graph.dg", "--algorithm", "sssp", "--device", "cpu")
-    assert ran.code == 2
-    assert "--weight" in ran.err
+    for more in ((), ("--workers", 1)):
+        asked = ("--algorithm", "sssp", "--device", "cpu", *more)
+        ran = delegraph("bench", tmp_path / "graph.dg", *asked)
+        assert ran.code == 2
+        assert "--weight" in ran.err
 
 
 def test_the_report_is_documented():

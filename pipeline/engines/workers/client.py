@@ -144,7 +144,7 @@ class WorkersEngine:
 
         def job(folder: Path) -> ProgramJob:
             saved = checkpoint and checkpoint.place
-            place = self._store.path.resolve(), program, folder, self._timeout
+            place = self._store.path.resolve(), (program,), folder, self._timeout
             return ProgramJob(*place, saved, self._name, *self._on)
 
         written = 8 * len(program.columns) * self._store.info.vertices
@@ -155,9 +155,7 @@ class WorkersEngine:
             for steps in given.went_on:
                 assert checkpoint is not None
                 checkpoint.go_on_from(steps)
-            self.method = "streamed" if attempt.way == ON_DISK else "in memory"
-            if done.devices is not None:
-                self.method = "on devices"
+            self.method = method_of(done, attempt)
             values = gather_columns(self._store, attempt.place, given.columns)
             return Given(dict(zip(given.columns, values, strict=True)), given.record)
 
@@ -240,13 +238,15 @@ class Workers(NamedTuple):
 @contextmanager
 def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[Workers]:
     """As many workers as the store has partitions, for one command. InputError: they cannot."""
+    check_partitions(store, resources)
+    with open_ranks(resources, threads) as (cluster, device):
+        yield Workers(cluster, workers_for(store, cluster), device)
+
+
+@contextmanager
+def open_ranks(resources: Resources, threads: int) -> Iterator[tuple[Cluster, str]]:
+    """A cluster, for one command, and the device that its ranks may run on."""
     asked, device = resources.cluster.workers or 0, resources.device
-    if too_many(store, resources):
-        partitions = store.info.partitions
-        raise InputError(
-            f"{store.path} has {partitions} partition{'s'[: partitions > 1]} for {asked} "
-            f"workers: build it again with --partitions {asked} or more"
-        )
     devices = asked > 0 and has_device_each(device, asked)
     if asked and not devices:
         device = "cpu"
@@ -254,7 +254,17 @@ def open_workers(store: Store, resources: Resources, threads: int) -> Iterator[W
         open_cluster(resources.cluster, threads, devices) as cluster,
         lease(cluster, resources.cluster.timeout),
     ):
-        yield Workers(cluster, workers_for(store, cluster), device)
+        yield cluster, device
+
+
+def check_partitions(store: Store, resources: Resources) -> None:
+    """InputError where there would be local workers without one."""
+    if too_many(store, resources):
+        partitions, asked = store.info.partitions, resources.cluster.workers
+        raise InputError(
+            f"{store.path} has {partitions} partition{'s'[: partitions > 1]} for {asked} "
+            f"workers: build it again with --partitions {asked} or more"
+        )
 
 
 def too_many(store: Store, resources: Resources) -> bool:
@@ -264,6 +274,13 @@ def too_many(store: Store, resources: Resources) -> bool:
 
 def workers_for(store: Store, cluster: Cluster) -> list[str]:
     return workers_of(cluster)[: store.info.partitions]
+
+
+def method_of(done: Done, attempt: ProgramJob) -> str:
+    """Of a program."""
+    if done.devices is not None:
+        return "on devices"
+    return "streamed" if attempt.way == ON_DISK else "in memory"
 
 
 def held_before(cluster: Cluster, ranks: int, baseline: int) -> int:

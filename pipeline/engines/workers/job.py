@@ -4,6 +4,7 @@ program over it.
 
 from __future__ import annotations
 
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ from ..ranks.graph import RankGraph
 from ..ranks.result import Part, result_of, save, save_vectors, save_whole
 from ..ranks.search import load_rank, rank_bytes, rank_stream_bytes, search_rank, warm_up
 from ..store import engines_of_store
-from .on_devices import OfRank
+from .on_devices import OfRank, run_on_devices
 
 ON_DISK, ON_DEVICE = 1, 2
 
@@ -152,13 +153,15 @@ def _place_of_attempt(folder: Path) -> Path:
 
 
 class ProgramDone(NamedTuple):
-    """columns: names of those that ranks have left. went_on: after so many steps, if it did; rank
-    0's, as the record.
+    """Of the last program. columns: names of those that ranks have left. went_on: after so many
+    steps, if it did; rank 0's, as the record. seconds: of each program, from one meeting of all
+    ranks to the next.
     """
 
     columns: list[str]
     record: dict[str, Any]
     went_on: list[int]
+    seconds: list[float]
 
 
 class Share:
@@ -212,13 +215,15 @@ def _share_of(name: str) -> Share:
 
 @dataclass(frozen=True)
 class ProgramJob:
-    """A program over a store. folder, place, way, device, device_limit, fits_one: as of a
-    SearchJob. saved: of rank 0's checkpoint (``Checkpoint.place``), from which another attempt goes
-    on; None for none. share: the name of what workers keep for this command, if they do.
+    """Programs over a store, one after the other, which hold no more than the first one.
+
+    folder, place, way, device, device_limit, fits_one: as of a SearchJob. saved: of rank 0's
+    checkpoint (``Checkpoint.place``), from which another attempt goes on; None for none. share: the
+    name of what workers keep for this command, if they do.
     """
 
     store: Path
-    program: Program
+    programs: tuple[Program, ...]
     folder: Path
     timeout: float
     saved: tuple[Path, float, str] | None = None
@@ -228,6 +233,10 @@ class ProgramJob:
     place: Path = Path()
     way: int = 0
     fits_one: bool = False
+
+    @property
+    def program(self) -> Program:
+        return self.programs[0]
 
     @property
     def paths(self) -> list[str]:
@@ -263,49 +272,55 @@ class ProgramJob:
         store = open_store(self.store)
         went_on: list[int] = []
         if self.device == "cuda":
-            given = self._run_on_device(store, communicator, team, went_on)
+            given, seconds = self._run_on_device(store, communicator, team, went_on)
             if given is not None and communicator.rank == 0:
                 save_whole(self.place, {k: np.asarray(v) for k, v in given.values.items()})
         else:
-            given = self._run_on_cpus(store, communicator, team, went_on)
+            given, seconds = self._run_on_cpus(store, communicator, team, went_on)
         if given is None:
             return None
         barrier(communicator)  # all have written
-        return ProgramDone(list(given.values), given.record, went_on)
+        return ProgramDone(list(given.values), given.record, went_on, seconds)
 
     def _run_on_device(
         self, store: Store, communicator: Communicator, team: Team, went_on: list[int]
-    ) -> Given | None:
-        place = communicator.rank, communicator.size
-        here, device = OfRank.of(self.program, store, *place), self._device()
+    ) -> tuple[Given | None, list[float]]:
+        place, device = (communicator.rank, communicator.size), self._device()
         share = _share_of(self.share)
 
-        def load(check: Callable[[], None]) -> ProgramGraph:
+        def load(here: OfRank, check: Callable[[], None]) -> ProgramGraph:
             if not here.dealt:
                 return here.load(device, team, check)
             return share.load((*place, self.way), lambda: here.load(device, team, check))
 
-        return here.run(device, communicator, load, self.saved, went_on.append)
+        of = self.programs, store, communicator, device
+        return run_on_devices(*of, load, self.saved, went_on.append)
 
     def _run_on_cpus(
         self, store: Store, communicator: Communicator, team: Team, went_on: list[int]
-    ) -> Given | None:
+    ) -> tuple[Given | None, list[float]]:
         if self.way == ON_DISK:
             team = stream_team(team.threads)
         graph = self._load(store, communicator, team)
         checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
-        operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
-        try:
-            given = self.program.run(operations, lambda *_: None)
-        except KeyboardInterrupt:
-            return None
+        given, seconds = Given({}, {}), []
+        for program in self.programs:
+            operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
+            barrier(communicator)
+            began = time.perf_counter()
+            try:
+                given = program.run(operations, lambda *_: None)
+            except KeyboardInterrupt:
+                return None, seconds
+            barrier(communicator)
+            seconds.append(time.perf_counter() - began)
         whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
         parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
         if whole and communicator.rank == 0:
             save_whole(self.place, whole)
         if parts:
             save_vectors(self.place, parts, graph.held, communicator.rank)
-        return given
+        return given, seconds
 
     def device_bytes(self, rank: int, size: int) -> int:
         """That a rank holds on its device."""

@@ -5,7 +5,8 @@ where what there is to be done is dealt out to them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from ....kernels.gpu.device import Device
 from ....kernels.gpu_programs.ranks import Ranks
 from ....kernels.gpu_programs.rows import ProgramGraph
 from ....partition.store.store import Store
-from ...ranks.communicator import Communicator
+from ...ranks.communicator import Communicator, barrier
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
 from ..device_share import DeviceShare, ShareRoom
@@ -36,8 +37,7 @@ Place = tuple[Path, float, str]
 
 
 class OfRank(NamedTuple):
-    """What a rank runs, over what it loads: what stays so, if what there is to be done is dealt
-    out; degrees of a share are added up where they stand. whole: what all of them run. heard: how
+    """What a rank runs, over what it loads. whole: what all of them run. heard: how
     often it holds what others have found: that of one, and of the next one, which may have come.
     """
 
@@ -78,41 +78,35 @@ class OfRank(NamedTuple):
 
     def run(
         self,
-        device: Device,
-        communicator: Communicator,
-        load: Callable[[Callable[[], None]], ProgramGraph],
+        graph: ProgramGraph,
+        ranks: Ranks,
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> Given | None:
         """Values of the whole graph, on rank 0; None on all ranks where they have saved what they
-        have done, and ended. load: gives what this has loaded; of what is to be called meanwhile.
-        saved: of the run. loaded: called where it goes on.
+        have done, and ended. graph: as ``agreed`` gives it. saved: of the run. loaded: called
+        where it goes on.
         """
-        spare = device.memory_bytes - self.room(device).device
-        with device_arrays(communicator, device) as ours:
-            graph = replace(load(ours.check), spare=spare, ranks=self.share.ranks)
-            self.program.compile_on(graph)
-            ranks = Ranks(device, ours.rank, ours.size, ours.exchange, ours.check)
-            try:
-                if isinstance(self.whole, DealtProgram) and ours.size > 1:
-                    return self._run_dealt(self.whole, graph, ranks, saved, loaded)
-                checkpoint = None
-                if saved is not None and ours.rank == 0:
-                    checkpoint = Checkpoint(*saved, loaded=loaded)
-                if ours.size == 1:
-                    return self.program.run_on(graph, checkpoint, lambda *_: None)
-                return self._run_on_share(graph, ranks, checkpoint)
-            except KeyboardInterrupt:  # no failure, of which the others had to be told
-                return None
+        try:
+            if isinstance(self.whole, DealtProgram) and ranks.size > 1:
+                return self._run_dealt(self.whole, graph, ranks, saved, loaded)
+            checkpoint = None
+            if saved is not None and ranks.rank == 0:
+                checkpoint = Checkpoint(*saved, loaded=loaded)
+            if ranks.size == 1:
+                return self.program.run_on(graph, checkpoint, lambda *_: None)
+            assert isinstance(self.program, SharedProgram)
+            return self.program.run_on_shares(graph, ranks, RanksSaving(ranks, checkpoint))
+        except KeyboardInterrupt:  # no failure, of which the others had to be told
+            return None
 
-    def _run_on_share(
-        self, graph: ProgramGraph, ranks: Ranks, checkpoint: Checkpoint | None
-    ) -> Given:
-        assert isinstance(self.program, SharedProgram)
-        if graph.degree is not None:
+    def agreed(self, graph: ProgramGraph, ranks: Ranks) -> ProgramGraph:
+        """What has been loaded, with what of it is known by all ranks together alone."""
+        spare = graph.device.memory_bytes - self.room(graph.device).device
+        if not self.dealt and ranks.size > 1 and graph.degree is not None:
             with ranks.device.use() as cupy:
                 ranks.fold_whole(graph.degree, cupy.add)
-        return self.program.run_on_shares(graph, ranks, RanksSaving(ranks, checkpoint))
+        return replace(graph, spare=spare, ranks=self.share.ranks)
 
     def _run_dealt(
         self,
@@ -141,6 +135,36 @@ class OfRank(NamedTuple):
         found = _put_together(whole, given, ranks)
         (sent,) = ranks.total([ranks.sent])
         return Given(found.values, {**found.record, "sent": int(sent)})
+
+
+def run_on_devices(
+    programs: Sequence[Program],
+    store: Store,
+    communicator: Communicator,
+    device: Device,
+    load: Callable[[OfRank, Callable[[], None]], ProgramGraph],
+    saved: Place | None,
+    loaded: Callable[[int], None],
+) -> tuple[Given | None, list[float]]:
+    """What the last one gives (``OfRank.run``), and the seconds of each, from one meeting of all
+    ranks to the next. load: gives what the rank has loaded; of what is to be called meanwhile.
+    """
+    given, seconds = None, []
+    with device_arrays(communicator, device) as ours:
+        place = ours.rank, ours.size
+        here, all_of = OfRank.of(programs[0], store, *place), (ours.exchange, ours.check)
+        graph = here.agreed(load(here, ours.check), Ranks(device, *place, *all_of))
+        for program in programs:
+            here = OfRank.of(program, store, *place)
+            here.program.compile_on(graph)
+            barrier(communicator)
+            began = time.perf_counter()
+            given = here.run(graph, Ranks(device, *place, *all_of), saved, loaded)
+            if given is None:
+                break
+            barrier(communicator)
+            seconds.append(time.perf_counter() - began)
+    return given, seconds
 
 
 def _put_together(whole: DealtProgram, given: Given, ranks: Ranks) -> Given:

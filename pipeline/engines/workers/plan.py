@@ -77,7 +77,7 @@ def plan_on_ranks(
         if program is None:
             search = SearchJob(place, 0, None, Path(), timeout, *on)
         else:
-            search = ProgramJob(place, program, Path(), timeout, None, "", *on)
+            search = ProgramJob(place, (program,), Path(), timeout, None, "", *on)
         room = partial(_check_room, asked, resources.limit, cluster)
         done = run_on_workers(cluster, workers, PlanJob(search), room)
         ranks, (baseline, need) = len(done.results), asked[-1]

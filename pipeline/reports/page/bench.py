@@ -50,9 +50,10 @@ def is_bench(document: Any) -> bool:
 
 def page_of_bench(document: Any, path: Path) -> Page:
     if isinstance(document, list):
-        return _of_ranks(document, path)
+        algorithm = "evps" in document[-1]["report"]
+        return _of_algorithm(document, path) if algorithm else _of_ranks(document, path)
     if "evps" in document:
-        return _of_algorithm(document, path)
+        return _of_algorithm([{"report": document}], path)
     return _of_ways(document, path) if "by_hand" in document else _of_one(document, path)
 
 
@@ -67,8 +68,10 @@ def _of_one(report: Document, path: Path) -> Page:
     )
 
 
-def _of_algorithm(report: Document, path: Path) -> Page:
-    figures = []
+def _of_algorithm(rows: list[Document], path: Path) -> Page:
+    """By one process, or by one number of ranks, or several."""
+    report = rows[-1]["report"]
+    figures = _ranks(rows)
     for name, key in (("a run", "seconds"), ("an iteration", "iteration_seconds")):
         seconds = numbers(report, key)
         if "median" in seconds and "max" in seconds:
@@ -83,26 +86,36 @@ def _of_algorithm(report: Document, path: Path) -> Page:
         name=_graph_name(report),
         command=None,
         figures=figures,
-        sections=[_the_run(report, path)],
+        sections=[_scaling(rows), _the_run(report, path)],
         unknown=[],
+        notes=_notes(rows),
     )
+
+
+def _ranks(rows: list[Document]) -> list[Figure]:
+    """Of the last row; none of one process."""
+    last = rows[-1]
+    ranks, efficiency = number(last, "ranks"), number(last, "efficiency")
+    made = [] if ranks is None else [Figure("ranks", figure(ranks))]
+    if len(rows) > 1 and efficiency is not None:
+        note = f"with {figure(number(rows[0], 'ranks'))}, it is 100%"
+        made.append(Figure("efficiency", share(efficiency, 1), note))
+    return made
+
+
+def _notes(rows: list[Document]) -> list[str]:
+    return list(dict.fromkeys(note for row in rows for note in run.notes(row)))
 
 
 def _of_ranks(rows: list[Document], path: Path) -> Page:
     """By one number of ranks, or several."""
     last = rows[-1]
-    report, ranks = last["report"], number(last, "ranks")
-    figures = [Figure("ranks", figure(ranks)), *_figures(report)]
-    efficiency = number(last, "efficiency")
-    if len(rows) > 1 and efficiency is not None:
-        note = f"with {figure(number(rows[0], 'ranks'))}, it is 100%"
-        figures.insert(1, Figure("efficiency", share(efficiency, 1), note))
-    notes = [note for row in rows for note in run.notes(row)]
+    report = last["report"]
     return Page(
         kind="Bench by several workers",
         name=_graph_name(report),
         command=None,
-        figures=figures,
+        figures=[*_ranks(rows), *_figures(report)],
         sections=[
             _scaling(rows),
             _rates(report),
@@ -112,7 +125,7 @@ def _of_ranks(rows: list[Document], path: Path) -> Page:
             _the_run(report, path),
         ],
         unknown=_lacks(report),
-        notes=list(dict.fromkeys(notes)),
+        notes=_notes(rows),
     )
 
 
@@ -244,32 +257,31 @@ def _diamond(at: float) -> Element:
 def _scaling(rows: list[Document]) -> Section | None:
     """Rates by ranks, beside those of ranks that lost nothing."""
     found = [
-        (int(ranks), quartiles)
+        (int(ranks), rate)
         for row in rows
-        if (ranks := number(row, "ranks") or 0) >= 1
-        and (quartiles := _rates_of(row)).get("median", 0) > 0
+        if (ranks := number(row, "ranks") or 0) >= 1 and (rate := _rate_of(row) or 0) > 0
     ]
     if len(found) < 2:
         return None
     first, most = found[0][0], found[-1][0]
-    a_rank = found[0][1]["median"] / first
+    a_rank = found[0][1] / first
+    unit = "EVPS" if "evps" in rows[-1]["report"] else "GTEPS"
     ends = log2(first), log2(max(most, first * 2))
 
     def place(ranks: int) -> float:
         return 0.04 + 0.92 * (log2(ranks) - ends[0]) / (ends[1] - ends[0])
 
     measured = [
-        Point(place(ranks), some["median"], f"{ranks} ranks: {figure(some['median'])} GTEPS")
-        for ranks, some in found
+        Point(place(ranks), rate, f"{ranks} ranks: {figure(rate)} {unit}") for ranks, rate in found
     ]
     ideal = [Point(place(ranks), a_rank * ranks, "") for ranks, _ in found]
     rates = [point.value for point in (*measured, *ideal)]
     frame = Frame(
-        "GTEPS by ranks",
-        "Measured medians, and a dashed line for rates that grow as the ranks do; the table has "
+        f"{unit} by ranks",
+        "What was measured, and a dashed line for rates that grow as the ranks do; the table has "
         "the numbers.",
         logarithmic(min(rates), max(rates)),
-        "GTEPS, median",
+        unit,
         [Tick(place(ranks), f"{ranks:,}") for ranks, _ in found],
         "ranks",
     )
@@ -285,24 +297,24 @@ def _scaling(rows: list[Document]) -> Section | None:
         tag("span", _stroke("ideal"), "ideal: the first, as many times"),
         class_="legend",
     )
-    head = ("ranks", "efficiency", "GTEPS", "ideal", "search", "slowest", "sent a search", "graph")
+    head = ("ranks", "efficiency", unit, "ideal", "median", "slowest", "sent a search", "graph")
     made = bars(
-        "By ranks; medians over the searches, and the efficiency of a rank against the first row's",
+        "By ranks; medians over the runs, and the efficiency of a rank against the first row's",
         head,
         [_scaling_row(row, a_rank) for row in rows],
         max(1.0, *(number(row, "efficiency") or 0 for row in rows)),
     )
-    told = (
-        f"The rate of {most:,} ranks is {figure(found[-1][1]['median'] / found[0][1]['median'])} "
-    )
+    told = f"The rate of {most:,} ranks is {figure(found[-1][1] / found[0][1])} "
     told += f"times that of {first:,}; ideal are {figure(most / first)} times. Both axes are "
     told += "logarithmic."
     content = [tag("p", told), tag("figure", legend, drawn), made]
     return Section("Rates by ranks", content, wide=True)
 
 
-def _rates_of(row: Document) -> dict[str, float]:
-    return numbers(row, "report", "gteps")
+def _rate_of(row: Document) -> float | None:
+    """The median of searches, or of an algorithm the mean."""
+    gteps = numbers(row, "report", "gteps")
+    return gteps.get("median", number(row, "report", "evps"))
 
 
 def _stroke(kind: str) -> Element:
@@ -313,10 +325,10 @@ def _stroke(kind: str) -> Element:
 def _scaling_row(row: Document, a_rank: float) -> Bar:
     """With its efficiency as the bar: a rank's rate over that of a rank in the first row."""
     ranks, efficiency = number(row, "ranks"), number(row, "efficiency")
-    seconds = numbers(row, "report", "search_seconds")
+    seconds = numbers(row, "report", "search_seconds") or numbers(row, "report", "seconds")
     sent = numbers(row, "exchanged", "bytes_sent")
     more = (
-        figure(_rates_of(row).get("median")),
+        figure(_rate_of(row)),
         UNKNOWN if ranks is None else figure(float(a_rank * ranks)),
         duration(seconds.get("median")),
         duration(seconds.get("max")),

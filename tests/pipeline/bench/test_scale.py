@@ -17,16 +17,15 @@ WORKERS = ["a", "b", "c", "d"]
 def scale(monkeypatch):
     """Measures by so many ranks, where some workers end as soon as they are used."""
 
-    def measure(runs: list[int], dying: set[str]) -> list[across.ScalingRow]:
+    def measure(runs: list[int], dying: set[str]) -> list[across.Scaled[str]]:
         def run(cluster: Any, workers: list[str], job: Any, check_room: Any) -> Done:
             left = [worker for worker in workers if worker not in dying]
             notes = ["begun again"] if left != workers else []
             return Done(job, [None] * len(left), notes, None, left)
 
         monkeypatch.setattr(across, "run_on_workers", run)
-        report: Any = {"gteps": {"median": 1.0}}
         jobs: Any = [(ranks, "a job") for ranks in runs]
-        return across.scale(None, WORKERS, jobs, None, lambda done: (report, None), None)  # type: ignore[arg-type]
+        return across.scale(None, WORKERS, jobs, None, lambda done: ("a report", 1.0), None)  # type: ignore[arg-type]
 
     return measure
 

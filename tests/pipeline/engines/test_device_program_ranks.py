@@ -12,9 +12,8 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
 from delegraph.kernels.gpu_programs import components, shared_paths, shared_walks
 from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
@@ -38,7 +38,7 @@ from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines.operations.program import DealtProgram, Given, Program
-from delegraph.pipeline.engines.workers.on_devices import OfRank, Place
+from delegraph.pipeline.engines.workers.on_devices import OfRank, Place, run_on_devices
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid
@@ -71,10 +71,15 @@ def run_or_end(
     def one(communicator) -> Given | None:
         rank = communicator.rank
         with telling_others(rank, communicator):
-            here, device = OfRank.of(program, store, rank, ranks), devices[rank % len(devices)]
-            loaded = [] if went_on is None or rank else went_on
-            load = partial(here.load, device, Team(1))
-            return here.run(device, communicator, load, saved, loaded.append)
+            device, loaded = devices[rank % len(devices)], []
+            if went_on is not None and rank == 0:
+                loaded = went_on
+            of = [program], store, communicator, device
+
+            def load(here: OfRank, check: Callable[[], None]) -> ProgramGraph:
+                return here.load(device, Team(1), check)
+
+            return run_on_devices(*of, load, saved, loaded.append)[0]
 
     with communicators(kind, ranks) as group:
         found = on_ranks(group, one)

@@ -55,7 +55,7 @@ def test_a_share_is_loaded_once(tmp_path, monkeypatch, way):
     loads = calls_of(monkeypatch, jobs, "load_rank")
 
     def run(share: str) -> dict[str, np.ndarray]:
-        job = ProgramJob(store.path, program, tmp_path, 60.0, None, share).again()
+        job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, share).again()
         needs.append([way.need for way in job.get_ready(0, 1, 1)])
         ready = job.get_ready(0, 1, 1)[way].job
         done = ready.run(SingleCommunicator(), Team(1))
@@ -83,7 +83,7 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     loads = calls_of(monkeypatch, OfRank, "load")
     share, needs = keep_share("this command"), []
     for name in ("this command", "this command", "another command"):
-        job = ProgramJob(store.path, program, tmp_path, 60.0, None, name, "cuda").again()
+        job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, name, "cuda").again()
         (way,) = job.get_ready(0, 1, 1)
         needs.append(way.need)
         assert way.job.run(SingleCommunicator(), Team(1)) is not None
@@ -92,7 +92,7 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
     whole = program.held_bytes(counts_of(store))
     assert needs[1] == whole <= needs[0]
     # Each rank holds what it finds of all vertices; the first one hears of the other's, too.
-    job = ProgramJob(store.path, program, tmp_path, 60.0, None, "this command", "cuda").again()
+    job = ProgramJob(store.path, (program,), tmp_path, 60.0, None, "this command", "cuda").again()
     for rank in range(2):
         share.of = rank, 2, ON_DEVICE
         assert [way.need for way in job.get_ready(rank, 2, 1)] == [whole * (2 - rank)]
@@ -100,7 +100,8 @@ def test_a_share_on_a_device_is_loaded_once(emulated, tmp_path, monkeypatch):
 
 def test_other_ranks_load_another_share(tmp_path):
     store = stored(tmp_path, *random_edges(2, 300, 900), BuildOptions(partitions=2))
-    job = ProgramJob(store.path, DistanceBits(np.arange(9, dtype=np.uint32), 8), Path(tmp_path), 60)
+    program = DistanceBits(np.arange(9, dtype=np.uint32), 8)
+    job = ProgramJob(store.path, (program,), Path(tmp_path), 60)
     share = keep_share(job.share)
     job = job.again()
     job.run(SingleCommunicator(), Team(1))
@@ -134,7 +135,7 @@ def test_a_line_where_one_gpu_would_do(
     def run_on_workers(cluster: Any, workers: Any, job: ProgramJob, *more: Any) -> Done:
         clock[0] += working / 2
         ran = replace(job, fits_one=fits)
-        return Done(ran, [ProgramDone(["x"], {}, [])] * 3, [], "3 x a GPU", workers)
+        return Done(ran, [ProgramDone(["x"], {}, [], [0.0])] * 3, [], "3 x a GPU", workers)
 
     monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(client, "open_workers", open_workers)

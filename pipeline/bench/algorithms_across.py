@@ -1,0 +1,170 @@
+"""Algorithms beside breadth-first search, timed by several workers: each loads its share once.
+
+A run's time is from one meeting of all ranks to the next: as in algorithms.py, from the graph as it
+is loaded to the arrays of a result, of CPUs still on their ranks.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, cast
+
+from ..._version import __version__
+from ...kernels.base.team import Team
+from ...partition.errors import DelegraphError
+from ...partition.store.store import Store, open_store
+from ..algorithms.programs import Question
+from ..algorithms.run import Run, RunOptions, check_weights
+from ..build.generate import Recipe
+from ..engines.engine import Ran, Subject
+from ..engines.operations.program import Given
+from ..engines.ranks.result import gather_columns
+from ..engines.store import subject_of
+from ..engines.workers.client import check_partitions, check_room, method_of, open_ranks
+from ..engines.workers.job import ProgramDone, ProgramJob
+from ..ranks.on_workers import Done, workers_of
+from ..result import Result
+from ..results.names import names_of_store
+from ..results.result import ResultInfo
+from ..run.cluster import Cluster
+from ..run.execute import Executor
+from ..run.resources import ClusterOptions, Resources
+from .across import check_scaling, ranks_up_to, scale, scaling_runs
+from .algorithms import (
+    ALGORITHMS,
+    AlgorithmReport,
+    check,
+    check_algorithm,
+    facts_of_runs,
+    generated_store,
+    report_of_runs,
+    runs_of,
+)
+from .device import parse_recipe
+from .protocol import BenchOptions
+
+
+class AlgorithmRow(NamedTuple):
+    """Runs by so many ranks. efficiency, notes: as of a ScalingRow, of EVPS."""
+
+    ranks: int
+    report: AlgorithmReport
+    efficiency: float
+    notes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class _Asked(NamedTuple):
+    """questions: run by run. subject: the store, whose names stand in memory. recipe: that it is
+    of.
+    """
+
+    store: Store
+    subject: Subject
+    questions: list[Question]
+    recipe: Recipe | None = None
+
+    def job(self, folder: Path, resources: Resources, device: str) -> ProgramJob:
+        programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
+        place = self.store.path.resolve(), tuple(programs), folder, resources.cluster.timeout
+        return ProgramJob(*place, device=device, device_limit=resources.device_memory_limit)
+
+
+def bench_algorithm_by_workers(
+    graph: str, algorithm: str, scaling: str | None, resources: Resources, options: BenchOptions
+) -> list[AlgorithmRow]:
+    """graph: a store, or the name of a graph to generate, of which a store is built beforehand.
+
+    scaling: "strong", "weak" or None. options: of its ``sources`` the runs. Raises InputError for
+    what does not go together, LimitError where a share does not fit, DelegraphError if the last
+    result of a number of ranks breaks a rule.
+    """
+    check_algorithm(algorithm, options.sources)
+    steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
+    if steps[0][1] is None:
+        store = open_store(graph)
+        check_partitions(store, resources)
+        if ALGORITHMS[algorithm]([0]).weighted:
+            check_weights(store, graph)
+    with ExitStack() as stack:
+        cluster, device = stack.enter_context(open_ranks(resources, options.threads))
+        generated = partial(_generated, resources, options, cluster, stack)
+        asked: dict[Recipe | None, _Asked] = {}
+        for _, recipe in steps:
+            if recipe not in asked:
+                store = open_store(graph) if recipe is None else generated(recipe)
+                subject = subject_of(store, names_of_store(store, Team(options.threads)))
+                asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
+        stores = {some.store.path.resolve(): some for some in asked.values()}
+        beside = None if cluster.local else next(iter(stores)).parent  # that all workers see
+        folder = stack.enter_context(TemporaryDirectory(prefix="delegraph-", dir=beside))
+        place = Path(folder).resolve(), resources, device
+        jobs = [(ranks, asked[recipe].job(*place)) for ranks, recipe in steps]
+
+        def reported(done: Done) -> tuple[AlgorithmReport, float]:
+            job = cast(ProgramJob, done.job)
+            report = _report(stores[job.store], done, job, cluster, resources, options)
+            return report, report["evps"]
+
+        room = partial(check_room, resources.limit, cluster)
+        on = workers_of(cluster)[: min(some.info.partitions for some, *_ in asked.values())]
+        rows = scale(cluster, on, jobs, room, reported, options.progress)
+    return [AlgorithmRow(some.ranks, some.measured, some.efficiency, some.notes) for some in rows]
+
+
+def _steps(
+    recipe: Recipe | None, algorithm: str, scaling: str | None, workers: int
+) -> list[tuple[int, Recipe | None]]:
+    """Ranks, 0 for as many as there are workers, and the graph, None for the store."""
+    check_scaling(scaling, workers, recipe)
+    if recipe is None:
+        return [(ranks, None) for ranks in (ranks_up_to(workers) if scaling else [0])]
+    recipe = replace(recipe, weighted=algorithm == "sssp")
+    return [*scaling_runs(recipe, workers, scaling)] if scaling else [(0, recipe)]
+
+
+def _generated(
+    resources: Resources,
+    options: BenchOptions,
+    cluster: Cluster,
+    stack: ExitStack,
+    recipe: Recipe,
+) -> Store:
+    """With a partition for each worker, for as long as the stack."""
+    alone = replace(resources, cluster=ClusterOptions())
+    of = recipe, Executor(options.threads, options.progress), alone, cluster.workers
+    return open_store(stack.enter_context(generated_store(*of)))
+
+
+def _report(
+    asked: _Asked,
+    done: Done,
+    job: ProgramJob,
+    cluster: Cluster,
+    resources: Resources,
+    options: BenchOptions,
+) -> AlgorithmReport:
+    """Of runs that are done, the last of which is judged. job: the attempt that was."""
+    given: ProgramDone = done.results[0]
+    question, subject = asked.questions[-1], asked.subject
+    if resources.device == "cuda" and done.devices is None:
+        raise DelegraphError(f"not on cuda: {'; '.join(done.notes)}")
+    method, record = method_of(done, job), subject.record
+    values = gather_columns(asked.store, job.place, given.columns)
+    found = Given(dict(zip(given.columns, values, strict=True)), given.record)
+    chosen = question.options(subject.names.id_type)
+    info = question.name, record["fingerprint"], record["directed"], chosen, __version__
+    executor, alone = Executor(options.threads), replace(resources, cluster=ClusterOptions())
+    run = Run(RunOptions(options.threads), executor, alone, None, ResultInfo(*info))
+    ran = Ran(subject, method, done.devices, len(done.results))
+    result = Result(question.answer(found, subject.names, method), ran, run)
+    check(asked.store, result, options.threads, alone)
+    threads, facts = len(done.results) * cluster.threads, facts_of_runs(asked.store, asked.recipe)
+    of = question.name, facts, given.seconds, result.record, threads, options.seed
+    return report_of_runs(*of)
