@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .partition.errors import DelegraphError, InputError
+    from .partition.errors import BusyError, DelegraphError, InputError
     from .partition.store.store import open_store
     from .pipeline.api import (
         bench,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         convert,
         eccentricity,
         generate,
+        info,
         open,
         pagerank,
         plan,
@@ -40,6 +41,7 @@ _HOME = {
     "convert": ".pipeline.api",
     "eccentricity": ".pipeline.api",
     "generate": ".pipeline.api",
+    "info": ".pipeline.api",
     "open": ".pipeline.api",
     "pagerank": ".pipeline.api",
     "plan": ".pipeline.api",
@@ -47,6 +49,7 @@ _HOME = {
     "sssp": ".pipeline.api",
     "validate": ".pipeline.api",
     "open_store": ".partition.store.store",
+    "BusyError": ".partition.errors",
     "DelegraphError": ".partition.errors",
     "InputError": ".partition.errors",
     "Graph": ".pipeline.graph",
@@ -54,6 +57,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BusyError",
     "DelegraphError",
     "Graph",
     "InputError",
@@ -68,6 +72,7 @@ __all__ = [
     "convert",
     "eccentricity",
     "generate",
+    "info",
     "open",
     "open_store",
     "pagerank",
@@ -83,3 +88,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from ..kernels.base.team import available_threads
 from ..partition.disk.outputs import local
@@ -156,12 +156,12 @@ def build(
 ) -> Built:
     """Prepare an edge list as a store: Parquet, or a table of Arrow, pandas or Polars."""
     from .build.build import build_graph
-    from .frames import as_path
+    from .frames import as_path, columns_of
 
     if not isinstance(edges, (str, PathLike)):
         options["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
     resources, chosen = _sorted(options)
-    with as_path(edges) as path:
+    with as_path(edges, columns_of(chosen)) as path:
         return build_graph(
             path, local(named(output)), chosen, _threads(threads), resources, overwrite, progress
         )
@@ -232,6 +232,8 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
         return lambda info: Nearest(every(1))
     if algorithm == "betweenness":
         return lambda info: Brandes(info.vertices, every(info.vertices), normalized=False)
+    if algorithm not in ("closeness", "eccentricity"):
+        raise InputError(f"{algorithm!r}: there are {', '.join(get_args(Planned))}")
     return lambda info: Sums(every(info.vertices), along=True)
 
 
@@ -420,7 +422,7 @@ def open(
 
     directed, src, dst, weight, duplicates: of an edge list; a store has its own.
     """
-    from .frames import as_path
+    from .frames import as_path, columns_of
     from .graph import open_graph
 
     chosen = _reading(directed, src, dst, weight, duplicates)
@@ -429,8 +431,23 @@ def open(
     )
     executor = Executor(_threads(threads), progress)
     with ExitStack() as temporary:
-        path = temporary.enter_context(as_path(graph))
+        path = temporary.enter_context(as_path(graph, columns_of(chosen or BuildOptions())))
         return open_graph(path, chosen, executor, resources, temporary)
+
+
+def info(
+    path: AnyPath, *, src: str = "src", dst: str = "dst", ranks: int | None = None
+) -> dict[str, Any]:
+    """What there is to know about an edge list, a store or a result, without searching it, as
+    ``delegraph info --json`` prints it.
+
+    src, dst: columns of an edge list. ranks: of a store, also what so many workers would hold each,
+    and send each other.
+    """
+    from .reports.report import describe
+
+    questions.check_whole("ranks", ranks, 1)
+    return describe(named(path), src, dst, ranks)
 
 
 def validate(
@@ -635,4 +652,5 @@ def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
 
 
 def _threads(threads: int | None) -> int:
+    questions.check_whole("threads", threads, 1)
     return available_threads() if threads is None else threads

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..partition.disk.urls import named
 from ..partition.errors import InputError, one_line
+from .build.prepare import BuildOptions
 
 
 class Frame(Protocol):
@@ -23,33 +25,72 @@ class Frame(Protocol):
 
 
 @contextmanager
-def as_path(edges: str | PathLike[str] | Frame) -> Iterator[str]:
-    """Of an edge list; a table is written to a temporary Parquet file, batch by batch.
+def as_path(edges: str | PathLike[str] | Frame, columns: Sequence[str]) -> Iterator[str]:
+    """Of an edge list; these columns of a table are written to a temporary Parquet file, batch by
+    batch.
 
-    TypeError for what is neither; InputError for a table that Parquet cannot hold.
+    TypeError for what is neither; InputError for a table that lacks them, or that Parquet cannot
+    hold.
     """
     if isinstance(edges, (str, PathLike)):
         yield named(edges)
         return
     if not hasattr(edges, "__arrow_c_stream__"):
-        raise TypeError(f"{type(edges).__name__} is no path, no Arrow table and no frame")
+        raise TypeError(
+            f"{type(edges).__name__} is no path, no Arrow table and no frame of pandas or Polars: "
+            "make one of it, with a column for each end"
+        )
     with TemporaryDirectory(prefix="delegraph-") as folder:
         path = Path(folder) / "edges.parquet"
         try:
-            _write(edges, path)
-        except pa.ArrowException as error:
+            _write(edges, columns, path)
+        except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(f"a table that Parquet cannot hold: {one_line(error)}") from error
         yield str(path)
 
 
-def _write(edges: Frame, path: Path) -> None:
-    with pa.RecordBatchReader.from_stream(edges) as batches:
-        schema = pa.schema([(field.name, _kept_as(field.type)) for field in batches.schema])
+def columns_of(options: BuildOptions) -> list[str]:
+    """That are read of an edge list."""
+    weight = [] if options.weight is None else [options.weight]
+    return [options.src, options.dst, *weight]
+
+
+def _write(edges: Frame, columns: Sequence[str], path: Path) -> None:
+    with pa.RecordBatchReader.from_stream(_only(edges, columns)) as batches:
+        there = batches.schema.names
+        for column in columns:
+            if there.count(column) != 1:
+                found = "two columns" if column in there else "no column"
+                raise InputError(
+                    f"the table: {found} named {column!r}; it has {', '.join(there)} (name yours "
+                    "with src and dst)"
+                )
+        kinds = [_kept_as(batches.schema.field(column).type) for column in columns]
+        schema = pa.schema(list(zip(columns, kinds, strict=True)))
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
             for batch in batches:
-                writer.write_batch(batch.cast(schema))
+                writer.write_batch(_plain(batch.select(list(columns))).cast(schema))
+
+
+def _only(edges: Frame, columns: Sequence[str]) -> Any:
+    """A frame without its other columns, which Arrow might not hold; all of it where one lacks."""
+    if all(column in getattr(edges, "columns", ()) for column in columns):
+        with contextlib.suppress(TypeError, KeyError):  # Arrow's columns are no names
+            return cast(Any, edges)[list(columns)]
+    return edges
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Without dictionaries, which Arrow does not cast from views of strings."""
+    columns = [
+        column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _kept_as(kind: pa.DataType) -> pa.DataType:
     """Views of strings, as Polars has them, are read by nobody else."""
+    if pa.types.is_dictionary(kind):
+        return _kept_as(kind.value_type)
     return pa.large_string() if pa.types.is_string_view(kind) else kind

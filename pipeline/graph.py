@@ -27,6 +27,7 @@ from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
+from ..partition.disk.urls import absolute
 from ..partition.errors import DelegraphError, InputError, LimitError
 from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
@@ -339,9 +340,11 @@ class Graph:
         folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
         of = self._graph, Path(folder) / "graph.dg", self._choices
         store = build_store(*of, Executor(self._executor.threads), self._resources)
-        # In memory: results are asked for their names when the store is gone.
+        # In memory: results are asked for their names, and written, when the store is gone.
         names = names_of_store(store, Team(self._executor.threads))
-        return store, subject_of(store, names)
+        subject = subject_of(store, names)
+        one, two = subject.writing_bytes(1), subject.writing_bytes(2)
+        return store, replace(subject, writing_bytes=lambda tasks: one + (tasks - 1) * (two - one))
 
     def _first_ready(
         self, engines: Sequence[LocalEngine], program: Program, beside: int
@@ -361,6 +364,9 @@ class Graph:
         self._programs.compile(program)
         return self._programs
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a graph that is open stays in its process: open it in the other one, too")
+
     def __repr__(self) -> str:
         if self._engine is None:
             return f"<Graph {self.path}, closed>"
@@ -378,7 +384,8 @@ def open_graph(
     """choices: how an edge list is read; a store refuses them. temporary: what is put away when the
     graph is closed, as it is where it cannot be opened.
     """
-    graph, choices = run.open_graph(path, choices), choices or BuildOptions()
+    # Wherever this process may be when more of it is read.
+    graph, choices = run.open_graph(absolute(path), choices), choices or BuildOptions()
     with device_errors():
         device: Device | None = resources.chosen_device()
         if isinstance(graph, Store):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+import numpy as np
 
 from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
@@ -29,6 +32,30 @@ Some = int | Sequence[Vertex] | PathLike[str] | str
 """So many vertices at random, or these, as ids or in a Parquet file with ``vertex``."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def plain(function: F) -> F:
+    """Numbers of NumPy become Python's, which records can say."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        given = {name: as_plain(value) for name, value in options.items()}
+        return function(*map(as_plain, args), **given)
+
+    return cast(F, called)
+
+
+def as_plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_whole(name: str, value: Any, least: int = 0) -> None:
+    """InputError for what is no whole number from ``least`` on; None is none."""
+    if value is not None and (type(value) is not int or value < least):
+        raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
+
+
 def check_sources(source: Vertex | None, sources: Vertices | None, together: bool) -> None:
     """InputError unless there is one kind of them."""
     if (source is None) == (sources is None):
@@ -37,18 +64,21 @@ def check_sources(source: Vertex | None, sources: Vertices | None, together: boo
         raise InputError("--together is of several --sources")
 
 
+@plain
 def bfs(source: Vertex, max_depth: int | None = None, strategy: Strategy = "auto") -> Bfs:
     from .algorithms.bfs import Bfs
 
     return Bfs(str(source), max_depth, strategy)
 
 
+@plain
 def bfs_each(sources: Vertices, max_depth: int | None = None) -> BfsEach:
     from .algorithms.bfs_each import BfsEach
 
     return BfsEach(_named(sources), max_depth)
 
 
+@plain
 def bfs_together(sources: Vertices, max_depth: int | None = None) -> BfsTogether:
     from .algorithms.bfs_together import BfsTogether
 
@@ -61,6 +91,7 @@ def components() -> Components:
     return Components()
 
 
+@plain
 def pagerank(
     damping: float = 0.85,
     tolerance: float = 1e-6,
@@ -73,6 +104,8 @@ def pagerank(
 ) -> PageRank:
     from .algorithms.pagerank import PageRank
 
+    check_whole("max_iterations", max_iterations, 1)
+    check_whole("iterations", iterations, 1)
     where: NamedVertices | None = None
     if isinstance(personalize, Mapping):
         where = TypedVertices(list(personalize), "personalize", list(personalize.values()))
@@ -82,18 +115,21 @@ def pagerank(
     return PageRank(damping, *stops, where, dangling, unweighted, precision)
 
 
+@plain
 def sssp(source: Vertex, max_distance: float | None = None) -> ShortestPaths:
     from .algorithms.sssp import ShortestPaths
 
     return ShortestPaths(str(source), max_distance)
 
 
+@plain
 def closeness(sources: Some | None = None, seed: int = 1) -> ByDistances:
     from .algorithms.closeness import closeness_of
 
     return closeness_of(_sources(sources, seed))
 
 
+@plain
 def betweenness(
     sources: Some | None = None, seed: int = 1, normalized: bool = False
 ) -> Betweenness:
@@ -102,6 +138,7 @@ def betweenness(
     return Betweenness(_sources(sources, seed), normalized)
 
 
+@plain
 def eccentricity(sources: Some | None = None, seed: int = 1) -> ByDistances:
     from .algorithms.eccentricity import eccentricity_of
 
@@ -116,18 +153,27 @@ def _named(sources: Vertices) -> NamedVertices:
         if is_file_name(sources):
             return VertexFile(named(sources))
         sources = sources.split(",") if sources else []
-    return TypedVertices(sources, "--sources")
+    if not isinstance(sources, Iterable):
+        raise InputError(
+            f"sources are ids in a list or in text, or a file of them: not {sources!r}"
+        )
+    return TypedVertices(list(sources), "--sources")
 
 
 def _sources(asked: Some | None, seed: int) -> Sources:
     from .algorithms.many_sources import Sources
 
+    check_whole("seed", seed)
+    if seed is None:
+        raise InputError("the seed is a whole number, by which the same vertices are chosen again")
     if asked is None:
         return Sources(None, seed)
     if isinstance(asked, str) and asked.isdecimal():
         asked = int(asked)
     if isinstance(asked, int):
         return Sources(asked, seed)
-    if isinstance(asked, (str, PathLike)):
+    if isinstance(asked, PathLike) or (isinstance(asked, str) and "," not in asked):
         return Sources(None, seed, VertexFile(named(asked)))
+    if isinstance(asked, str):
+        return Sources(None, seed, _named(asked))
     return Sources(None, seed, TypedVertices(list(asked), "sources"))

@@ -4,7 +4,7 @@
     ranks.table, ranks["pagerank"], ranks.to_pandas(), ranks.to_polars()
     ranks.write("ranks/")
 
-Whatever takes Arrow streams takes a result as it is: ``polars.from_arrow``, ``duckdb.sql``.
+Whatever takes Arrow streams takes a result as it is: ``polars.DataFrame``, ``duckdb.sql``.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ class Result:
     _ran: Ran
     _run: run.Run
     _batches: Sequence[RowsBySource] = ()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a result stays in its process: its table goes to others (result.table)")
 
     @property
     def name(self) -> str:

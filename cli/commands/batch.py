@@ -297,8 +297,7 @@ def status(file: Path, as_json: bool) -> None:
     delegraph batch status jobs.toml --json
     """
     from ...partition.disk.memory import format_bytes
-    from ...pipeline.batches.ledger import ledger_of, open_ledger
-    from ...pipeline.batches.run import is_running
+    from ...pipeline.batches.ledger import is_running, ledger_of, open_ledger
 
     with open_ledger(ledger_of(file), write=False) as ledger:
         entries = list(ledger.entries().values())
@@ -336,8 +335,7 @@ def logs(file: Path, name: str, follow: bool) -> None:
     delegraph batch logs jobs.toml ranks
     """
     from ...partition.errors import InputError
-    from ...pipeline.batches.ledger import ledger_of, log_of, open_ledger
-    from ...pipeline.batches.run import is_running
+    from ...pipeline.batches.ledger import is_running, ledger_of, log_of, open_ledger
 
     def runs() -> bool:
         with open_ledger(ledger_of(file), write=False) as ledger:

@@ -32,13 +32,23 @@ class Team:
         if threads < 1:
             raise ValueError(f"threads must be positive, not {threads}")
         self.threads = threads
-        self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._pool = os.getpid(), ThreadPoolExecutor(max(1, threads - 1))
+
+    @property
+    def _others(self) -> ThreadPoolExecutor | None:
+        """Of this process: one that was forked off has none of its parent's threads."""
+        if self.threads == 1:
+            return None
+        if self._pool[0] != os.getpid():
+            self._pool = os.getpid(), ThreadPoolExecutor(self.threads - 1)
+        return self._pool[1]
 
     def start(self) -> Team:
         """Begin the threads, which else are begun by the first call, within its time."""
-        if self._others is not None:
+        pool = self._others
+        if pool is not None:
             there = Barrier(self.threads)  # each of them takes one, as none is done before all are
-            others = [self._others.submit(there.wait) for _ in range(self.threads - 1)]
+            others = [pool.submit(there.wait) for _ in range(self.threads - 1)]
             there.wait()
             wait(others)
         return self
@@ -49,7 +59,8 @@ class Team:
         The first error is raised once all threads are done: until then they use what the caller
         closes.
         """
-        if self._others is None:
+        pool = self._others
+        if pool is None:
             return [kernel(*args)]
         errors: list[BaseException] = []
 
@@ -59,7 +70,7 @@ class Team:
             except BaseException as error:
                 errors.append(error)
 
-        others = [self._others.submit(call) for _ in range(self.threads - 1)]
+        others = [pool.submit(call) for _ in range(self.threads - 1)]
         results = [call(), *(other.result() for other in others)]
         try:
             if errors:
@@ -72,13 +83,14 @@ class Team:
         """``function`` of each item, in order: while one is used, others are worked on, as many as
         there are threads with the calling one, which takes the items.
         """
-        if self._others is None:
+        pool = self._others
+        if pool is None:
             yield from map(function, items)
             return
         waiting: deque[Future[T]] = deque()
         try:
             for item in items:
-                waiting.append(self._others.submit(function, item))
+                waiting.append(pool.submit(function, item))
                 if len(waiting) == self.threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -88,7 +100,7 @@ class Team:
 
     def map(self, function: Callable, items: Sequence) -> list:
         """``function`` of each item, in order, each thread taking the next one."""
-        if self._others is None or len(items) < 2:
+        if self.threads == 1 or len(items) < 2:
             return [function(item) for item in items]
         results: list = [None] * len(items)
         left = iter(range(len(items)))  # next() on it is atomic under the GIL

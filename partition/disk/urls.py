@@ -98,6 +98,10 @@ def named(name: AnyPath) -> str:
     >>> named("file:///data/my%20edges"), named("s3a://bucket//edges/")
     ('/data/my edges', 's3://bucket/edges')
     """
+    if not isinstance(name, (str, os.PathLike)):
+        raise TypeError(
+            f"{type(name).__name__} is no path: delegraph.open and delegraph.build take a table"
+        )
     if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
         raise InputError(f"{name}: a URL is given as text: a Path takes slashes out of it")
     name = os.fspath(name)

@@ -272,7 +272,7 @@ def open_edges(
                 f"{name}: not a Parquet file, or a truncated one: {one_line(error)}"
             ) from error
         if facts_of(schema.metadata, "result") is not None:
-            raise InputError(f"{name} is a result of bfs, not an edge list")
+            raise InputError(f"{name} is a result, not an edge list")
         kinds = {column: _id_type(name, schema, column) for column in (src, dst)}
         for column, kind in kinds.items():
             types.setdefault(kind, f"{name}: column {column!r}")

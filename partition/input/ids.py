@@ -7,6 +7,7 @@ negative, strings) gets its place in the sorted dictionary of all ids.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ MAX_VERTICES = 2**32 - 2
 ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
 """Of strings, with STRING_BYTES each, that are made into one dictionary."""
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
@@ -78,12 +80,9 @@ def parse_id(text: str, id_type: pa.DataType) -> int | str:
     """A vertex as typed on a command line, as a value of the graph's type."""
     if is_string(id_type):
         return text
-    try:
-        value = int(text)
-    except ValueError:
-        raise InputError(
-            f"source {text!r} is not an integer, but the graph's ids are {id_type}"
-        ) from None
+    if not _INTEGER.fullmatch(text):
+        raise InputError(f"source {text!r} is not an integer, but the graph's ids are {id_type}")
+    value = int(text)
     if not in_range(value, id_type):
         raise InputError(f"source {value} is outside {id_type}, the graph's id type")
     return value

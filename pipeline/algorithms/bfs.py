@@ -87,8 +87,8 @@ class Bfs:
 
 
 def check_depth(max_depth: int | None) -> None:
-    if max_depth is not None and max_depth < 0:
-        raise InputError(f"the depth limit must not be negative, not {max_depth}")
+    if max_depth is not None and (type(max_depth) is not int or max_depth < 0):
+        raise InputError(f"the depth limit is a whole number from 0 on, not {max_depth!r}")
 
 
 def find(names: Names, source: str) -> int:

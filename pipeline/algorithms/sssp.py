@@ -449,8 +449,11 @@ class ShortestPaths:
     kernels = DeltaStepping.kernels
 
     def __post_init__(self) -> None:
-        if self.max_distance is not None and not self.max_distance >= 0:
-            raise InputError(f"the greatest distance must not be negative, not {self.max_distance}")
+        if self.max_distance is not None and not 0 <= self.max_distance < math.inf:
+            raise InputError(
+                f"the greatest distance is a number from 0 on, not {self.max_distance}: leave it "
+                "out for any"
+            )
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
         return {"source": parse_id(self.source, id_type), "max_distance": self.max_distance}

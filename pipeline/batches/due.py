@@ -17,7 +17,7 @@ from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError
 from ...partition.input.find import facts_of_remote
 from .jobs import Job
-from .ledger import Entry, ledger_of, open_ledger
+from .ledger import Entry, is_running, ledger_of, open_ledger
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,14 @@ class Planned(NamedTuple):
 def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[Planned]:
     """What a run would do now, in order."""
     entries: Mapping[str, Entry] = {}
+    runs = is_running(path)  # asked first: what ends meanwhile is not cut off
     if ledger_of(path).exists():
         with open_ledger(ledger_of(path), write=False) as ledger:
             entries = ledger.entries()
     planned: dict[str, Planned] = {}
     for job in jobs:
         after = [need for need in job.needs if planned[need].why]
-        why = f"after {', '.join(after)}" if after else why_due(job, entries.get(job.name))
+        why = f"after {', '.join(after)}" if after else why_due(job, entries.get(job.name), runs)
         planned[job.name] = Planned(job, why, share_of(job, options))
     return list(planned.values())
 
@@ -65,15 +66,19 @@ def share_of(job: Job, options: BatchOptions) -> int:
     return job.line.memory_limit or options.memory_limit // options.at_once
 
 
-def why_due(job: Job, entry: Entry | None) -> str:
-    """Why a job has to run whose needs are done; empty: it has not."""
+def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
+    """Why a job has to run whose needs are done; empty: it has not. runs: whether another process
+    runs its batch at this moment.
+    """
     state = "waiting" if entry is None else entry.state
     if entry is None or state != "done":
-        return {"running": "it was cut off", "failed": "it has failed"}.get(
-            state, "it has not run yet"
-        )
+        again = "it was asked to run again" if entry and entry.made else "it has not run yet"
+        cut_off = "it runs at this moment" if runs else "it was cut off"
+        return {"running": cut_off, "failed": "it has failed"}.get(state, again)
     if job.line.output is not None and not is_there(job.line.output):
         return "its output is gone"
+    if job.line.output is not None and entry.made != looks_of(job.line.output):
+        return "its output is not what it made"
     return "" if entry.key == key_of(job) else "what it is made from has changed"
 
 
@@ -88,6 +93,19 @@ def key_of(job: Job) -> str:
         for path in sorted(_files(file)):
             facts = path.stat()
             digest.update(f"\n{path} {facts.st_size} {facts.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def looks_of(output: str) -> str:
+    """Of what is there: the sizes of its files, and what its record says, whatever the time."""
+    if is_remote(output):
+        return xxhash.xxh3_128("\n".join(facts_of_remote(output)).encode()).hexdigest()
+    digest, path = xxhash.xxh3_128(), Path(output)
+    record = path.with_name(f"{path.name}.run.json")
+    for file in sorted(file for file in _files(output) if file != record):
+        digest.update(f"\n{file.relative_to(path.parent)} {file.stat().st_size}".encode())
+    if record.exists():
+        digest.update(record.read_bytes())
     return digest.hexdigest()
 
 

@@ -1,13 +1,14 @@
 """What became of the jobs of a batch: an SQLite file. Each change is on the disk before the next.
 
 batch       version
-jobs        name, state, key, owned, attempts, and of the last attempt: began, ended, exit_code,
-            seconds, peak_bytes, error
+jobs        name, state, key, owned, made, attempts, and of the last attempt: began, ended,
+            exit_code, seconds, peak_bytes, error
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,9 +16,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args, get_type_hints
 
+from ...partition.disk.lock import LOCK
 from ...partition.errors import DelegraphError, InputError
 
-VERSION = 1
+VERSION = 2
 
 State = Literal["waiting", "running", "done", "failed", "left out", "cut off"]
 """left out: a job that it needs has failed. cut off: told of one that nobody runs; never kept."""
@@ -29,6 +31,7 @@ create table jobs (
     state text not null,
     key text not null,
     owned text not null,
+    made text not null,
     attempts integer not null,
     began text,
     ended text,
@@ -42,13 +45,15 @@ create table jobs (
 
 class Entry(NamedTuple):
     """A job. key: what it was to do, and from what. owned: the output that is the batch's own, and
-    may be replaced: nothing stood there when it began. attempts: for this key. began, ended: UTC.
+    may be replaced: nothing stood there when it began. made: of a job that is done, what it looked
+    like then. attempts: for this key. began, ended: UTC.
     """
 
     name: str
     state: State
     key: str = ""
     owned: str = ""
+    made: str = ""
     attempts: int = 0
     began: str | None = None
     ended: str | None = None
@@ -70,6 +75,18 @@ def ledger_of(path: Path) -> Path:
 def log_of(path: Path, name: str) -> Path:
     """Of a job: its events."""
     return folder_of(path) / f"{name}.log"
+
+
+def is_running(path: Path) -> bool:
+    """Whether a process runs the batch at this moment."""
+    try:
+        with (folder_of(path) / LOCK).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 class Ledger:
@@ -123,7 +140,9 @@ def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
 
 def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> None:
     there = connection.execute("select count(*) from sqlite_master").fetchone()[0]
-    if not there and write:
+    if not there and not write:  # the disk was full when it was made
+        raise InputError(f"{path.parent}: no batch has run here")
+    if not there:
         connection.executescript(f"begin; {_SCHEMA} insert into batch values ({VERSION}); commit;")
     (version,) = connection.execute("select version from batch").fetchone()
     if version != VERSION:

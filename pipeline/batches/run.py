@@ -10,7 +10,6 @@ graph.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import math
 import signal
 import time
@@ -19,12 +18,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...partition.disk.lock import LOCK, locked
+from ...partition.disk.lock import locked
 from ...partition.disk.urls import absolute, is_remote
 from ...partition.errors import DelegraphError, InputError
 from ..run.ending import SAVE_SECONDS
 from ..run.execute import Progress
-from .due import BatchOptions, check_memory, is_there, key_of, share_of, why_due
+from .due import BatchOptions, check_memory, is_there, key_of, looks_of, share_of, why_due
 from .jobs import Job
 from .ledger import Entry, Ledger, folder_of, ledger_of, log_of, open_ledger
 from .process import JobProcess, told_by
@@ -206,15 +205,17 @@ class _Run:
         entry = self.entries[job.name]
         output = absolute(job.line.output) if job.line.output else ""
         there, key = bool(output) and is_there(output), key_of(job)
+        ours = entry.owned == output and (not entry.made or entry.made == looks_of(output))
         words = [*job.line.options, "--log-format=json"]
         if job.line.takes_limit and job.line.memory_limit is None:
             words.append(f"--memory-limit={memory}")
-        if there and entry.owned == output:
+        if there and ours:
             words.append("--overwrite")
         if job.line.takes_restart and entry.began is not None and entry.key != key:
             words.append("--restart")  # what was left is of something else
-        owned = output if not there or entry.owned == output else ""
-        self._put(Entry(job.name, "running", key, owned, entry.attempts + 1, _now()))
+        owned = output if not there or ours else ""
+        attempts, began = entry.attempts + 1, _now()
+        self._put(Entry(job.name, "running", key, owned, attempts=attempts, began=began))
         if output and not is_remote(output):
             Path(output).parent.mkdir(parents=True, exist_ok=True)
         return [*words, "--", *job.line.arguments]
@@ -244,7 +245,8 @@ class _Run:
         )
         if code == 0:
             self._keep(running)
-            self._end(job, entry._replace(state="done"))
+            made = looks_of(job.line.output) if job.line.output else ""
+            self._end(job, entry._replace(state="done", made=made))
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
@@ -292,18 +294,6 @@ class _Run:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def is_running(path: Path) -> bool:
-    """Whether a process runs the batch at this moment."""
-    try:
-        with (folder_of(path) / LOCK).open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
 
 
 def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:

@@ -84,6 +84,10 @@ class BenchOptions:
     progress: Progress | None = None
     strategy: Strategy = "auto"
 
+    def __post_init__(self) -> None:
+        if self.sources < 1:
+            raise InputError(f"{self.sources} searches: at least one is needed")
+
 
 class Timings(NamedTuple):
     """What was measured, a value a search. rows: input rows in the searched component."""

@@ -82,10 +82,12 @@ class BuildOptions:
     duplicates: Duplicates = "min"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.directed, bool):
+            raise InputError(f"directed is True or False, not {self.directed!r}")
         for name in ("partitions", "threshold"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be positive, not {value}")
+            if value is not None and (type(value) is not int or value < 1):
+                raise InputError(f"{name} must be a positive whole number, not {value!r}")
         if self.partitions is not None and self.partitions > MAX_PARTITIONS:
             raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
         if self.order not in get_args(Order):
@@ -164,9 +166,15 @@ class StoreOptions(TypedDict, total=False):
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
     """Raises InputError for what is no grid, or does not go together."""
-    values: dict[str, Any] = dict(options)
-    if isinstance(values.get("grid"), str):
-        values["grid"] = parse_grid(values["grid"])
+    values: dict[str, Any] = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+    }
+    grid = values.get("grid")
+    if isinstance(grid, str):
+        values["grid"] = parse_grid(grid)
+    elif isinstance(grid, tuple) and len(grid) == 2:
+        values["grid"] = Grid(*grid)
     if values.get("threshold") == "auto":
         values["threshold"] = None
     return BuildOptions(**values)

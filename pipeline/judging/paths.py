@@ -75,7 +75,7 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     astray = nobody | (has_parent & ~leads_to(source, parent))
     astray |= reached & ~has_parent
     astray[source] = has_parent[source]
-    add_rule(rules, names, PATH_RULES, 1, (astray & reached)[index])
+    add_rule(rules, names, PATH_RULES, 1, ((astray & reached) | (has_parent & ~reached))[index])
     joined = np.zeros(graph.places, np.uint8)
     joined[source] = 1
     found = np.zeros(6, np.int64)

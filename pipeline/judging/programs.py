@@ -51,6 +51,9 @@ _BY_DEFAULT: dict[str, Option] = {"damping": 0.85, "tolerance": 1e-6, "max_itera
 _FOUND_ANEW = 4
 """Vertices, at most: each takes some scans of all edges, a few on most graphs."""
 
+_SMALL = 1 << 12
+"""The same, of a small graph: as many as make so many vertices, those of each scan counted."""
+
 _FEW_SOURCES = 16
 _FEW_EDGES = 1 << 28
 """The same, of sources of betweenness: as many as look at so many edges, by a scan each, or few."""
@@ -291,7 +294,8 @@ def _validate_distances(
     good = (values[index] >= 0) & (values[index] <= most)
     add_rule(rules, names, DISTANCE_RULES, 1, there & ~good)
     sample = index[there & good]
-    sample = sample[:: max(1, -(-len(sample) // _FOUND_ANEW))]
+    most_anew = max(_FOUND_ANEW, _SMALL // graph.places)
+    sample = sample[:: max(1, -(-len(sample) // most_anew))]
     wrong = np.zeros(graph.places, np.bool_)
     for vertex in sample.tolist():
         found = wanted(_distances(graph, vertex, along=column == "eccentricity"))

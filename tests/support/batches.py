@@ -21,7 +21,7 @@ def tried(
     if minutes is not None:
         facts = {"seconds": minutes * 60, "peak_bytes": 10**9, "exit_code": 0, **facts}
         times["ended"] = _told(began + minutes)
-    return Entry(name, state, "key", "", facts.pop("attempts", 1))._replace(**times, **facts)
+    return Entry(name, state, "key", attempts=facts.pop("attempts", 1), **times, **facts)
 
 
 def _told(minutes: float) -> str:

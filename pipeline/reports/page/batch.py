@@ -18,8 +18,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ....partition.errors import InputError
-from ...batches.ledger import Entry, State, folder_of, ledger_of, open_ledger
-from ...batches.run import is_running
+from ...batches.ledger import Entry, State, folder_of, is_running, ledger_of, open_ledger
 from . import run
 from .charts import LANE, Frame, Lane, Tick, chart, lanes
 from .markup import Content, tag

@@ -147,8 +147,9 @@ def test_what_is_wrong_is_found(ok, delegraph, edge_list, tmp_path, name, values
     [
         (["--source", 9], "source 9 is not a vertex"),
         (["--source", "x"], "is not an integer"),
-        (["--source", 0, "--max-distance", -1], "must not be negative"),
-        (["--source", 0, "--max-distance", "nan"], "must not be negative"),
+        (["--source", 0, "--max-distance", -1], "is a number from 0 on"),
+        (["--source", 0, "--max-distance", "nan"], "is a number from 0 on"),
+        (["--source", 0, "--max-distance", "inf"], "leave it out for any"),
         (["--source", 0, "--device", "cuda"], "--device"),
     ],
 )

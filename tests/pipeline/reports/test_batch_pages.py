@@ -213,11 +213,11 @@ def changed(statement):
     [
         (lambda path: path.unlink(), "no batch has run here"),
         (changed("delete from jobs"), "no batch has run here"),
-        (lambda path: path.write_bytes(b""), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(b""), "no batch has run here"),
         (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
         (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or no ledger"),
         (changed("drop table jobs"), "damaged, or no ledger"),
-        (changed("update batch set version = 2"), "a ledger of version 2"),
+        (changed("update batch set version = 1"), "a ledger of version 1"),
         (changed("update jobs set state = 'flying'"), "a job's 'state' is 'flying'"),
         (changed("update jobs set began = 'yesterday'"), "'yesterday'"),
         (changed("update jobs set ended = '9999-12-31T23:59:59+00:00'"), "a job's 'ended' is"),
