@@ -81,12 +81,15 @@ def _only(edges: Frame, columns: Sequence[str]) -> Any:
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Without dictionaries, which Arrow does not cast from views of strings."""
-    columns = [
-        column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-        for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    """Without dictionaries, whose views of strings Arrow does not cast."""
+
+    def plain(column: pa.Array) -> pa.Array:
+        if not isinstance(column, pa.DictionaryArray):
+            return column
+        values = column.dictionary.cast(_kept_as(column.dictionary.type))
+        return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+
+    return pa.RecordBatch.from_arrays([*map(plain, batch.columns)], names=batch.schema.names)
 
 
 def _kept_as(kind: pa.DataType) -> pa.DataType:

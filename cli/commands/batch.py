@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +81,8 @@ class _Commands:
                 wrong[name] = f"'{name}'{error.message}"
             except DelegraphError as error:
                 wrong[name] = f"'{name}': {error}"
+        if not wrong:
+            wrong = _wrong_together(command, {name: some.value for name, some in typed.items()})
         if wrong:
             return None, wrong
         limit, output = typed.get("memory_limit"), typed.get("output")
@@ -99,6 +102,31 @@ class _Commands:
     def _params(self, command: str) -> dict[str, click.Parameter]:
         params = {param.name or "": param for param in _command(command).params}
         return {name: param for name, param in params.items() if name not in _OF_BATCH}
+
+
+def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """What no graph would make right: of the whole job, so told where its command stands."""
+    from ...partition.errors import InputError
+    from ...pipeline import questions
+    from ...pipeline.build.prepare import StoreOptions, build_options_of
+
+    def of(known: Collection[str]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in known}
+
+    asks = command
+    try:
+        build_options_of(**of(StoreOptions.__annotations__))
+        if command == "bfs":
+            together = values.get("together", False)
+            questions.check_sources(values.get("source"), values.get("sources"), together)
+            if "sources" in values:
+                asks = "bfs_together" if together else "bfs_each"
+        if command in _ON_ENGINES:
+            ask = getattr(questions, asks)
+            ask(**of(signature(ask).parameters))
+    except InputError as error:
+        return {"command": str(error)}
+    return {}
 
 
 class _Typed(NamedTuple):

@@ -58,12 +58,38 @@ def test_the_same_store(tmp_path, kind, strings):
         assert digest(tmp_path / "wanted.dg") == digest(tmp_path / "found.dg")
 
 
+@pytest.mark.parametrize("kind", [arrow_table, arrow_stream, pandas_frame, polars_frame])
+def test_other_columns_are_left_alone(kind):
+    """Those, too, that Parquet cannot hold."""
+    table = pa.table({"src": [0, 1], "dst": [1, 2], "w": [3, 4], "why": [{}, {}]})
+    if kind is pandas_frame:
+        frame = kind(table)
+        frame["why"] = ["x", 3]
+        frame.insert(0, "why", [1, 2], allow_duplicates=True)
+    else:
+        frame = kind(table)
+    with delegraph.open(frame, weight="w") as graph:
+        assert graph.sssp(0)["distance"].to_pylist() == [0, 3, 7]
+
+
+def test_categories_of_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"src": ["a", "b"], "dst": ["b", "c"]})
+    for kind in (polars.Categorical, polars.Enum(["a", "b", "c"])):
+        with delegraph.open(frame.cast(kind)) as graph:
+            assert graph.bfs("a").distance.to_pylist() == [0, 1, 2]
+
+
 def test_what_is_no_edge_list(tmp_path):
     for wrong in ([(1, 2)], {"src": [1], "dst": [2]}, 3):
         with pytest.raises(TypeError, match="is no path, no Arrow table and no frame"):
             delegraph.build(wrong, tmp_path / "graph.dg")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="'src'"):
+    with pytest.raises(InputError, match="no column named 'src'; it has a, b"):
         delegraph.open(pa.table({"a": [1], "b": [2]}))
+    with pytest.raises(InputError, match="no column named 'w'; it has src, dst"):
+        delegraph.open(pa.table({"src": [1], "dst": [2]}), weight="w")
+    with pytest.raises(TypeError, match=r"delegraph\.open and delegraph\.build take a table"):
+        delegraph.components(pa.table({"src": [1], "dst": [2]}), tmp_path / "out")  # pyright: ignore
     with pytest.raises(InputError, match="limit"):
         delegraph.open(pa.table({"src": [1], "dst": [2]}), memory_limit="1MB")
     assert [path.name for path in tmp_path.iterdir()] == ["temporary"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import delegraph
@@ -19,6 +21,8 @@ from delegraph.pipeline.engines.engine import CODE_BYTES
 from delegraph.pipeline.run.plan import held_now
 from support.graphs import random_edges
 from support.outputs import distances_of
+
+PACKAGE: Any = delegraph
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +189,70 @@ def test_streamed_where_it_does_not_fit(edge_list, tmp_path):
         assert found.distance.equals(wanted.distance)
         assert sum(step["bytes_read"] for step in found.supersteps) > 0
         assert graph.bfs(source).distance.equals(wanted.distance)
+
+
+def test_numbers_of_numpy(store, edges, tmp_path):
+    """They are what Python's are, in records, too."""
+    source = edges[0][0]
+    with delegraph.open(store) as opened:
+        graph: Any = opened
+        for result in (
+            graph.bfs(source, max_depth=np.int64(1)),
+            graph.pagerank(damping=np.float32(0.5), iterations=np.int8(2)),
+            graph.closeness(sources=np.int64(2), seed=np.uint8(3)),
+            graph.bfs(sources=[source], max_depth=np.int32(1)),
+        ):
+            result.write(tmp_path / "out", overwrite=True)
+            assert delegraph.validate(store, tmp_path / "out")["valid"]
+    shape: Any = {"directed": np.bool_(True), "partitions": np.int64(2)}
+    delegraph.build(pa.table({"src": [1], "dst": [2]}), tmp_path / "two.dg", **shape)
+    facts = delegraph.info(tmp_path / "two.dg")
+    assert (facts["directed"], facts["partitions"]) == (True, 2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda graph: graph.pagerank(iterations=1.5), "iterations must be a whole number"),
+        (lambda graph: graph.closeness(sources=2, seed=-1), "seed must be a whole number"),
+        (lambda graph: graph.closeness(sources=2, seed=None), "the seed is a whole number"),
+        (lambda graph: graph.bfs(sources=5), "sources are ids in a list"),
+        (lambda graph: graph.bfs("0_1"), "'0_1' is not an integer"),
+        (lambda graph: PACKAGE.plan("x", threads="2"), "threads must be a whole number"),
+        (lambda graph: PACKAGE.build("x", "y", directed="yes"), "directed is True or False"),
+        (lambda graph: PACKAGE.build("x", "y", partitions=1.5), "partitions must be a positive"),
+        (lambda graph: PACKAGE.bench("x", sources=0), "0 searches: at least one"),
+    ],
+)
+def test_options_of_a_wrong_type(store, ask, said):
+    with delegraph.open(store) as graph, pytest.raises(InputError, match=said):
+        ask(graph)
+
+
+def test_sources_in_text(store, edges):
+    first, second = edges[0][:2].tolist()
+    with delegraph.open(store) as graph:
+        asked = graph.closeness(sources=f"{first},{second}"), graph.closeness([first, second])
+        assert asked[0].table.equals(asked[1].table)
+
+
+def test_from_another_folder(store, edge_list, edges, tmp_path, monkeypatch):
+    monkeypatch.chdir(store.parent)
+    (tmp_path / "elsewhere").mkdir()
+    listed = edge_list(*edges)
+    with delegraph.open(store.name) as graph, delegraph.open(os.path.relpath(listed)) as other:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert graph.components().table.equals(other.components().table)
+
+
+def test_it_stays_in_its_process(store):
+    with delegraph.open(store) as graph:
+        with pytest.raises(TypeError, match="open it in the other one"):
+            pickle.dumps(graph)
+        with pytest.raises(TypeError, match=r"result\.table"):
+            pickle.dumps(graph.components())
+
+
+def test_names(store):
+    assert {"open", "info", "Graph", "BusyError"} <= set(dir(delegraph))
+    assert delegraph.info(store)["kind"] == "store"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import time
 import weakref
@@ -134,3 +135,12 @@ def test_a_stream_that_fails_leaves_nothing_running():
     with pytest.raises(ValueError, match="no"):
         list(Team(THREADS).stream(work, range(9)))
     assert not running
+
+
+def test_a_process_that_is_forked_off_has_threads_of_its_own():
+    team = Team(2).start()
+    child = os.fork()
+    if not child:
+        os._exit(len(team.run(lambda: None)) if team.map(abs, [-1, -2]) == [1, 2] else 9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert len(team.run(lambda: None)) == 2

@@ -142,6 +142,15 @@ def test_what_is_wrong_is_found(ok, delegraph, edge_list, tmp_path, name, values
     assert rule in {some["rule"] for some in judged.json["rules"]}
 
 
+def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
+    ok("build", edge_list([0, 2], [1, 3], w=[1, 2]), "-o", tmp_path / "g.dg", "--weight", "w")
+    ok("sssp", tmp_path / "g.dg", "-o", tmp_path / "out", "--source", 0)
+    ok("validate", tmp_path / "g.dg", tmp_path / "out")
+    change(tmp_path / "out", "parent", {3: 0})
+    judged = delegraph("validate", tmp_path / "g.dg", tmp_path / "out", "--json")
+    assert [some["rule"] for some in judged.json["rules"]] == [1]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

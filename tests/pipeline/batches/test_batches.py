@@ -274,6 +274,24 @@ def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, numbe
     assert not list(here.rglob(".*"))
 
 
+def test_an_output_that_is_not_its_own(ok, delegraph, here):
+    """It is not taken for what the job made, nor replaced."""
+    ok(*RUN)
+    out = here / "out" / "1" / "parts"
+    (part,) = out.glob("*.parquet")
+    kept = part.read_bytes()
+    part.write_bytes(kept[:-1])
+    plan = ok("batch", "plan", *RUN[2:]).out.splitlines()
+    assert plan[1].endswith("its output is not what it made")
+    ran = delegraph(*RUN)
+    assert ran.code == 1
+    assert "parts: failed: " in ran.err
+    assert part.read_bytes() == kept[:-1]
+    part.write_bytes(kept)
+    ok(*RUN)
+    assert part.read_bytes() == kept
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [

@@ -94,6 +94,18 @@ def test_what_jobs_run(read):
         (STORE + 'needs = "x"\n', ["line 6: 'needs' must be names in brackets"]),
         (STORE + 'needs = ["x"]\n', ["line 2: 'store' needs 'x', which is no job"]),
         (STORE + 'needs = ["store"]\n', ["line 2: jobs that need each other: store needs store"]),
+        (
+            STORE + 'layout = "1d"\nthreshold = 4\n',
+            ["line 3: layout 1d has no delegates: leave out"],
+        ),
+        (
+            STORE.replace("build", "bfs").replace("edges =", "graph ="),
+            ["line 3: search from --source ID or from --sources"],
+        ),
+        (
+            STORE.replace("build", "pagerank").replace("edges =", "graph =") + "damping = 2\n",
+            ["line 3: damping must be at least 0 and less than 1, not 2.0"],
+        ),
         (STORE + "retries = -1\n", ["line 6: 'retries' must not be negative"]),
         (STORE + 'timeout = "soon"\n', ["line 6: 'timeout': 'soon' is no time: say 90"]),
         (STORE + "timeout = 0\n", ["line 6: 'timeout': 0 is no time: say 90"]),
