@@ -57,8 +57,10 @@ class OpenEdgesEngine(HostRows):
         return by_footers_first(self._need)
 
     def _need(self, closely: bool) -> Need:
+        """Once it is loaded, of what stays."""
         need = held_need(self._edges, self._options, self._executor.threads, closely)
-        return Need(max(need.making, need.staying + search_bytes(need.facts.vertices)))
+        making = need.making if self.graph is None else 0
+        return Need(max(making, need.staying + search_bytes(need.facts.vertices)))
 
     def compile(self) -> None:
         edges = self._edges
