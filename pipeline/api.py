@@ -39,7 +39,7 @@ from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .run.execute import Executor, Progress
-from .run.resources import ResourceOptions, Resources, resources_of
+from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def generate(
     from .build.generate import Recipe, generate_edges
 
     executor = Executor(_threads(threads), progress)
-    return generate_edges(Recipe(kind, **recipe), local(named(output)), executor, overwrite)
+    plain = {name: as_plain(value) for name, value in recipe.items()}
+    return generate_edges(Recipe(kind, **plain), local(named(output)), executor, overwrite)
 
 
 def convert(
@@ -446,6 +447,7 @@ def info(
     """
     from .reports.report import describe
 
+    ranks = as_plain(ranks)
     questions.check_whole("ranks", ranks, 1)
     return describe(named(path), src, dst, ranks)
 
@@ -652,5 +654,6 @@ def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
 
 
 def _threads(threads: int | None) -> int:
+    threads = as_plain(threads)
     questions.check_whole("threads", threads, 1)
     return available_threads() if threads is None else threads

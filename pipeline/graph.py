@@ -27,7 +27,7 @@ from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
-from ..partition.disk.urls import absolute
+from ..partition.disk.urls import rooted
 from ..partition.errors import DelegraphError, InputError, LimitError
 from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
@@ -317,11 +317,13 @@ class Graph:
             program = program_of(subject.names, engine.held.info)
             engines = engines_of_rows(engine.held, subject, program, threads, beside, device)
             try:
-                return self._first_ready(engines, program, beside), program
+                if engines:
+                    return self._first_ready(engines, program, beside), program
             except LimitError:
                 pass  # from disk, then
             except DeviceMemoryError as error:
                 self._notes.append(f"through a store: {error}")
+            self._let_go()
             self._made = self._build()
         store, subject = self._made
         program = program_of(subject.names, store.info)
@@ -337,9 +339,11 @@ class Graph:
     def _build(self) -> tuple[Store, Subject]:
         """A temporary store of an edge list."""
         assert isinstance(self._graph, EdgeList)
-        folder = self._temporary.enter_context(TemporaryDirectory(prefix="delegraph-"))
-        of = self._graph, Path(folder) / "graph.dg", self._choices
-        store = build_store(*of, Executor(self._executor.threads), self._resources)
+        with ExitStack() as stack:
+            folder = stack.enter_context(TemporaryDirectory(prefix="delegraph-"))
+            of = self._graph, Path(folder) / "graph.dg", self._choices
+            store = build_store(*of, Executor(self._executor.threads), self._resources)
+            self._temporary.push(stack.pop_all())
         # In memory: results are asked for their names, and written, when the store is gone.
         names = names_of_store(store, Team(self._executor.threads))
         subject = subject_of(store, names)
@@ -355,14 +359,20 @@ class Graph:
             kept.has_room_for(program, limit, beside)
             and (kept.device is not None or not _fits_a_device(engines))
         ):
-            kept.close()
-            kept = self._programs = None
-            return_freed_memory()
+            self._let_go()
+            kept = None
         if kept is None:
             self._programs = self._first(engines)
         assert self._programs is not None
         self._programs.compile(program)
         return self._programs
+
+    def _let_go(self) -> None:
+        """Of what a program has loaded."""
+        if self._programs is not None:
+            self._programs.close()
+            self._programs = None
+            return_freed_memory()
 
     def __reduce__(self) -> Any:
         raise TypeError("a graph that is open stays in its process: open it in the other one, too")
@@ -385,7 +395,7 @@ def open_graph(
     graph is closed, as it is where it cannot be opened.
     """
     # Wherever this process may be when more of it is read.
-    graph, choices = run.open_graph(absolute(path), choices), choices or BuildOptions()
+    graph, choices = run.open_graph(rooted(path), choices), choices or BuildOptions()
     with device_errors():
         device: Device | None = resources.chosen_device()
         if isinstance(graph, Store):

@@ -7,11 +7,10 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-import numpy as np
-
 from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
 from .results.weights import NamedVertices, TypedVertices, VertexFile
+from .run.resources import as_plain
 
 # Each function loads the algorithm that it asks for, so that none waits for the others' modules.
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def plain(function: F) -> F:
-    """Numbers of NumPy become Python's, which records can say."""
+    """Takes NumPy's numbers like Python's."""
 
     @wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -46,14 +45,16 @@ def plain(function: F) -> F:
     return cast(F, called)
 
 
-def as_plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def check_whole(name: str, value: Any, least: int = 0) -> None:
     """InputError for what is no whole number from ``least`` on; None is none."""
     if value is not None and (type(value) is not int or value < least):
         raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
+
+
+def check_number(name: str, value: Any) -> None:
+    """InputError for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{name} must be a number, not {value!r}")
 
 
 def check_sources(source: Vertex | None, sources: Vertices | None, together: bool) -> None:
@@ -104,6 +105,8 @@ def pagerank(
 ) -> PageRank:
     from .algorithms.pagerank import PageRank
 
+    check_number("damping", damping)
+    check_number("tolerance", tolerance)
     check_whole("max_iterations", max_iterations, 1)
     check_whole("iterations", iterations, 1)
     where: NamedVertices | None = None
@@ -119,6 +122,8 @@ def pagerank(
 def sssp(source: Vertex, max_distance: float | None = None) -> ShortestPaths:
     from .algorithms.sssp import ShortestPaths
 
+    if max_distance is not None:
+        check_number("max_distance", max_distance)
     return ShortestPaths(str(source), max_distance)
 
 
@@ -174,6 +179,4 @@ def _sources(asked: Some | None, seed: int) -> Sources:
         return Sources(asked, seed)
     if isinstance(asked, PathLike) or (isinstance(asked, str) and "," not in asked):
         return Sources(None, seed, VertexFile(named(asked)))
-    if isinstance(asked, str):
-        return Sources(None, seed, _named(asked))
-    return Sources(None, seed, TypedVertices(list(asked), "sources"))
+    return Sources(None, seed, _named(asked))

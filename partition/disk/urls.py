@@ -8,6 +8,7 @@ name is taken as it is typed: nothing in it is unescaped, but in file:///PATH.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from typing import NamedTuple
@@ -121,6 +122,13 @@ def named(name: AnyPath) -> str:
 def absolute(name: str) -> str:
     """The same name wherever a process is."""
     return name if is_remote(name) else os.path.abspath(name)
+
+
+def rooted(name: str) -> str:
+    """``absolute``, of a glob, too, whatever the name of the folder that it begins in."""
+    if is_remote(name) or os.path.isabs(name) or os.path.lexists(name) or not glob.has_magic(name):
+        return absolute(name)
+    return os.path.join(glob.escape(os.getcwd()), name)
 
 
 def url_of(name: str) -> Url:

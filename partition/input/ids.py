@@ -29,7 +29,7 @@ MAX_VERTICES = 2**32 - 2
 ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
 """Of strings, with STRING_BYTES each, that are made into one dictionary."""
-_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,99}\s*")
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 

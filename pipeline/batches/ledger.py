@@ -45,8 +45,8 @@ create table jobs (
 
 class Entry(NamedTuple):
     """A job. key: what it was to do, and from what. owned: the output that is the batch's own, and
-    may be replaced: nothing stood there when it began. made: of a job that is done, what it looked
-    like then. attempts: for this key. began, ended: UTC.
+    may be replaced: nothing stood there when it began. made: what it looked like when the last try
+    had ended; empty: nobody knows. attempts: for this key. began, ended: UTC.
     """
 
     name: str

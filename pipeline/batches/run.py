@@ -127,7 +127,7 @@ class _Run:
             if running.process.code() == 0:
                 self._look(running)
                 continue
-            entry = self.entries[running.job.name]
+            entry = _left(self.entries[running.job.name])
             self._put(entry._replace(state="waiting", attempts=entry.attempts - 1))
 
     def goes_on(self) -> bool:
@@ -155,7 +155,7 @@ class _Run:
         if self.entries[job.name].state == "done":
             try:
                 due = why_due(job, self.entries[job.name]) != ""
-            except DelegraphError as error:  # of an object store that does not answer
+            except (DelegraphError, OSError) as error:  # of an object store that does not answer
                 self._fail(job, self.entries[job.name], f"cannot begin: {error}")
                 return
             if not due:
@@ -245,8 +245,7 @@ class _Run:
         )
         if code == 0:
             self._keep(running)
-            made = looks_of(job.line.output) if job.line.output else ""
-            self._end(job, entry._replace(state="done", made=made))
+            self._end(job, _left(entry._replace(state="done")))
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
@@ -276,11 +275,11 @@ class _Run:
 
     def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
-        self._put(entry._replace(state="waiting", error=why))
+        self._put(_left(entry)._replace(state="waiting", error=why))
         self.tell(job.name, f"{why}; tried again in {pause:g} s")
 
     def _fail(self, job: Job, entry: Entry, why: str) -> None:
-        self._end(job, entry._replace(state="failed", error=why))
+        self._end(job, _left(entry)._replace(state="failed", error=why))
         self.tell(job.name, f"failed: {why}")
 
     def _end(self, job: Job, entry: Entry) -> None:
@@ -290,6 +289,16 @@ class _Run:
     def _put(self, entry: Entry) -> None:
         self.ledger.put(entry)
         self.entries[entry.name] = entry
+
+
+def _left(entry: Entry) -> Entry:
+    """With what now stands in the output that is the batch's own, whatever became of the try."""
+    if not entry.owned or entry.made:
+        return entry
+    try:
+        return entry._replace(made=looks_of(entry.owned))
+    except (DelegraphError, OSError):  # of an object store that does not answer
+        return entry
 
 
 def _now() -> str:

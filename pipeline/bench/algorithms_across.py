@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from ..._version import __version__
 from ...kernels.base.team import Team
-from ...partition.errors import DelegraphError
+from ...partition.errors import InputError
 from ...partition.store.store import Store, open_store
 from ..algorithms.programs import Question
 from ..algorithms.run import Run, RunOptions, check_weights
@@ -73,7 +73,8 @@ class _Asked(NamedTuple):
     def job(self, folder: Path, resources: Resources, device: str) -> ProgramJob:
         programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
         place = self.store.path.resolve(), tuple(programs), folder, resources.cluster.timeout
-        return ProgramJob(*place, device=device, device_limit=resources.device_memory_limit)
+        limit, must_fit = resources.device_memory_limit, resources.device == "cuda"
+        return ProgramJob(*place, device=device, device_limit=limit, must_fit=must_fit)
 
 
 def bench_algorithm_by_workers(
@@ -123,6 +124,8 @@ def _steps(
 ) -> list[tuple[int, Recipe | None]]:
     """Ranks, 0 for as many as there are workers, and the graph, None for the store."""
     check_scaling(scaling, workers, recipe)
+    if recipe is not None and not workers:
+        raise InputError("workers elsewhere do not see what is generated here: name a store")
     if recipe is None:
         return [(ranks, None) for ranks in (ranks_up_to(workers) if scaling else [0])]
     recipe = replace(recipe, weighted=algorithm == "sssp")
@@ -136,8 +139,10 @@ def _generated(
     stack: ExitStack,
     recipe: Recipe,
 ) -> Store:
-    """With a partition for each worker, for as long as the stack."""
-    alone = replace(resources, cluster=ClusterOptions())
+    """With a partition for each worker, for as long as the stack; made by this process's CPUs, as
+    workers have the devices.
+    """
+    alone = replace(resources, cluster=ClusterOptions(), device="cpu", device_memory_limit=None)
     of = recipe, Executor(options.threads, options.progress), alone, cluster.workers
     return open_store(stack.enter_context(generated_store(*of)))
 
@@ -153,8 +158,6 @@ def _report(
     """Of runs that are done, the last of which is judged. job: the attempt that was."""
     given: ProgramDone = done.results[0]
     question, subject = asked.questions[-1], asked.subject
-    if resources.device == "cuda" and done.devices is None:
-        raise DelegraphError(f"not on cuda: {'; '.join(done.notes)}")
     method, record = method_of(done, job), subject.record
     values = gather_columns(asked.store, job.place, given.columns)
     found = Given(dict(zip(given.columns, values, strict=True)), given.record)

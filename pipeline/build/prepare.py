@@ -43,6 +43,7 @@ from ...partition.store.layout import MAX_PARTITIONS, default_partitions
 from ...partition.store.order import Order
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan, Shape, check_space
+from ..run.resources import as_plain
 from .plan import facts_of, make_plan, with_ranges
 from .read import dense_domain, read_edges, with_bounds
 
@@ -166,15 +167,12 @@ class StoreOptions(TypedDict, total=False):
 
 def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
     """Raises InputError for what is no grid, or does not go together."""
-    values: dict[str, Any] = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in options.items()
-    }
+    values: dict[str, Any] = {name: as_plain(value) for name, value in options.items()}
     grid = values.get("grid")
     if isinstance(grid, str):
         values["grid"] = parse_grid(grid)
-    elif isinstance(grid, tuple) and len(grid) == 2:
-        values["grid"] = Grid(*grid)
+    elif isinstance(grid, Sequence) and len(grid) == 2:
+        values["grid"] = Grid(*(int(side) for side in grid))
     if values.get("threshold") == "auto":
         values["threshold"] = None
     return BuildOptions(**values)

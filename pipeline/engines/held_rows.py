@@ -110,6 +110,7 @@ class HeldRowsEngine:
         self._load_for(self._program)
 
     def _load_for(self, program: DeviceProgram) -> None:
+        self._graph = None  # that is free before
         self._graph = self._rows.program_graph(self.device, program)
         self._loaded_for = program
 

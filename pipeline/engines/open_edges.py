@@ -14,7 +14,7 @@ from ..build.held import HeldGraph, held_need, hold
 from ..build.prepare import BuildOptions, compile_tasks
 from ..run.execute import Executor
 from .edges import subject_of
-from .engine import Need, SearchEngine, by_footers_first
+from .engine import CODE_BYTES, Need, SearchEngine, by_footers_first
 from .memory import HostRows, search_bytes
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class OpenEdgesEngine(HostRows):
         """Once it is loaded, of what stays."""
         need = held_need(self._edges, self._options, self._executor.threads, closely)
         making = need.making if self.graph is None else 0
-        return Need(max(making, need.staying + search_bytes(need.facts.vertices)))
+        running = need.staying + search_bytes(need.facts.vertices)
+        return Need(max(making, running) + (0 if self.graph else CODE_BYTES))
 
     def compile(self) -> None:
         edges = self._edges

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+import numpy as np
+
 from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
 from ...partition.disk.urls import is_remote
@@ -106,8 +108,14 @@ class ResourceOptions(TypedDict, total=False):
     restart: bool
 
 
-def resources_of(**options: Unpack[ResourceOptions]) -> Resources:
+def as_plain(value: Any) -> Any:
+    """NumPy's numbers become Python's, which records can say."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def resources_of(**given: Unpack[ResourceOptions]) -> Resources:
     """Raises InputError for what is no size, no device or no folder, or does not go together."""
+    options: Any = {name: as_plain(value) for name, value in given.items()}
     cluster: dict[str, Any] = {
         field.name: options[field.name] for field in fields(ClusterOptions) if field.name in options
     }

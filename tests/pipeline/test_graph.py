@@ -204,7 +204,8 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         ):
             result.write(tmp_path / "out", overwrite=True)
             assert delegraph.validate(store, tmp_path / "out")["valid"]
-    shape: Any = {"directed": np.bool_(True), "partitions": np.int64(2)}
+    shape: Any = {"directed": np.bool_(True), "partitions": np.int64(2), "threads": np.int8(1)}
+    shape |= {"layout": "2d", "grid": [np.int64(2), np.int64(1)], "memory_limit": np.int64(10**10)}
     delegraph.build(pa.table({"src": [1], "dst": [2]}), tmp_path / "two.dg", **shape)
     facts = delegraph.info(tmp_path / "two.dg")
     assert (facts["directed"], facts["partitions"]) == (True, 2)
@@ -218,6 +219,10 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: graph.closeness(sources=2, seed=None), "the seed is a whole number"),
         (lambda graph: graph.bfs(sources=5), "sources are ids in a list"),
         (lambda graph: graph.bfs("0_1"), "'0_1' is not an integer"),
+        (lambda graph: graph.bfs("9" * 5000), "is not an integer"),
+        (lambda graph: graph.closeness(2.5), "sources are ids in a list"),
+        (lambda graph: graph.pagerank(damping="x"), "damping must be a number"),
+        (lambda graph: graph.pagerank(tolerance=None), "tolerance must be a number"),
         (lambda graph: PACKAGE.plan("x", threads="2"), "threads must be a whole number"),
         (lambda graph: PACKAGE.build("x", "y", directed="yes"), "directed is True or False"),
         (lambda graph: PACKAGE.build("x", "y", partitions=1.5), "partitions must be a positive"),
@@ -243,6 +248,15 @@ def test_from_another_folder(store, edge_list, edges, tmp_path, monkeypatch):
     with delegraph.open(store.name) as graph, delegraph.open(os.path.relpath(listed)) as other:
         monkeypatch.chdir(tmp_path / "elsewhere")
         assert graph.components().table.equals(other.components().table)
+
+
+def test_a_glob_below_a_folder_with_brackets(edge_list, edges, tmp_path, monkeypatch):
+    (tmp_path / "[old]").mkdir()
+    edge_list(*edges).rename(tmp_path / "[old]" / "one.parquet")
+    monkeypatch.chdir(tmp_path / "[old]")
+    for name in ("*.parquet", "one.parquet", "../[[]old]/*.parquet"):
+        with delegraph.open(name) as graph:
+            assert graph.info["rows"] == len(edges[0])
 
 
 def test_it_stays_in_its_process(store):

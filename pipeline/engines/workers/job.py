@@ -17,6 +17,7 @@ import numpy as np
 from ....kernels.base.team import Team
 from ....kernels.gpu.device import Device, open_device
 from ....kernels.gpu_programs.rows import ProgramGraph
+from ....partition.errors import LimitError
 from ....partition.store.store import Store, open_store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.jobs import Way
@@ -219,7 +220,8 @@ class ProgramJob:
 
     folder, place, way, device, device_limit, fits_one: as of a SearchJob. saved: of rank 0's
     checkpoint (``Checkpoint.place``), from which another attempt goes on; None for none. share: the
-    name of what workers keep for this command, if they do.
+    name of what workers keep for this command, if they do. must_fit: whether devices that are too
+    small are an error, rather than the CPUs' turn.
     """
 
     store: Path
@@ -233,6 +235,7 @@ class ProgramJob:
     place: Path = Path()
     way: int = 0
     fits_one: bool = False
+    must_fit: bool = False
 
     @property
     def program(self) -> Program:
@@ -243,6 +246,8 @@ class ProgramJob:
         return [str(self.store), str(self.place)]
 
     def on(self, device: str, why: str = "") -> ProgramJob:
+        if device == "cpu" and self.must_fit:
+            raise LimitError(why)
         return replace(self, device=device)
 
     def again(self) -> ProgramJob:
@@ -303,8 +308,9 @@ class ProgramJob:
             team = stream_team(team.threads)
         graph = self._load(store, communicator, team)
         checkpoint = self.saved and Checkpoint(*self.saved, loaded=went_on.append)
-        given, seconds = Given({}, {}), []
+        given, operations, seconds = None, None, []
         for program in self.programs:
+            given = operations = None  # what the one before has found
             operations = Operations(graph, communicator, team, store.info.directed, checkpoint)
             barrier(communicator)
             began = time.perf_counter()
@@ -314,6 +320,7 @@ class ProgramJob:
                 return None, seconds
             barrier(communicator)
             seconds.append(time.perf_counter() - began)
+        assert given is not None
         whole = {k: v for k, v in given.values.items() if not isinstance(v, Vector)}
         parts = {k: (v.own, v.shared) for k, v in given.values.items() if isinstance(v, Vector)}
         if whole and communicator.rank == 0:

@@ -155,6 +155,7 @@ def run_on_devices(
         here, all_of = OfRank.of(programs[0], store, *place), (ours.exchange, ours.check)
         graph = here.agreed(load(here, ours.check), Ranks(device, *place, *all_of))
         for program in programs:
+            given = None  # what the one before has found
             here = OfRank.of(program, store, *place)
             here.program.compile_on(graph)
             barrier(communicator)

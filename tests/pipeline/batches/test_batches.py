@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from delegraph.partition.disk.work import begin_work
+from delegraph.partition.errors import InputError
 from delegraph.pipeline.batches import run as batches
 from support.graphs import random_edges
 from support.marks import mostly_slow
@@ -290,6 +291,38 @@ def test_an_output_that_is_not_its_own(ok, delegraph, here):
     part.write_bytes(kept)
     ok(*RUN)
     assert part.read_bytes() == kept
+
+
+def test_an_output_that_is_another_ones_after_a_failure(ok, delegraph, here, edge_list):
+    """A job that has failed knows what it has left, and replaces no more than that."""
+    search = '[[job]]\nname = "s"\ncommand = "bfs"\ngraph = "e.parquet"\noutput = "o"\nsource = 0\n'
+    (here / "s.toml").write_text(search)
+    run = ("batch", "run", "s.toml")
+    edge_list([0, 4], [4, 5]).rename(here / "e.parquet")
+    ok(*run)
+    edge_list([4], [5]).rename(here / "e.parquet")
+    assert "source 0 is not a vertex" in delegraph(*run).err
+    edge_list([0, 4], [4, 6]).rename(here / "e.parquet")
+    ok(*run)  # what it has made before it failed is its own
+    edge_list([4], [5]).rename(here / "e.parquet")
+    delegraph(*run)
+    ok("bfs", "e.parquet", "--source", 4, "-o", "o", "--overwrite")
+    theirs = digest(here / "o")
+    edge_list([0, 4], [4, 5]).rename(here / "e.parquet")
+    assert "o exists" in delegraph(*run).err
+    assert digest(here / "o") == theirs
+
+
+def test_an_output_that_cannot_be_looked_at(ok, delegraph, here, monkeypatch):
+    """The job is done all the same, and the others go on."""
+
+    def looks(output: str) -> str:
+        raise InputError("the object store does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batches, "looks_of", looks)
+        assert ok(*RUN).out == "3 of 3 jobs done\n"
+    assert ok("batch", "plan", *RUN[2:]).out.count("is done") == 3
 
 
 @pytest.mark.parametrize(

@@ -296,6 +296,26 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
         assert graph.notes == ("through a store: no room for JoinAll",)
 
 
+def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
+    """What a program has loaded is let go of, so that another one is answered elsewhere."""
+    loads = []
+    load = HeldRowsEngine._load_for
+
+    def first_alone(engine: HeldRowsEngine, program: DeviceProgram) -> None:
+        loads.append(program)
+        if len(loads) > 1:
+            raise DeviceMemoryError("no room for degrees")
+        load(engine, program)
+
+    monkeypatch.setattr(HeldRowsEngine, "_load_for", first_alone)
+    edges = edge_list(*random_edges(3, 100, 400))
+    with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
+        assert graph.components().table.equals(own.components().table)
+        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        assert graph.notes == ("through a store: no room for degrees",)
+
+
 @pytest.mark.parametrize("kind", ["uint64", "string"])
 def test_ids_that_are_not_dense_emulated(emulated, edge_list, tmp_path, kind):
     test_ids_that_are_not_dense(emulated[0], edge_list, tmp_path, kind)

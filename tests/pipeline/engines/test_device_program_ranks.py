@@ -65,8 +65,9 @@ def run_or_end(
     kind: str = "threads",
     saved: Place | None = None,
     went_on: list[int] | None = None,
+    times: int = 1,
 ) -> list[Given | None]:
-    """What each rank gave."""
+    """What each rank gave, the last time."""
 
     def one(communicator) -> Given | None:
         rank = communicator.rank
@@ -74,7 +75,7 @@ def run_or_end(
             device, loaded = devices[rank % len(devices)], []
             if went_on is not None and rank == 0:
                 loaded = went_on
-            of = [program], store, communicator, device
+            of = [program] * times, store, communicator, device
 
             def load(here: OfRank, check: Callable[[], None]) -> ProgramGraph:
                 return here.load(device, Team(1), check)
@@ -305,6 +306,27 @@ def check_programs_going_on(
     check_going_on(store, program, devices, folder)
 
 
+def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> None:
+    """Over what is loaded once, as bench does it, the last time is like the first."""
+    store = make(folder, "hubs", "floats", True, "grid")
+    n = store.info.vertices
+    every = np.arange(n, dtype=np.uint32)
+    for program in (
+        JoinAll(),
+        Walk(n, 0.85, None, 7, "even", None, "float32"),
+        program_of(store, 0),
+        Brandes(n, every[:9], False),
+        Sums(every[:70], along=True),
+    ):
+        once, last = (columns(run(store, program, devices, 2, kind, times=k)) for k in (1, 3))
+        for name, values in once.items():
+            np.testing.assert_allclose(last[name], values, rtol=1e-12)
+
+
+def test_several_times(device, tmp_path):
+    check_several_times(tmp_path, [device], "threads")
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("direct", [True, False])
 def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
@@ -384,6 +406,10 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
     with told(monkeypatch, direct=True):
         check_all(store, emulated, 3, "nccl")
+
+
+def test_several_times_emulated(emulated, tmp_path):
+    check_several_times(tmp_path, emulated, "nccl")
 
 
 def test_telling_of_forests_emulated(emulated, tmp_path, monkeypatch):
