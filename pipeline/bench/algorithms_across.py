@@ -71,8 +71,14 @@ class _Asked(NamedTuple):
     recipe: Recipe | None = None
 
     def job(self, folder: Path, resources: Resources, device: str) -> ProgramJob:
+        """Its first run is for what is connected and compiled in it; it is not counted."""
         programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
-        place = self.store.path.resolve(), tuple(programs), folder, resources.cluster.timeout
+        place = (
+            self.store.path.resolve(),
+            (programs[0], *programs),
+            folder,
+            resources.cluster.timeout,
+        )
         limit, must_fit = resources.device_memory_limit, resources.device == "cuda"
         return ProgramJob(*place, device=device, device_limit=limit, must_fit=must_fit)
 
@@ -169,5 +175,5 @@ def _report(
     result = Result(question.answer(found, subject.names, method), ran, run)
     check(asked.store, result, options.threads, alone)
     threads, facts = len(done.results) * cluster.threads, facts_of_runs(asked.store, asked.recipe)
-    of = question.name, facts, given.seconds, result.record, threads, options.seed
+    of = question.name, facts, given.seconds[1:], result.record, threads, options.seed
     return report_of_runs(*of)

@@ -234,6 +234,7 @@ __device__ inline u64 combine_run(const u64 *__restrict__ keys, const u32 *__res
   if (FLOATS && HOW == SUM) {
     __syncwarp();
     if (lane == 0) bits = sum_of_floats(sums);
+    __syncwarp();  // before they are those of another run
     return __shfl_sync(0xffffffffu, bits, 0);
   }
   for (u32 step = 16; step; step /= 2) bits = combine<HOW>(bits, __shfl_xor_sync(0xffffffffu, bits, step));

@@ -46,5 +46,7 @@ __device__ inline bool meet(const Meeting &meeting, u64 round, const u64 (&said)
       }
   }
   __syncthreads();
-  return !stopped;
+  const bool all = !stopped;
+  __syncthreads();  // before the next meeting
+  return all;
 }
