@@ -110,7 +110,8 @@ def bench(
     betweenness from 4, closeness of 64. It prints
     seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
     Graphalytics has it), and validates the last result. By workers it does so for each number of
-    them, over shares that stay loaded, from one meeting of all to the next.
+    them, over shares that stay loaded, from one meeting of all to the next, after a run that is not
+    counted.
 
     --ablation searches by masked products: without optimizations, with one more from row to row
     (speed-up: over the row before), with all but one (of all over these); and by the kernels of

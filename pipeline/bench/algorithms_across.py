@@ -73,12 +73,8 @@ class _Asked(NamedTuple):
     def job(self, folder: Path, resources: Resources, device: str) -> ProgramJob:
         """Its first run is for what is connected and compiled in it; it is not counted."""
         programs = [some.program(self.subject.names, self.store.info) for some in self.questions]
-        place = (
-            self.store.path.resolve(),
-            (programs[0], *programs),
-            folder,
-            resources.cluster.timeout,
-        )
+        runs = programs[0], *programs
+        place = self.store.path.resolve(), runs, folder, resources.cluster.timeout
         limit, must_fit = resources.device_memory_limit, resources.device == "cuda"
         return ProgramJob(*place, device=device, device_limit=limit, must_fit=must_fit)
 
