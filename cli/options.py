@@ -352,7 +352,7 @@ running = _together(
 def sources(wanted: str) -> Callable[[_Command], _Command]:
     """Of commands that search from many vertices. wanted: what for, in a sentence."""
     return _together(
-        click.option("--sources", metavar="K|FILE", help=f"{wanted}  [default: all]"),
+        click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted}  [default: all]"),
         click.option("--seed", default=1, show_default=True, help="Of the K vertices."),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import threading
 import time
@@ -69,7 +70,8 @@ class ProgressLine:
             rest = "" if left is None else f", {left:.0f} s left"
             pace = f"  {_rate(done, spent)}{rest}" if done else ""
             pace += f", {last}" if last else ""
-            click.echo(f"\r\x1b[K{step}{self._bar(done, total)}{pace}", nl=False, err=True)
+            told = f"{step}{self._bar(done, total)}{pace}"[: shutil.get_terminal_size().columns - 1]
+            click.echo(f"\r\x1b[K{told}", nl=False, err=True)
 
     def _bar(self, done: int, total: int) -> str:
         """Nothing where it is not known how much there is to do."""

@@ -152,12 +152,13 @@ def bench(
         "strategy": strategy,
     }
     by_workers = bool(workers or scheduler or scheduler_file)
-    if algorithm is not None and by_workers:
+    if algorithm is not None:
         others = ("layout", "grid", "threshold", "strategy")
         refuse(
             {**{name: across[name] for name in others}, "ablation": ablation},
-            f"--algorithm {algorithm} by workers runs over a store, as it is",
+            f"--algorithm {algorithm} runs over a store, as it is",
         )
+    if algorithm is not None and by_workers:
         with shown(quiet) as progress:
             measured = bench_algorithm_across(
                 graph,
@@ -186,7 +187,8 @@ def bench(
         click.echo(algorithm_scaling_table(measured))
         return
     if algorithm is not None:
-        refuse({**across, "ablation": ablation}, f"--algorithm {algorithm} runs in one process")
+        for name in options.given({"scaling": scaling, "timeout": timeout}):
+            raise InputError(f"--{name} is for several workers: give --workers too")
         with shown(quiet) as progress:
             found = bench_algorithm(
                 graph,

@@ -92,7 +92,11 @@ def _found(verdict: Any) -> str:
     if verdict["algorithm"] == "bfs-together":
         return f"{verdict['reached']:,} of {vertices} reached from {verdict['sources']:,} sources"
     if "found_anew" in verdict:
-        return f"{verdict['rows']:,} of {vertices}, {verdict['found_anew']} of them found anew"
+        told, anew = f"{verdict['rows']:,} of {vertices}", f"{verdict['found_anew']:,}"
+        if verdict["algorithm"] != "betweenness":
+            return f"{told}, {anew} of them found anew"
+        unknown = "" if verdict["found_anew"] else ": what values add up to is not known"
+        return f"{told}, {anew} sources found anew{unknown}"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
     if verdict["algorithm"] == "sssp":

@@ -197,8 +197,12 @@ class Work:
                 return
             self._mark = secrets.token_hex()
             self._write_journal()  # where the scratch files are, should this run be killed
-            self.scratch.parent.mkdir(parents=True, exist_ok=True)
-            make_private(self.scratch)
+            try:
+                self.scratch.parent.mkdir(parents=True, exist_ok=True)
+                make_private(self.scratch)
+            except OSError as error:
+                told = f"{self.scratch.parent} cannot be written: {error.strerror}"
+                raise InputError(f"{told}; name another folder with --scratch") from error
             write_file(self.scratch / _MARK, self._marked(self._mark))
         except BaseException:
             self.discard()
@@ -256,8 +260,9 @@ class Work:
 
     def leave(self) -> None:
         """Remove the folder unless something is in it."""
-        if os.listdir(self.folder) == [LOCK]:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it may be gone, and what went wrong is told
+            if os.listdir(self.folder) == [LOCK]:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write_journal(self, refused: bool = False) -> None:
         document = {

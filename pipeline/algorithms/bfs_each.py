@@ -378,7 +378,7 @@ def _rows(names: Names, ids: pa.Array, given: Given) -> RowsBySource:
 def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> int:
     """What a batch has found, in files from number ``first`` on; how many there are."""
     run.work.disk_bytes = rows.count * (2 * id_width(subject.names.id_type) + 4)
-    check_space([(run.work.output, run.work.disk_bytes)])
+    check_space([(run.work.output, run.work.disk_bytes)], scratch=False)
     at_once, need = files_at_once(subject, len(rows.parts), run)
     step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
     write_rows(run.work.output, rows, run.info, first, step)

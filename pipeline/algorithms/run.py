@@ -372,7 +372,7 @@ def write(subject: Subject, answer: Answer, run: Run) -> None:
     for column in columns:
         width += id_width(names.id_type) if column.vertices else column.values.itemsize
     run.work.disk_bytes = width * sum(names.pieces)
-    check_space([(run.work.output, run.work.disk_bytes)])
+    check_space([(run.work.output, run.work.disk_bytes)], scratch=False)
     with run.clock.phase("write"):
         at_once, need = files_at_once(subject, len(names.pieces), run)
         to = run.work.output, names, columns, run.info, run.executor

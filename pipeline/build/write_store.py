@@ -218,8 +218,10 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
     weighing = weighing_of(run.edges, run.options)
     if weighing is None or run.edges.weight is None:
         return None
-    facts = (run.scratch.load(build.weights_name(shard)) for shard in shards)
-    counts = (int(run.scratch.load(build.counts_name(shard)).sum()) for shard in shards)
+    # Of each edge once: some kinds of subgraphs have no reverse.
+    once = [shard for shard in shards if shard.subgraph.name in SUBGRAPHS]
+    facts = (run.scratch.load(build.weights_name(shard)) for shard in once)
+    counts = (int(run.scratch.load(build.counts_name(shard)).sum()) for shard in once)
     return weight_info(run.edges.weight.column, weighing, facts, sum(counts))
 
 

@@ -55,7 +55,7 @@ _SMALL = 1 << 12
 """The same, of a small graph: as many as make so many vertices, those of each scan counted."""
 
 _FEW_SOURCES = 16
-_FEW_EDGES = 1 << 28
+_FEW_EDGES = 1 << 30
 """The same, of sources of betweenness: as many as look at so many edges, by a scan each, or few."""
 
 _ROUNDING = 1e-9

@@ -149,8 +149,11 @@ class Plan:
         return next(step for step in self.steps if step.name == name)
 
 
-def check_space(wanted: Sequence[tuple[Path, int]]) -> None:
-    """Raises DelegraphError where a disk has less room than is to be written into its folders."""
+def check_space(wanted: Sequence[tuple[Path, int]], scratch: bool = True) -> None:
+    """Raises DelegraphError where a disk has less room than is to be written into its folders.
+
+    scratch: whether files between steps are among it, which may stand elsewhere.
+    """
     places: dict[int, tuple[Path, int]] = {}
     for path, size in wanted:
         device = path.stat().st_dev
@@ -160,8 +163,8 @@ def check_space(wanted: Sequence[tuple[Path, int]]) -> None:
         free = shutil.disk_usage(path).free
         if size > free:
             raise DelegraphError(
-                f"{path}: up to {size:,} bytes are needed there and {free:,} are free: make "
-                "space, or put scratch files elsewhere with --scratch"
+                f"{path}: up to {size:,} bytes are needed there and {free:,} are free: make space"
+                + (", or put scratch files elsewhere with --scratch" if scratch else "")
             )
 
 

@@ -70,7 +70,7 @@ def test_a_wrong_result_fails(delegraph, store, monkeypatch):
     [
         (("--algorithm", "bfs"), "bfs: bench has components, pagerank, sssp"),
         (("--algorithm", "pagerank", "--ablation"), "leave --ablation out"),
-        (("--algorithm", "pagerank", "--scaling", "strong"), "leave --scaling out"),
+        (("--algorithm", "pagerank", "--scaling", "strong"), "give --workers too"),
         (("--algorithm", "pagerank", "--workers", 2), "build it again with --partitions 2"),
         (("--algorithm", "pagerank", "--workers", 2, "--layout", "1d"), "leave --layout out"),
         (

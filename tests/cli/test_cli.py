@@ -319,6 +319,14 @@ def test_progress_of_who_knows_how_much(capsys, monkeypatch):
     assert capsys.readouterr().err.split("\r")[2].endswith("search  8.0/s, level 40, frontier 7")
 
 
+def test_progress_fits_the_terminal(capsys, monkeypatch):
+    """A longer line would leave itself behind when it is drawn anew."""
+    monkeypatch.setenv("COLUMNS", "40")
+    show_progress(monkeypatch, terminal=True, quiet=False)
+    lines = [line.removeprefix("\x1b[K") for line in capsys.readouterr().err.split("\r")]
+    assert max(map(len, lines)) == 39
+
+
 def test_progress(capsys, monkeypatch):
     show_progress(monkeypatch, terminal=True, quiet=False)
     shown = capsys.readouterr().err.split("\r")

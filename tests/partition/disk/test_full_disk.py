@@ -12,7 +12,7 @@ import pytest
 from delegraph.partition.disk import outputs
 from delegraph.partition.disk.outputs import naming_full_disk
 from delegraph.partition.disk.work import begin_work
-from delegraph.partition.errors import DelegraphError
+from delegraph.partition.errors import DelegraphError, InputError
 
 
 def full(number: int = errno.ENOSPC, name: str | None = None) -> OSError:
@@ -50,6 +50,16 @@ def test_the_scratch_disk_is_named(tmp_path, monkeypatch):
     ):
         raise full()
     assert not list(scratch.iterdir())
+
+
+def test_a_scratch_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(InputError, match="file cannot be written: .*; name another folder"),
+        begin_work(tmp_path / "out", {}, scratch=tmp_path / "file"),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_the_file_that_failed_is_believed(told, tmp_path):

@@ -80,6 +80,7 @@ def same(found: dict, wanted: dict) -> None:
         {"partitions": 4, "layout": "2d", "order": "random"},
         {"directed": True, "partitions": 3, "layout": "1d"},
         {"directed": True, "partitions": 2, "threshold": 12, "order": "none"},
+        {"directed": True, "partitions": 2, "threshold": 60},
     ],
     ids=str,
 )
