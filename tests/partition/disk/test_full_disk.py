@@ -55,7 +55,7 @@ def test_the_scratch_disk_is_named(tmp_path, monkeypatch):
 def test_a_scratch_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     with (
-        pytest.raises(InputError, match="file cannot be written: .*; name another folder"),
+        pytest.raises(InputError, match=r"file cannot be written: .*; name another folder"),
         begin_work(tmp_path / "out", {}, scratch=tmp_path / "file"),
     ):
         pass
