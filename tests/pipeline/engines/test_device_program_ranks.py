@@ -408,6 +408,7 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
         check_all(store, emulated, 3, "nccl")
 
 
+@pytest.mark.slow
 def test_several_times_emulated(emulated, tmp_path):
     check_several_times(tmp_path, emulated, "nccl")
 
