@@ -360,10 +360,8 @@ class Graph:
             and (kept.device is not None or not _fits_a_device(engines))
         ):
             self._let_go()
-            kept = None
-        if kept is None:
+        if self._programs is None:
             self._programs = self._first(engines)
-        assert self._programs is not None
         self._programs.compile(program)
         return self._programs
 

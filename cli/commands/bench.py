@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -152,6 +152,18 @@ def bench(
         "strategy": strategy,
     }
     by_workers = bool(workers or scheduler or scheduler_file)
+    on_workers: Any = {
+        "scaling": scaling,
+        "seed": seed,
+        "timeout": timeout,
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "device": device,
+        "device_memory_limit": device_memory_limit,
+        "workers": workers,
+        "scheduler": scheduler,
+        "scheduler_file": scheduler_file,
+    }
     if algorithm is not None:
         others = ("layout", "grid", "threshold", "strategy")
         refuse(
@@ -163,18 +175,9 @@ def bench(
             measured = bench_algorithm_across(
                 graph,
                 algorithm,
-                scaling=scaling,
                 runs=sources or 16,
-                seed=seed,
-                timeout=timeout,
-                threads=threads,
                 progress=progress,
-                memory_limit=memory_limit,
-                device=device,
-                device_memory_limit=device_memory_limit,
-                workers=workers,
-                scheduler=scheduler,
-                scheduler_file=scheduler_file,
+                **on_workers,
             )
         for note in (note for row in measured for note in row.notes):
             options.talk(quiet, note)
@@ -234,18 +237,9 @@ def bench(
         with shown(quiet) as progress:
             rows = bench_across(
                 graph,
-                scaling=scaling,
                 sources=sources,
-                seed=seed,
-                timeout=timeout,
-                threads=threads,
                 progress=progress,
-                memory_limit=memory_limit,
-                device=device,
-                device_memory_limit=device_memory_limit,
-                workers=workers,
-                scheduler=scheduler,
-                scheduler_file=scheduler_file,
+                **on_workers,
                 **options.given(shape),
             )
         for note in (note for row in rows for note in row.notes):

@@ -90,18 +90,19 @@ def bench_algorithm_by_workers(
     """
     check_algorithm(algorithm, options.sources)
     steps = _steps(parse_recipe(graph), algorithm, scaling, resources.cluster.workers or 0)
-    if steps[0][1] is None:
-        store = open_store(graph)
-        check_partitions(store, resources)
+    stored = open_store(graph) if steps[0][1] is None else None
+    if stored is not None:
+        check_partitions(stored, resources)
         if ALGORITHMS[algorithm]([0]).weighted:
-            check_weights(store, graph)
+            check_weights(stored, graph)
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
         generated = partial(_generated, resources, options, cluster, stack)
         asked: dict[Recipe | None, _Asked] = {}
         for _, recipe in steps:
             if recipe not in asked:
-                store = open_store(graph) if recipe is None else generated(recipe)
+                store = stored if recipe is None else generated(recipe)
+                assert store is not None
                 subject = subject_of(store, names_of_store(store, Team(options.threads)))
                 asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
         stores = {some.store.path.resolve(): some for some in asked.values()}

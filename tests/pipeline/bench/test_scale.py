@@ -25,7 +25,8 @@ def scale(monkeypatch):
 
         monkeypatch.setattr(across, "run_on_workers", run)
         jobs: Any = [(ranks, "a job") for ranks in runs]
-        return across.scale(None, WORKERS, jobs, None, lambda done: ("a report", 1.0), None)  # type: ignore[arg-type]
+        cluster: Any = None
+        return across.scale(cluster, WORKERS, jobs, None, lambda done: ("a report", 1.0), None)
 
     return measure
 
