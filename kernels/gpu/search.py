@@ -296,11 +296,11 @@ class GpuSearch:
         self._padded = pack(PADDED, padded=graph.padded, spill=made["spill"])
         self._over_slices: SliceSearch | None = None
 
-    def search_over(self, slices: Slices | None) -> None:
-        """From here on, search over slices of the graph; None: over its rows."""
+    def search_over(self, slices: Slices | None, swept: bool = True) -> None:
+        """From here on, search over slices of the graph, as SliceSearch says; None: over its rows."""
         self._over_slices = None
         if slices is not None:
-            self._over_slices = SliceSearch(self.device, slices, self._bytes, self.parent)
+            self._over_slices = SliceSearch(self.device, slices, swept, self._bytes, self.parent)
 
     @property
     def over_slices(self) -> bool:

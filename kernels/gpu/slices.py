@@ -52,6 +52,7 @@ _SOURCE, _SEARCH = "bfs/slices.cu", "bfs/slice_search.cu"
 _CUTTING = 40  # bytes of an entry: its key, what sorting and counting hold beside
 _FEW = 2048  # virtual sets of a level that a sweep after it would cost more than it saves
 _SHARE = 16  # sets for each virtual set of a level that is swept after
+_NEVER = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,13 @@ def _order(device: Device, rows: Rows, used: int) -> tuple[Array, Array]:
 class SliceSearch:
     """Searches over slices, one at a time, in arrays that are made once.
 
-    distance, parent: receive what is found, as for GpuSearch.
+    swept: large levels are swept after, so that finding takes no atomic operation; else all that
+    is found is queued at once. distance, parent: receive what is found, as for GpuSearch.
     """
 
-    def __init__(self, device: Device, slices: Slices, distance: Array, parent: Array) -> None:
+    def __init__(
+        self, device: Device, slices: Slices, swept: bool, distance: Array, parent: Array
+    ) -> None:
         self._device = device
         self._held = slices  # kernels are given addresses only
         with device.use() as cupy:
@@ -180,7 +184,7 @@ class SliceSearch:
             control=made["control"],
             given_distance=distance,
             given_parent=parent,
-            sweep_from=max(_FEW, slices.sets // _SHARE),
+            sweep_from=max(_FEW, slices.sets // _SHARE) if swept else _NEVER,
         )
 
     def kernel(self) -> Any:

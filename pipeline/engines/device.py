@@ -121,19 +121,23 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 
     auto: slices are cut, and tried, only where what a search writes to stays in the second-level
     cache. Elsewhere memory is what levels wait for, and slices, which know no pull, move more.
+    Whether levels are swept is tried, too: it depends on how many sets what is found stands in.
     """
     search = GpuSearch(device, graph)
     small = is_resident(device, graph) and graph.used
     if strategy == "rows" or (strategy == "auto" and not small):
         return search
     slices = gpu_slices.cut(device, graph)
-    if strategy == "slices":
-        search.search_over(slices)
-        return search
-    by_rows = _seconds_of_some(search)
-    search.search_over(slices)
-    if _seconds_of_some(search) > _GAIN * by_rows:
+    seconds = {}
+    for swept in (True, False):
+        search.search_over(slices, swept)
+        seconds[swept] = _seconds_of_some(search)
+    swept = seconds[True] <= seconds[False]
+    if strategy == "auto":
         search.search_over(None)
+        if seconds[swept] > _GAIN * _seconds_of_some(search):
+            return search
+    search.search_over(slices, swept)
     return search
 
 
