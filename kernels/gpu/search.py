@@ -297,7 +297,9 @@ class GpuSearch:
         self._over_slices: SliceSearch | None = None
 
     def search_over(self, slices: Slices | None, swept: bool = True) -> None:
-        """From here on, search over slices of the graph, as SliceSearch says; None: over its rows."""
+        """From here on, search over slices of the graph; None: over its rows. swept: as of
+        SliceSearch.
+        """
         self._over_slices = None
         if slices is not None:
             self._over_slices = SliceSearch(self.device, slices, swept, self._bytes, self.parent)

@@ -34,12 +34,13 @@ from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Marks, Places, PlacesByLevel, levels_bytes, marks_bytes
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.saving import ANSWERED
 from ..engines.operations.vectors import Vector
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from .many_sources import Sources, sources_record
+from .many_sources import SOURCE_BYTES, Sources, left_of, nothing_answered, sources_record
 from .run import Answer
 from .searches import lists_bytes
 
@@ -69,33 +70,35 @@ _ALONE_BYTES = 2 * 4 + 3 * 8
 
 @dataclass(frozen=True)
 class Brandes:
-    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs. others:
-    sources that are another rank's to count.
+    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs. dealt:
+    which rank's part this is, of how many ranks.
     """
 
     vertices: int
     sources: NDArray[np.uint32]
     normalized: bool
-    others: int = 0
+    dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness",)
     weighted = into = wants_degrees = False
     kernels = (path_kernels,)
 
     def held_bytes(self, counts: Counts) -> int:
-        return brandes_bytes(counts) + 4 * len(self.sources)
+        return brandes_bytes(counts) + SOURCE_BYTES * len(self.sources)
 
     def run(self, operations: Operations, tell: Tell) -> Given:
-        score = operations.vector(np.float64)
-        done, count = 0, len(self.sources)
-        saved = operations.load({"score": score})
-        if saved:
-            done = saved.done
+        score, answered = operations.vector(np.float64), nothing_answered(self.sources)
+        state, count = {"score": score, ANSWERED: answered}, len(self.sources)
+        operations.load(state)
+        left, first = left_of(answered), 0
+        sources, done = self.sources[left], count - len(left)
         paths = _Apart.of(operations, self.sources, score) or _Paths(operations, score)
-        while done < count:
-            done += paths.add(self.sources[done:])
+        while first < len(left):
+            some = slice(first, first + paths.add(sources[first:]))
+            answered[left[some]] = True
+            done, first = done + some.stop - first, some.stop
             tell(done, count, "")
             if operations.due():
-                operations.save(done, {"score": score})
+                operations.save(done, state)
         operations.each(partial(_scale, self._factor(operations.directed)), score)
         looked = operations.looked()._asdict()
         return Given({"betweenness": score}, {**looked, "sources": count})
@@ -107,34 +110,35 @@ class Brandes:
         on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        done, count, score = 0, len(self.sources), None
-        saved = checkpoint and checkpoint.load_state({"score": (np.float64, self.vertices)})
-        if checkpoint and saved:
-            checkpoint.go_on_from(saved.done)
-            done, score = saved.done, saved.arrays["score"].read()
-        state = on_device.GpuBrandes(graph, score)
-        while done < count:
-            done += state.run(self.sources[done:])
+        score, answered = np.zeros(self.vertices), nothing_answered(self.sources)
+        state, count = {"score": score, ANSWERED: answered}, len(self.sources)
+        if checkpoint:
+            checkpoint.fill(state)
+        done, left, first = int(answered.sum()), left_of(answered, *self.dealt), 0
+        sources, brandes = self.sources[left], on_device.GpuBrandes(graph, score)
+        while first < len(left):
+            some = slice(first, first + brandes.run(sources[first:]))
+            answered[left[some]] = True
+            done, first = done + some.stop - first, some.stop
             tell(done, count, "")
             if checkpoint and checkpoint.due():
-                checkpoint.save_state(done, {"score": state.score()})
-        score = state.score()
-        _scale(self._factor(directed=not graph.twice), score)
-        looked = Looked(edges=state.edges)._asdict()
-        return Given({"betweenness": score}, {**looked, "sources": count})
+                score[:] = brandes.score()
+                checkpoint.save_state(done, state)
+        score[:] = brandes.score()
+        values = {"betweenness": score * self._factor(directed=not graph.twice)}
+        return Given(values, {**Looked(edges=brandes.edges)._asdict(), "sources": count})
 
     def of_rank(self, rank: int, ranks: int) -> Brandes:
-        some = self.sources[rank::ranks]
-        return replace(self, sources=some, others=len(self.sources) - len(some))
+        return replace(self, dealt=(rank, ranks))
 
     def put_together(self, given: Given, more: Given) -> Given:
         score = np.asarray(given.values["betweenness"])
         score += np.asarray(more.values["betweenness"])
-        looked = {name: did + more.record[name] for name, did in given.record.items()}
-        return Given({"betweenness": score}, looked)
+        looked = {name: given.record[name] + more.record[name] for name in Looked._fields}
+        return Given({"betweenness": score}, {**given.record, **looked})
 
     def _factor(self, directed: bool) -> float:
-        n, count = self.vertices, len(self.sources) + self.others
+        n, count = self.vertices, len(self.sources)
         sampled = n / count
         if self.normalized:
             return sampled / ((n - 1) * (n - 2)) if n > 2 else 0.0
@@ -381,7 +385,7 @@ class Betweenness:
         return Brandes(info.vertices, self.sources.places(names), self.normalized)
 
     def held_bytes(self, counts: Counts) -> int:
-        return brandes_bytes(counts) + 4 * self.sources.most(counts.vertices)
+        return brandes_bytes(counts) + SOURCE_BYTES * self.sources.most(counts.vertices)
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         score = given.values["betweenness"]

@@ -22,6 +22,7 @@ from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
+from ..engines.operations.saving import ANSWERED
 from ..engines.ranks.edges import Rows
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
@@ -35,17 +36,22 @@ from .searches import Searches, search_apart, sums_bytes
 SOURCE_BYTES = 16
 """Of a source: its place, and what finds it."""
 
+SUM_BYTES = 8 * 6
+"""Of a source: its place, what is found, and what is left."""
+
 
 @dataclass(frozen=True)
 class Sums:
     """The program: of searches from each of ``sources`` (global ids) how many vertices are reached,
     itself among them, the sum of their distances, and the greatest one.
 
-    along: edges are followed so, or against their direction.
+    along: edges are followed so, or against their direction. dealt: which rank's part this is, of
+    how many ranks.
     """
 
     sources: NDArray[np.uint32]
     along: bool
+    dealt: tuple[int, int] = (0, 1)
     columns = ("source", "reached", "total", "farthest")
     weighted = wants_degrees = False
     kernels = (hops,)
@@ -55,19 +61,17 @@ class Sums:
         return not self.along
 
     def held_bytes(self, counts: Counts) -> int:
-        return sums_bytes(counts) + 8 * 4 * len(self.sources)
+        return sums_bytes(counts) + SUM_BYTES * len(self.sources)
 
     def run(self, operations: Operations, tell: Tell) -> Given:
-        names, count = self.columns[1:], len(self.sources)
-        found = {name: np.zeros(count, np.int64) for name in names}
+        found, answered = self._nothing(), nothing_answered(self.sources)
+        state = {**found, ANSWERED: answered}
         searches: Searches | None = Searches(operations)
-        rows, done = operations.rows_along(self.along), 0
-        saved = operations.load(found)
-        if saved:
-            done = saved.done
-        batches = -(-count // WIDTH)
-        for batch in range(done, batches):
-            at = slice(batch * WIDTH, (batch + 1) * WIDTH)
+        rows = operations.rows_along(self.along)
+        operations.load(state)
+        left = left_of(answered)
+        for first in range(0, len(left), WIDTH):
+            at = left[first : first + WIDTH]
             some = self.sources[at]
             sums = searches and _sums_together(searches, some, self.along, rows)
             if sums is None:
@@ -76,11 +80,13 @@ class Sums:
                 apart = search_apart(operations, rows, some)
                 assert apart is not None  # 32 bits are enough
                 sums = np.array(apart).T
-            for name, values in zip(names, sums, strict=True):
-                found[name][at] = values
-            tell(batch + 1, batches, f"sources {min(count, (batch + 1) * WIDTH)}")
+            for into, values in zip(found.values(), sums, strict=True):
+                into[at] = values
+            answered[at] = True
+            done = int(answered.sum())
+            tell(done, len(answered), "")
             if operations.due():
-                operations.save(batch + 1, found)
+                operations.save(done, state)
         record = {**operations.looked()._asdict(), "directed": operations.directed}
         return Given({"source": self.sources, **found}, record)
 
@@ -91,40 +97,52 @@ class Sums:
         on_device.warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        names, count, done = self.columns[1:], len(self.sources), 0
-        found = {name: np.zeros(count, np.int64) for name in names}
-        saved = checkpoint and checkpoint.load_state(dict.fromkeys(names, (np.int64, count)))
-        if checkpoint and saved:
-            checkpoint.go_on_from(saved.done)
-            done = saved.done
-            found = {name: saved.arrays[name].read() for name in names}
-        searches = on_device.GpuSearches(graph, max(1, count))
-        batches, apart = -(-count // WIDTH), False
-        while done < batches:
-            some = slice(done * WIDTH, (done + (searches.batches_apart if apart else 1)) * WIDTH)
-            met = None if apart else searches.together(self.sources[some])
+        found, answered = self._nothing(), nothing_answered(self.sources)
+        state = {**found, ANSWERED: answered}
+        if checkpoint:
+            checkpoint.fill(state)
+        left = left_of(answered, *self.dealt)
+        searches = on_device.GpuSearches(graph, max(1, len(left)))
+        apart = False
+        while len(left):
+            at, left = np.split(left, [WIDTH * (searches.batches_apart if apart else 1)])
+            some = self.sources[at]
+            met = None if apart else searches.together(some)
             apart = met is None or met.outcome == on_device.SELDOM_MEET
-            hops = searches.apart(self.sources[some]) if met is None or apart else met.hops
+            hops = searches.apart(some) if met is None or apart else met.hops
             assert hops is not None  # 32 bits are enough
-            for name in names:
-                found[name][some] = hops[name]
-            done = min(batches, some.stop // WIDTH)
-            tell(done, batches, f"sources {min(count, some.stop)}")
+            for name, values in found.items():
+                values[at] = hops[name]
+            answered[at] = True
+            done = int(answered.sum())
+            tell(done, len(answered), "")
             if checkpoint and checkpoint.due():
-                checkpoint.save_state(done, found)
+                checkpoint.save_state(done, state)
         record = {**Looked(edges=searches.edges)._asdict(), "directed": not graph.twice}
         return Given({"source": self.sources, **found}, record)
 
+    def _nothing(self) -> dict[str, NDArray[np.int64]]:
+        return {name: np.zeros(len(self.sources), np.int64) for name in self.columns[1:]}
+
     def of_rank(self, rank: int, ranks: int) -> Sums:
-        return replace(self, sources=self.sources[rank::ranks])
+        return replace(self, dealt=(rank, ranks))
 
     def put_together(self, given: Given, more: Given) -> Given:
-        both = given.values, more.values
-        values = {
-            name: np.concatenate([np.asarray(some[name]) for some in both]) for name in self.columns
-        }
+        """What others have answered is 0 of each."""
+        values = {name: np.asarray(some) for name, some in given.values.items()}
+        for name in self.columns[1:]:
+            values[name] += np.asarray(more.values[name])
         edges = given.record["edges"] + more.record["edges"]
         return Given(values, {**given.record, "edges": edges})
+
+
+def nothing_answered(sources: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    return np.zeros(len(sources), np.bool_)
+
+
+def left_of(answered: NDArray[np.bool_], rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
+    """Which sources are left, of those a rank's part."""
+    return np.flatnonzero(~answered)[rank::ranks]
 
 
 def _sums_together(
@@ -205,7 +223,7 @@ class ByDistances:
     sources: Sources
     along: bool
     value: Callable[[Distances], tuple[NDArray, Mapping[str, Any]]]
-    step = "batch of sources"
+    step = "source"
     weighted = False
     kernels = Sums.kernels
 
@@ -216,7 +234,7 @@ class ByDistances:
         return Sums(self.sources.places(names), self.along)
 
     def held_bytes(self, counts: Counts) -> int:
-        return sums_bytes(counts) + 8 * 4 * self.sources.most(counts.vertices)
+        return sums_bytes(counts) + SUM_BYTES * self.sources.most(counts.vertices)
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         source, reached, total, farthest = (np.asarray(given.values[c]) for c in Sums.columns)

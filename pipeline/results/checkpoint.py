@@ -121,10 +121,8 @@ class Checkpoint:
         return self._folder.resolve(), self._seconds, self._search
 
     def ask_elsewhere(self) -> bool:
-        """Called now and then while other processes save, here or beside: whether they have to save
-        and end.
-        """
-        if any(self._folder.parent.glob(f"{self._folder.name}*/{_NAME}")):
+        """Called now and then while another process saves here: whether it has to save and end."""
+        if (self._folder / _NAME).exists():
             self._saving()
         return ending.asked()
 
@@ -224,6 +222,18 @@ class Checkpoint:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
             return None
         return State(done, arrays, document["facts"], supersteps)
+
+    def fill(self, arrays: Mapping[str, NDArray]) -> int:
+        """Fill arrays with what was saved of this run, and go on from there. Gives the steps that
+        are done: 0, and nothing changes, where nothing was.
+        """
+        saved = self.load_state({name: (some.dtype, len(some)) for name, some in arrays.items()})
+        if saved is None:
+            return 0
+        self.go_on_from(saved.done)
+        for name, some in arrays.items():
+            some[:] = saved.arrays[name].read()
+        return saved.done
 
     def go_on_from(self, done: int) -> None:
         """Say that what was loaded is used."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from ....kernels.gpu_programs.ranks import Ranks
 from ...ranks.communicator import Communicator, Message
 from ...results.checkpoint import Checkpoint, Pieces, SavedArray
+from ...results.superstep_log import SuperstepLog
+from ...run import ending
 from ..ranks.graph import RankGraph
 from .vectors import Vector
 
@@ -25,6 +29,9 @@ WINDOW = 1 << 17
 
 Values = Mapping[str, Vector | NDArray]
 """By name. An array is the same on all ranks."""
+
+ANSWERED = "answered"
+"""Of a program that goes through sources: bool, by source."""
 
 _one_at_a_time = threading.Lock()
 """An attempt of before may still be saving when the next one looks, on the same worker."""
@@ -202,3 +209,77 @@ class RanksSaving:
                     ends = True
         if self._ranks.from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
+
+
+class DealtCheckpoint(Checkpoint):
+    """Of a program that is dealt out to ranks with a device each. Rank 0 saves what all of them
+    have found, put together, as a rank that is alone does: so how many ranks go on does not matter.
+
+    place: as of Checkpoint. What a rank fills, and keeps as it stands whenever it saves and at its
+    end, are ``ANSWERED`` and sums: ranks' sums are added up.
+    """
+
+    def __init__(
+        self, ranks: Ranks, place: tuple[Path, float, str], loaded: Callable[[int], None]
+    ) -> None:
+        super().__init__(*place, loaded=loaded)
+        self._ranks = ranks
+        self._mine: Mapping[str, NDArray] = {}
+
+    def fill(self, arrays: Mapping[str, NDArray]) -> int:
+        """On all ranks: the sums that were saved are rank 0's, the others' stay 0."""
+        self._mine, done = arrays, 0
+        if self._ranks.rank == 0:
+            with _one_at_a_time:
+                done = super().fill(arrays)
+        arrays[ANSWERED][:] = self._ranks.from_first([arrays[ANSWERED]])[0]
+        return done
+
+    def save_state(
+        self,
+        done: int,
+        arrays: Mapping[str, NDArray | Pieces],
+        facts: Any = None,
+        supersteps: SuperstepLog | None = None,
+    ) -> None:
+        """On all ranks, or ``finish``. Raises KeyboardInterrupt on all of them where something has
+        asked one for an end.
+        """
+        del done, arrays, facts, supersteps  # of this rank
+        self._meet(finished=False)
+
+    def finish(self) -> None:
+        """Take part in what others save, until all have answered what was theirs."""
+        while self._meet(finished=True):
+            pass
+
+    def _meet(self, finished: bool) -> bool:
+        """Whether any rank had more to do; what all have found is saved then."""
+        going_on, ends = self._ranks.total([not finished, ending.asked()])
+        if not going_on:
+            return False
+        whole = self._put_together()
+        if self._ranks.rank == 0:
+            done = int(np.count_nonzero(whole[ANSWERED]))
+            with _one_at_a_time:
+                try:
+                    super().save_state(done, whole)
+                except KeyboardInterrupt:
+                    ends = True
+        if self._ranks.from_first([np.array([bool(ends)])])[0][0]:
+            raise KeyboardInterrupt
+        self._last = time.monotonic()
+        return True
+
+    def _put_together(self) -> dict[str, NDArray]:
+        """On rank 0, which hears of the others one after the other."""
+        ranks, nothing = self._ranks, []
+        whole = {} if ranks.rank else {name: some.copy() for name, some in self._mine.items()}
+        for rank in range(1, ranks.size):
+            mine = list(self._mine.values()) if rank == ranks.rank else nothing
+            came = ranks.tell([mine, *[nothing] * (ranks.size - 1)])[rank]
+            for into, more in zip(whole.values(), came, strict=bool(whole)):
+                fold = np.logical_or if into.dtype == bool else np.add
+                fold(into, more, out=into)
+            del came  # before others come
+        return whole

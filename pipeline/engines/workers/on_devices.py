@@ -30,7 +30,7 @@ from ..operations.program import (
     SharedProgram,
     counts_of,
 )
-from ..operations.saving import RanksSaving
+from ..operations.saving import DealtCheckpoint, RanksSaving
 
 Place = tuple[Path, float, str]
 """Of a checkpoint (``Checkpoint.place``)."""
@@ -116,22 +116,10 @@ class OfRank(NamedTuple):
         saved: Place | None,
         loaded: Callable[[int], None],
     ) -> Given:
-        """Each saves by itself, and goes on if there are as many ranks."""
-        checkpoint = None
-        if saved is not None:
-            folder, seconds, search = saved
-            here = f"{ranks.rank}-of-{ranks.size}"
-            if ranks.rank:
-                folder = folder.with_name(f"{folder.name}-{here}")
-            checkpoint = Checkpoint(folder, seconds, f"{search}, rank {here}", loaded=loaded)
-        given, ended = Given({}, {}), False
-        try:
-            given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
-        except KeyboardInterrupt:
-            ended = True  # the others hear of it, and end, too
-        (any_ended,) = ranks.total([ended])
-        if any_ended:
-            raise KeyboardInterrupt
+        checkpoint = saved and DealtCheckpoint(ranks, saved, loaded)
+        given = self.program.run_on(graph, checkpoint, lambda *_: ranks.check())
+        if checkpoint:
+            checkpoint.finish()
         found = _put_together(whole, given, ranks)
         (sent,) = ranks.total([ranks.sent])
         return Given(found.values, {**found.record, "sent": int(sent)})

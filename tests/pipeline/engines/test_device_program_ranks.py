@@ -258,8 +258,9 @@ def test_random_graphs(device, tmp_path_factory, graph, layout, weights, ranks):
 
 
 def check_going_on(store: Store, program: Program, devices: Sequence[Device], folder: Path) -> None:
-    """A run that is ended after some of its steps goes on, with the same answer."""
-    went_on: list[int] = []
+    """A run that is ended after some of its steps goes on, by any number of ranks, with the same
+    answer.
+    """
     save = Checkpoint.save_state
 
     def save_and_end(self: Checkpoint, done: int, *rest: Any, **more: Any) -> None:
@@ -271,13 +272,16 @@ def check_going_on(store: Store, program: Program, devices: Sequence[Device], fo
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Checkpoint, "save_state", save_and_end)
         assert run_or_end(store, program, devices, 2, saved=saved) == [None, None]
-    ranks = 2 if isinstance(program, DealtProgram) else 3  # of those that are dealt out, as many
-    found = columns(run(store, program, devices, ranks, saved=saved, went_on=went_on))
     wanted = columns(run(store, program, devices, 2))
-    assert went_on[0] > 1
-    for name, values in wanted.items():
-        if name != "parent":
-            np.testing.assert_allclose(found[name], values, rtol=1e-12)
+    for ranks in (1, 3):
+        went_on: list[int] = []
+        copy = shutil.copytree(saved[0], folder / f"for {ranks}")
+        place = copy, *saved[1:]
+        found = columns(run(store, program, devices, ranks, saved=place, went_on=went_on))
+        assert went_on[0] > 1
+        for name, values in wanted.items():
+            if name != "parent":
+                np.testing.assert_allclose(found[name], values, rtol=1e-12)
 
 
 def test_telling_of_forests(device, tmp_path, monkeypatch):
