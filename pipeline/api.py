@@ -209,6 +209,7 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     """Of a graph, with default options."""
     import numpy as np
 
+    from ..partition.input.arrow import load_functions
     from .algorithms.betweenness import Brandes
     from .algorithms.bfs_each import first_batch
     from .algorithms.bfs_together import Nearest
@@ -227,6 +228,8 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
         return np.broadcast_to(np.uint32(0), vertices)
 
+    if algorithm in ("bfs-each", "bfs-together"):
+        load_functions()  # as where sources are looked up
     if algorithm == "bfs-each":
         return lambda info: first_batch(every(info.vertices), None)
     if algorithm == "bfs-together":

@@ -43,6 +43,11 @@ def compute(function: str, *arguments: Any, options: Any = None) -> Any:
     return pc.call_function(function, list(arguments), options)
 
 
+def load_functions() -> None:
+    """Now, rather than with the first call: they take 45 MB."""
+    compute("min_max", pa.array([0]))
+
+
 def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
     """Strings as places (int32) in a dictionary (large_string) of those that occur.
 
