@@ -30,7 +30,7 @@ def sssp(graph: str, output: str, **values: Any) -> None:
     delegraph sssp roads.dg -o paths/ --source 17
     delegraph sssp edges/ -o paths/ --source 17 --weight w --directed
 
-    A weight is a float of 32 bits or an integer from 0 to 4,294,967,295.
+    A weight is a float, rounded to 32 bits, or an integer from 0 to 4,294,967,295.
     """
     from ...pipeline.api import sssp
 

@@ -268,6 +268,8 @@ def open_edges(
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
         except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # by the system
+                raise InputError(f"{name}: cannot be read: {error.strerror}") from error
             raise InputError(
                 f"{name}: not a Parquet file, or a truncated one: {one_line(error)}"
             ) from error

@@ -232,3 +232,15 @@ def test_bounds_are_those_of_the_statistics(tmp_path, kind, bits):
     assert open_edges(path).bounds == (least, most)
     pq.write_table(pa.table({"src": src, "dst": dst}), path, write_statistics=False)
     assert open_edges(path).bounds is None
+
+
+def test_a_file_that_the_system_refuses(tmp_path, monkeypatch):
+    """It is not said to be damaged. (Whoever runs this may be root, who may read all.)"""
+
+    def refuse(source: object) -> None:
+        raise PermissionError(13, "Permission denied", source)
+
+    path = write(tmp_path / "edges.parquet", TABLES["integers"])
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with pytest.raises(InputError, match=r"edges\.parquet: cannot be read: Permission denied$"):
+        open_edges(path)
