@@ -174,7 +174,8 @@ weight_options = _together(
     click.option(
         "--weight",
         metavar="COL",
-        help="Column of weights to keep: floats, rounded to 32 bits, or integers from 0 to 4,294,967,295.",
+        help="Column of weights to keep: floats, rounded to 32 bits, or integers from 0 to "
+        "4,294,967,295.",
     ),
     click.option(
         "--duplicates",
