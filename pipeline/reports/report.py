@@ -330,20 +330,31 @@ def _projection_lines(projection: Document) -> str:
     return "\n".join(lines)
 
 
+_TOLD_APART = {
+    *("kind", "algorithm", "files", "vertices", "bytes", "version"),
+    *("components", "reached", "unreached", "farthest", "top"),
+}
+"""Of a result; the others are the graph, and options that decided it."""
+
+
 def _result_lines(document: Document) -> str:
     if document["algorithm"].startswith("bfs"):
         return _search_lines(document)
     rows = [("result", f"of {document['algorithm']}; {document['files']:,} file(s)")]
     rows += [("vertices", f"{document['vertices']:,}"), ("bytes", f"{document['bytes']:,}")]
-    if document["algorithm"] == "components":
-        return _table([*rows, ("components", f"{document['components']:,}")])
-    if document["algorithm"] == "sssp":
-        rows += [("source", str(document.get("source", "?")))]
-        rows += [(name, f"{document[name]:,}") for name in ("reached", "unreached")]
-        return _table([*rows, ("farthest", f"{document['farthest']:g}")])
-    rows.append(("vertex", f"{document['algorithm']}, the greatest"))
-    top = ((f"  {vertex}", f"{value:.6g}") for vertex, value in document["top"])
-    return _table([*rows, *top])
+    rows += [
+        (name, str(value))
+        for name, value in document.items()
+        if name not in _TOLD_APART and value is not None
+    ]
+    counts = ("components", "reached", "unreached")
+    rows += [(name, f"{document[name]:,}") for name in counts if name in document]
+    if "farthest" in document:
+        rows.append(("farthest", f"{document['farthest']:g}"))
+    if "top" in document:
+        rows.append(("vertex", f"{document['algorithm']}, the greatest"))
+        rows += [(f"  {vertex}", f"{value:.6g}") for vertex, value in document["top"]]
+    return _table(rows)
 
 
 def _search_lines(document: Document) -> str:
