@@ -29,7 +29,7 @@ _PIECE = 1 << 28  # rows generated at once
 
 
 def parse_recipe(name: str) -> Recipe | None:
-    """The graph that ``name`` asks for; None where it is no such name.
+    """The graph that ``name`` asks for; None where it is no such name. InputError for half of one.
 
     >>> parse_recipe("kronecker:20").facts["scale"], parse_recipe("graph.dg")
     (20, None)
@@ -40,6 +40,10 @@ def parse_recipe(name: str) -> Recipe | None:
             return Recipe(kind, scale=int(match[1]))
     if match := re.fullmatch(r"grid:(\d+)x(\d+)", name):
         return Recipe("grid", height=int(match[1]), width=int(match[2]))
+    if re.match(r"(kronecker|uniform|grid):", name):
+        raise InputError(
+            f"{name}: say kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH, as kronecker:20"
+        )
     return None
 
 

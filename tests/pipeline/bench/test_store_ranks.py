@@ -261,6 +261,7 @@ def test_workers(ok, folder):
         ("graph.dg", ("--memory-limit", "1GB"), "--memory-limit is for searches by several"),
         ("kronecker:9", ("--workers", 2, "--memory-limit", "1GB"), "--memory-limit is for stores"),
         ("no.dg", ("--workers", 2), "not a store"),
+        ("kronecker:x", (), "say kronecker:SCALE"),
     ],
 )
 def test_refusals(delegraph, folder, name, options, says):
