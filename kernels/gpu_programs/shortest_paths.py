@@ -29,6 +29,7 @@ CONTROL = np.dtype(
         ("queued", "u4", 3),
         ("piled", "u4", 2),
         ("stop", "u4", 2),
+        ("beyond", "u4"),
         ("state", STATE),
     ],
     align=True,
@@ -62,6 +63,9 @@ class GpuPaths:
     where its bucket began: all that is nearer has shortened what it can.
     """
 
+    _FUNCTION = "shortest_paths"
+    _NOWHERE = FAR_BITS
+
     def __init__(
         self,
         graph: ProgramGraph,
@@ -75,7 +79,7 @@ class GpuPaths:
         n = graph.cut.vertices
         items = items_of(n, graph.cut.rows.edges)
         with graph.device.use() as cupy:
-            self._distance: Array = cupy.full(n, np.inf, np.float64)
+            self._distance: Array = cupy.full(n, self._NOWHERE, np.uint64).view(np.float64)
             self._queued_in: Array = cupy.zeros(n, np.uint32)
             self._queues: list[Array] = [cupy.empty(items, np.uint64) for _ in range(2)]
             self._piles: list[Array] = [cupy.empty(n, np.uint32) for _ in range(2)]
@@ -108,7 +112,7 @@ class GpuPaths:
     def _control_of(self, width: float = 0.0, limit: float = 0.0, piled: int = 0) -> Array:
         """width: half of the first bucket's. limit: nothing that is piled is nearer."""
         least = np.float64(limit).view(np.uint64)
-        control = pack(CONTROL, least=[least, FAR_BITS], piled=[piled, 0])
+        control = pack(CONTROL, least=[least, self._NOWHERE], piled=[piled, 0])
         state = control["state"]
         state["width"], state["limit"], state["round"], state["bucket_round"] = width, limit, 1, 1
         return self._graph.device.cupy.asarray(control.view(np.uint8))
@@ -148,7 +152,7 @@ class GpuPaths:
             self._read()
 
     def _launch(self) -> None:
-        self._kernel("shortest_paths")(self._rows, self._graph.weights, self._paths)
+        self._kernel(self._FUNCTION)(self._rows, self._graph.weights, self._paths)
 
     @property
     def distance(self) -> Array:
@@ -158,7 +162,7 @@ class GpuPaths:
     def distances(self) -> np.ndarray:
         """float64 (n,), infinite where unreached, in host memory."""
         with self._graph.device.use():
-            return self._distance.get()
+            return self.distance.get()
 
     def parents(self) -> np.ndarray:
         """uint32 (n,), UNREACHED of the source and where unreached, in host memory: a tree, for
@@ -174,6 +178,11 @@ class GpuPaths:
             parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
             arguments = (self._rows, graph.weights, self._distance, parent)
             self._kernel("adopt_nearer")(*arguments)
+            return self._with_those_alike(parent)
+
+    def _with_those_alike(self, parent: Array) -> Array:
+        """parent: of all to which an edge leads that makes a path longer."""
+        with self._graph.device.use() as cupy:
             settled = self._settled(parent)
             if bool((settled != cupy.isfinite(self._distance)).any()):
                 self._adopt_alike(parent, settled)
@@ -204,12 +213,56 @@ class GpuPaths:
         return kernel(self._graph, function)
 
 
+class GpuWholePaths(GpuPaths):
+    """The same where weights are whole numbers: distances of 32 bits, with the parents beside them,
+    so that nobody looks for these afterwards.
+
+    If a distance is ``beyond`` 32 bits, what is found is of no use: GpuPaths find it. So do they
+    what is left of a run that was saved, as parents are not saved.
+    """
+
+    _FUNCTION = "whole_paths"
+    _NOWHERE = np.uint64((1 << 64) - 1)
+
+    def __init__(self, graph: ProgramGraph, source: int, width: float, most: float) -> None:
+        super().__init__(graph, source, width, most)
+        self._apart = False  # whether parents stand apart from distances
+        with graph.device.use():
+            self._distance.view(np.uint64)[source] = UNREACHED  # 0, and no parent
+
+    @property
+    def beyond(self) -> bool:
+        return bool(self._now["beyond"])
+
+    @property
+    def distance(self) -> Array:
+        if self._apart:
+            return self._distance
+        with self._graph.device.use():
+            both = self._distance.view(np.uint64)
+            distance = (both >> np.uint64(32)).astype(np.float64)
+            distance[both == self._NOWHERE] = np.inf
+            return distance
+
+    def adopt(self) -> Array:
+        """Once."""
+        n = self._graph.cut.vertices
+        with self._graph.device.use() as cupy:
+            parent = cupy.empty(n, np.uint32)
+            arguments = (self._distance, np.uint32(n), parent)
+            self._graph.device.launch(_SOURCE, "take_apart", n, arguments)
+            self._apart = True
+            return self._with_those_alike(parent)
+
+
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, all kernels that paths may come to."""
-    for function in ("shortest_paths", "adopt_nearer", "adopt_alike"):
+    whole = ["whole_paths"] if graph.weight_type == "uint32" else []
+    for function in ("shortest_paths", "adopt_nearer", "adopt_alike", *whole):
         kernel(graph, function)
     with graph.device.use():
         graph.device.kernel(_SOURCE, f"queue_marked<{graph.cut.rows.offset_type}>")
+        graph.device.kernel(_SOURCE, "take_apart")
 
 
 def kernel(graph: ProgramGraph, function: str, source: str = _SOURCE) -> Callable[..., None]:

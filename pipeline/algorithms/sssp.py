@@ -126,15 +126,21 @@ class DeltaStepping:
             checkpoint.go_on_from(saved.done)
             done, (begin, width) = saved.done, saved.facts
             so_far = saved.arrays["distance"].read(), begin
-        paths = on_device.GpuPaths(graph, self.source, width, self.most, so_far)
+        asked = graph, self.source, width, self.most
+        whole = self.weights.kind == "uint32" and so_far is None
+        paths = on_device.GpuWholePaths(*asked) if whole else on_device.GpuPaths(*asked, so_far)
         while not paths.done:
             paths.run()
+            if isinstance(paths, on_device.GpuWholePaths) and paths.beyond:
+                paths = on_device.GpuPaths(*asked)
+                continue
             tell(done + paths.rounds, 0, f"distance {paths.bucket[0]:.6g}")
             if checkpoint and checkpoint.due():
                 distance = {"distance": paths.distances()}
                 checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
         looked = Looked(edges=paths.edges)._asdict()
-        values = {"distance": paths.distances(), "parent": paths.parents()}
+        parent = paths.parents()
+        values = {"distance": paths.distances(), "parent": parent}
         return Given(values, {**looked, **self._record(done, paths)})
 
     def told_bytes(self, vertices: int) -> int:

@@ -152,7 +152,12 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset, tiered in itertools.product(OFFSETS, BOOLS)
         ],
         "programs/shortest_paths.cu": [
+            "take_apart",
             *(f"queue_marked<{offset}>" for offset in OFFSETS),
+            *(
+                f"whole_paths<{offset}, u32, {tiered}, {paths}>"
+                for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            ),
             *(
                 f"{name}<{offset}, {weight}, {tiered}, {paths}>"
                 for name in ("shortest_paths", "adopt_nearer", "adopt_alike")

@@ -26,7 +26,7 @@ struct State {
 // them that had been in one of the same bucket. least: no distance of the pile that is beyond the bucket
 // is less, by the bucket's parity.
 // queued: items of this round, the next, and the one whose time is over. piled: vertices of the piles.
-// stop: whether the time of a launch is over, by the round's parity.
+// stop: whether the time of a launch is over, by the round's parity. beyond: of Whole.
 struct Control {
   u64 arrived;
   u64 edges, taken, again;
@@ -34,10 +34,11 @@ struct Control {
   u32 queued[3];
   u32 piled[2];
   u32 stop[2];
+  u32 beyond;
   State state;
 };
 
-// distance: bits. queued_in: of each vertex the last round that it was queued for. queue: of an even and
+// distance: as of Floats or Whole. queued_in: of each vertex the last round that it was queued for. queue: of an even and
 // of an odd round. pile: of which the bucket's parity says which one is in use.
 struct Paths {
   u64 *distance;
@@ -55,6 +56,45 @@ struct Paths {
 __device__ inline u64 bits_of(double distance) { return (u64)__double_as_longlong(distance); }
 __device__ inline double value_of(u64 bits) { return __longlong_as_double((long long)bits); }
 
+// How a distance stands in 64 bits: that of the nearer is less. This way as a float. leaving: of a vertex whose
+// edges are followed; along: at the end of one, NOWHERE for what is longer than `most`. bound: of all that
+// are not nearer than that.
+struct Floats {
+  static const u64 NOWHERE = FAR;
+
+  __device__ static u64 bound(double distance) { return bits_of(distance); }
+  __device__ static double value(u64 bits) { return value_of(bits); }
+  __device__ static u64 leaving(u64 bits, u32 vertex) { return bits; }
+  __device__ static bool nearer(u64 bits, u64 than) { return bits < than; }
+
+  template <class Weight>
+  __device__ static u64 along(u64 own, Weight weight, double most, Control &control) {
+    const double through = value_of(own) + (double)weight;
+    return through <= most ? bits_of(through) : NOWHERE;
+  }
+};
+
+// Whole numbers, with the parent in the lower half: the least one of those whose edges have some weight, else
+// NONE. So parents cost nothing. control.beyond: whether a distance has no room.
+struct Whole {
+  static const u64 NOWHERE = 0xffffffffffffffffull;
+  static const u64 BEYOND = 0xffffffffull;
+
+  __device__ static u64 bound(double distance) {
+    return min((u64)ceil(min(distance, (double)BEYOND)), BEYOND) << 32;
+  }
+  __device__ static double value(u64 bits) { return (double)(bits >> 32); }
+  __device__ static u64 leaving(u64 bits, u32 vertex) { return bits >> 32 << 32 | vertex; }
+  __device__ static bool nearer(u64 bits, u64 than) { return bits >> 32 < than >> 32; }
+
+  __device__ static u64 along(u64 own, u32 weight, double most, Control &control) {
+    const u64 through = (own >> 32) + weight;
+    if ((double)through > most) return NOWHERE;
+    if (through >= BEYOND) control.beyond = 1;
+    return through >= BEYOND ? NOWHERE : through << 32 | (weight ? (u32)own : NONE);
+  }
+};
+
 // What other threads have written, past the first-level cache.
 template <class T>
 __device__ inline T fresh(const T &value) {
@@ -67,8 +107,10 @@ struct Nobody {
 };
 
 // Rounds and buckets by a gang (queue.cuh). others: hear of each vertex that is queued, by whole warps.
-template <class Gang, class Others, class Offset, class Weight, bool TIERED>
+template <class Gang, class Others, class Offset, class Weight, bool TIERED, class Distance = Floats>
 struct Stepper {
+  static const u64 NOWHERE = Distance::NOWHERE;
+
   const Gang gang;
   const Others others;
   const Rows<Offset> &rows;
@@ -81,10 +123,12 @@ struct Stepper {
     Control &control = *paths.control;
     const u32 round = state.round, next = round + 1;
     const u32 turn = state.buckets & 1;
-    const u64 limit = bits_of(state.limit);
-    u64 least = FAR;
+    const u64 limit = Distance::bound(state.limit);
+    u64 least = NOWHERE;
     u32 edges = 0, taken = 0, again = 0;
-    auto distance_of = [&](u32 vertex) { return fresh(paths.distance[vertex]); };
+    auto leaving = [&](u32 vertex) {
+      return Distance::leaving(fresh(paths.distance[vertex]), vertex);
+    };
     struct Seen {
       u32 vertex;
       Weight weight;
@@ -95,26 +139,25 @@ struct Stepper {
       const u32 vertex = entry<TIERED>(rows.targets, edge);
       return {vertex, __ldg(weights + edge), paths.distance[vertex]};
     };
-    follow(rows.offsets, paths.queue[round & 1], count, gang.crew(), distance_of, look,
+    follow(rows.offsets, paths.queue[round & 1], count, gang.crew(), leaving, look,
            [&](u64 own, const Seen &seen, bool any) {
              u32 vertex = NONE, items = 0;
              bool piled = false, queued = false;
              if (any) {
                edges++;
                vertex = seen.vertex;
-               const double through = value_of(own) + (double)seen.weight;
-               const u64 bits = bits_of(through);
+               const u64 bits = Distance::along(own, seen.weight, paths.most, control);
                u64 before = 0;
-               if (through <= paths.most && bits < seen.distance)
-                 before = atomicMin(paths.distance + vertex, bits);
-               if (bits < before && bits < limit) {
+               if (bits < seen.distance) before = atomicMin(paths.distance + vertex, bits);
+               const bool nearer = Distance::nearer(bits, before);
+               if (nearer && bits < limit) {
                  const u32 last = atomicExch(paths.queued_in + vertex, next);
                  if (last != next) {
                    items = items_of(rows.offsets, vertex), queued = true;
                    taken++, again += last >= state.bucket_round;
                  }
-               } else if (bits < before) {
-                 piled = before == FAR;  // else it is there already
+               } else if (nearer) {
+                 piled = before == NOWHERE;  // else it is there already
                  least = min(least, bits);
                }
              }
@@ -129,7 +172,7 @@ struct Stepper {
 
   // By whole warps.
   __device__ void note_least(u64 least, u32 turn) {
-    if (!__any_sync(ALL, least < FAR)) return;
+    if (!__any_sync(ALL, least < NOWHERE)) return;
     for (u32 step = 16; step; step /= 2) least = min(least, __shfl_xor_sync(ALL, least, step));
     u64 &of_all = paths.control->least[turn];
     if (lane_id() == 0 && least < fresh(of_all)) atomicMin(&of_all, least);
@@ -140,7 +183,7 @@ struct Stepper {
     const Control &control = *paths.control;
     const u32 turn = state.buckets & 1;
     const u64 least = fresh(control.least[turn]);
-    if (least == FAR) return false;
+    if (least == NOWHERE) return false;
     widen_or_narrow(fresh(control.edges), fresh(control.taken), fresh(control.again));
     state.piled = fresh(control.piled[turn]);
     begin_bucket(least, state.piled);
@@ -152,10 +195,10 @@ struct Stepper {
   __device__ void begin_bucket(u64 least, u32 piled) {
     Control &control = *paths.control;
     const u32 turn = state.buckets & 1;
-    const u64 nearer = bits_of(state.limit);
-    if (gang.leads()) control.least[turn ^ 1] = FAR;
+    const u64 nearer = Distance::bound(state.limit);
+    if (gang.leads()) control.least[turn ^ 1] = NOWHERE;
     gang.meet();
-    state.begin = value_of(least);
+    state.begin = Distance::value(least);
     state.limit = max(state.begin + state.width, nextafter(state.begin, value_of(FAR)));
     state.buckets++;
     state.bucket_round = state.round;
@@ -177,8 +220,8 @@ struct Stepper {
   __device__ void split(const u32 *pile, u32 piled, u32 turn, u64 nearer) {
     Control &control = *paths.control;
     const u32 round = state.round;
-    const u64 limit = bits_of(state.limit);
-    u64 least = FAR;
+    const u64 limit = Distance::bound(state.limit);
+    u64 least = NOWHERE;
     u32 taken = 0;
     for (u32 first = 0; first < piled; first += gang.threads()) {  // by whole warps
       const u32 i = first + gang.thread();

@@ -4,26 +4,48 @@
 #include "programs/paths.cuh"
 
 // Go on from control.state, for some time; state.done says when nothing is left.
-template <class Offset, class Weight, bool TIERED, int THREADS, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    shortest_paths(const __grid_constant__ Rows<Offset> rows, const Weight *weights,
-                   const __grid_constant__ Paths paths) {
+template <class Distance, class Offset, class Weight, bool TIERED>
+__device__ inline void go_on(const Rows<Offset> &rows, const Weight *weights, const Paths &paths) {
   Control &control = *paths.control;
   const Grid grid = {&control.arrived};
   const u64 began = clock64();
   State state = control.state;
   while (true) {
-    Stepper<Grid, Nobody, Offset, Weight, TIERED> together = {grid, {}, rows, weights, paths, state};
+    Stepper<Grid, Nobody, Offset, Weight, TIERED, Distance> together = {grid, {}, rows, weights, paths, state};
     together.run(began);
     grid.meet();  // all have seen why they left
     if (blockIdx.x == 0) {
-      Stepper<Alone, Nobody, Offset, Weight, TIERED> alone = {{}, {}, rows, weights, paths, together.state};
+      Stepper<Alone, Nobody, Offset, Weight, TIERED, Distance> alone = {{}, {}, rows, weights, paths,
+                                                                        together.state};
       alone.run(began);
       if (threadIdx.x == 0) control.state = alone.state;
     }
     grid.meet();
     state = control.state;
     if (state.done || fresh(control.stop[state.round & 1])) return;
+  }
+}
+
+template <class Offset, class Weight, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    shortest_paths(const __grid_constant__ Rows<Offset> rows, const Weight *weights,
+                   const __grid_constant__ Paths paths) {
+  go_on<Floats, Offset, Weight, TIERED>(rows, weights, paths);
+}
+
+template <class Offset, class Weight, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    whole_paths(const __grid_constant__ Rows<Offset> rows, const Weight *weights,
+                const __grid_constant__ Paths paths) {
+  go_on<Whole, Offset, Weight, TIERED>(rows, weights, paths);
+}
+
+// What stands as of Whole: the parents, and distances as of Floats in their place.
+__global__ void take_apart(u64 *distance, u32 vertices, u32 *parent) {
+  FOR_ITEMS(vertex, vertices) {
+    const u64 bits = distance[vertex];
+    parent[vertex] = (u32)bits;
+    distance[vertex] = bits == Whole::NOWHERE ? FAR : bits_of(Whole::value(bits));
   }
 }
 
