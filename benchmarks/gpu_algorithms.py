@@ -8,10 +8,11 @@ Graphs are named as in gpu.py: by default the generated ones below, and all Parq
 and FOLDER/real, undirected. Weights are integers from 1 to 255, drawn by an edge's ends. Rows stand
 on the device, of NAME-host targets in host memory; a time is a whole call up to the device's end of
 it, its arrays made anew: the median of several, and the worst; of PageRank an iteration's by the
-device's clocks; of betweenness all sources. Of 64 searches three: with sums (closeness), with
-distances, to the nearest; ratios are to searches one by one, which find parents, too, by
-``bench``'s clock. Every result is checked: see the functions ``check_...``. Goals are those that we
-set ourselves for one NVIDIA H200; beside them what cuGraph 26.10 took there.
+device's clocks; of betweenness all sources; shortest paths with their parents. Of 64 searches
+three: with sums (closeness), with distances, to the nearest; ratios are to searches one by one,
+which find parents, too, by ``bench``'s clock. Every result is checked: see the functions
+``check_...``. Goals are those that we set ourselves for one NVIDIA H200; beside them what cuGraph
+26.10 took there.
 """
 
 from __future__ import annotations
@@ -253,17 +254,18 @@ def measure_sssp(subject: Subject) -> Timed:
     for source in [subject.sources[0], *subject.sources]:
         spent, paths = clock(graph.device, lambda source=source: follow(graph, source, width))
         check_paths(subject, source, paths.distance)
-        adopting, _ = clock(graph.device, paths.adopt)
         times.append(spent)
         facts = {"rounds": paths.rounds, "buckets": paths.buckets, "edges": paths.edges}
-        facts["parents_ms"] = round(adopting, 3)
     return Timed(times[1:], facts)
 
 
 def follow(graph: ProgramGraph, source: int, width: float) -> shortest_paths.GpuPaths:
-    paths = shortest_paths.GpuPaths(graph, source, width, np.inf)
+    """Distances and parents."""
+    paths = shortest_paths.GpuWholePaths(graph, source, width, np.inf)
     while not paths.done:
         paths.run()
+    assert not paths.beyond
+    paths.adopt()
     return paths
 
 

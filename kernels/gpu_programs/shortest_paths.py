@@ -162,7 +162,7 @@ class GpuPaths:
     def distances(self) -> np.ndarray:
         """float64 (n,), infinite where unreached, in host memory."""
         with self._graph.device.use():
-            return self.distance.get()
+            return self._distance.get()
 
     def parents(self) -> np.ndarray:
         """uint32 (n,), UNREACHED of the source and where unreached, in host memory: a tree, for
@@ -234,18 +234,17 @@ class GpuWholePaths(GpuPaths):
     def beyond(self) -> bool:
         return bool(self._now["beyond"])
 
-    @property
-    def distance(self) -> Array:
+    def distances(self) -> np.ndarray:
+        found = super().distances()
         if self._apart:
-            return self._distance
-        with self._graph.device.use():
-            both = self._distance.view(np.uint64)
-            distance = (both >> np.uint64(32)).astype(np.float64)
-            distance[both == self._NOWHERE] = np.inf
-            return distance
+            return found
+        both = found.view(np.uint64)
+        distance = (both >> np.uint64(32)).astype(np.float64)
+        distance[both == self._NOWHERE] = np.inf
+        return distance
 
     def adopt(self) -> Array:
-        """Once."""
+        """Once, and before ``distance`` is looked at."""
         n = self._graph.cut.vertices
         with self._graph.device.use() as cupy:
             parent = cupy.empty(n, np.uint32)
