@@ -23,7 +23,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
-            if isinstance(param, click.Option) and given.count(param) > 1:
+            once = isinstance(param, click.Option) and not param.multiple
+            if once and given.count(param) > 1:
                 raise click.UsageError(f"{param.opts[-1]} is given twice", ctx)
         return super().parse_args(ctx, args)
 
@@ -132,7 +133,8 @@ result = click.option(
 overwrite = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace an output of the same kind, once the new one is whole.",
+    help="Replace an output of the same kind (a store, an edge list, a result of any command, a "
+    "page), once the new one is whole.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 debug = click.option(
@@ -278,8 +280,8 @@ scratch = click.option(
     "--scratch",
     type=click.Path(),
     metavar="DIR",
-    help="Keep what lies between steps in files there, even where memory would do.  [default: "
-    "beside the output, if at all; of a URL, among temporary files]",
+    help="Keep what lies between steps in files there, a folder that exists, even where memory "
+    "would do.  [default: beside the output, if at all; of a URL, among temporary files]",
 )
 restart = click.option(
     "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
@@ -336,7 +338,7 @@ running = _together(
         show_default=True,
         type=click.FloatRange(min=0),
         metavar="SECONDS",
-        help="How often a long run saves its state, to go on from after a kill.",
+        help="How often a long run saves its state, to go on from after a kill; 0: at each step.",
     ),
     cluster_options,
     scratch,
@@ -351,10 +353,19 @@ running = _together(
 
 
 def sources(wanted: str) -> Callable[[_Command], _Command]:
-    """Of commands that search from many vertices. wanted: what for, in a sentence."""
+    """Of commands that search from many vertices. wanted: what for, with a colon."""
+    ways = (
+        "K of them at random, ids (of one with a comma: 17,), or a .parquet file (column vertex)."
+    )
     return _together(
-        click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted}  [default: all]"),
-        click.option("--seed", default=1, show_default=True, help="Of the K vertices."),
+        click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="Of the K vertices.",
+        ),
     )
 
 

@@ -151,13 +151,15 @@ def eccentricity(sources: Some | None = None, seed: int = 1) -> ByDistances:
 
 
 def _named(sources: Vertices) -> NamedVertices:
-    """Text is a file's name if it ends in .parquet, else ids with commas between them."""
+    """Text is a file's name if it ends in .parquet, else ids with commas between them, and at the
+    end, too.
+    """
     if isinstance(sources, PathLike):
         return VertexFile(named(sources))
     if isinstance(sources, str):
         if is_file_name(sources):
             return VertexFile(named(sources))
-        sources = sources.split(",") if sources else []
+        sources = sources.removesuffix(",").split(",") if sources else []
     if not isinstance(sources, Iterable):
         raise InputError(
             f"sources are ids in a list or in text, or a file of them: not {sources!r}"
@@ -177,6 +179,4 @@ def _sources(asked: Some | None, seed: int) -> Sources:
         asked = int(asked)
     if isinstance(asked, int):
         return Sources(asked, seed)
-    if isinstance(asked, PathLike) or (isinstance(asked, str) and "," not in asked):
-        return Sources(None, seed, VertexFile(named(asked)))
     return Sources(None, seed, _named(asked))

@@ -14,10 +14,7 @@ from ..running import run_and_tell
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources(
-    "Count paths from K vertices at random, or from those in a Parquet file (column vertex), and "
-    "scale them up."
-)
+@options.sources("Count paths from some vertices alone, and scale them up:")
 @click.option("--normalized", is_flag=True, help="Divide by the number of pairs.")
 def betweenness(graph: str, output: str, **values: Any) -> None:
     """Betweenness of every vertex of GRAPH, a store or a Parquet edge list, here or at s3://...

@@ -65,8 +65,8 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     room for are read from host memory; a graph that fits neither is searched on the CPU.
 
     An edge list is searched without preparing it where it fits; --partitions, --layout, --grid,
-    --threshold, --order and --scratch make it build a (temporary) store. On a store these and
-    --directed, --src and --dst are refused: they are the store's own.
+    --threshold, --order and --scratch make it build a (temporary) store. On a store all but
+    --scratch are refused, and --directed, --src and --dst: they are the store's own.
     """
     from ...pipeline.api import bfs
     from ...pipeline.reports.report import supersteps_table

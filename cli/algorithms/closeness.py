@@ -12,7 +12,7 @@ from ..running import run_and_tell
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Tell of K vertices at random, or of those in a Parquet file (column vertex).")
+@options.sources("Tell of some vertices alone:")
 def closeness(graph: str, output: str, **values: Any) -> None:
     """Closeness of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...
 

@@ -222,7 +222,8 @@ _set = click.option(
     "variables",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What stands for {KEY} in the file's text.  [default: date=TODAY, as 2026-11-23]",
+    help="What stands for {KEY} in the file's text; once for each KEY.  [default: date=TODAY, as "
+    "2026-11-23]",
 )
 _jobs = click.option(
     "--jobs",
@@ -354,7 +355,7 @@ def status(file: Path, as_json: bool) -> None:
 @batch.command()
 @_file
 @click.argument("name")
-@click.option("--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("--follow", is_flag=True, help="Wait for the job to begin, and to end.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
     """What the job NAME has said: events, one a line (docs/events.md).
@@ -374,8 +375,11 @@ def logs(file: Path, name: str, follow: bool) -> None:
 
     goes_on = runs()
     log = log_of(file, name)
-    if not log.exists():
-        return
+    while not log.exists():
+        if not (follow and goes_on):
+            return
+        time.sleep(0.2)
+        goes_on = runs()
     with log.open() as lines:
         while True:
             for line in lines:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sources",
     type=click.IntRange(min=1),
-    help="Searches to run, or runs of another algorithm.  [default: 64, or 16]",
+    help="Searches to run, or runs of another --algorithm.  [default: 64 searches, 16 runs]",
 )
 @click.option(
     "--seed",

@@ -54,7 +54,7 @@ def import_cupy() -> Any:
     except ImportError as error:
         reason = str(error.__cause__ or error).strip().splitlines()[0]
         raise DeviceError(
-            f"CuPy is missing or broken ({reason}): pip install 'delegraph[cuda13]' (or cuda12)"
+            f"CuPy is missing or broken ({reason}): pip install 'cupy-cuda13x[ctk]' (or 12x)"
         ) from error
     return cupy
 

@@ -75,11 +75,13 @@ def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
         again = "it is to run again" if entry and entry.made else "it has not run yet"
         cut_off = "it runs at this moment" if runs else "it was cut off"
         return {"running": cut_off, "failed": "it has failed"}.get(state, again)
+    if entry.key != key_of(job):
+        return "what it is asked, or made from, has changed"
     if job.line.output is not None and not is_there(job.line.output):
         return "its output is gone"
     if job.line.output is not None and entry.made not in ("", looks_of(job.line.output)):
         return "its output is not what it made"
-    return "" if entry.key == key_of(job) else "what it is made from has changed"
+    return ""
 
 
 def key_of(job: Job) -> str:

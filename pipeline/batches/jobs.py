@@ -268,7 +268,12 @@ class _Reading:
             return value.format_map(variables)
         except Exception:  # formats have many ways to be wrong
             known = ", ".join(f"{{{name}}}" for name in sorted(variables))
-            self._fault(number, key, f"'{key}': {value!r}: there are {known}; braces are doubled")
+            self._fault(
+                number,
+                key,
+                f"'{key}': {value!r}: there are {known}, and what --set KEY=VALUE gives; a brace "
+                "itself is doubled",
+            )
             return value
 
     def _fault(self, table: int | str, key: str, fault: str) -> None:

@@ -51,7 +51,7 @@ def has_device_each(device: str, workers: int) -> bool:
         return False
     try:
         if find_spec("cupy") is None:
-            raise DeviceError("CuPy is missing: pip install 'delegraph[cuda13]' (or cuda12)")
+            raise DeviceError("CuPy is missing: pip install 'cupy-cuda13x[ctk]' (or 12x)")
         # (Whether it is there and works; it is no requirement, and the cluster's module calls it.)
         import dask_cuda  # pyright: ignore[reportMissingImports]  # noqa: F401
 

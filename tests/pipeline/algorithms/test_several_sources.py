@@ -312,6 +312,15 @@ def test_wrong_rows_are_found(ok, delegraph, edge_list, tmp_path, options, chang
     assert "wrong: rule" in delegraph("validate", edges, tmp_path / "out").out
 
 
+@pytest.mark.parametrize("command", ["bfs", "closeness"])
+def test_one_vertex_by_its_id(ok, edge_list, tmp_path, command):
+    edges = edge_list([5, 6, 7], [6, 7, 8])
+    ok(command, edges, "--sources", "6,", "-o", tmp_path / "out")
+    column = "source" if command == "bfs" else "vertex"
+    found = pq.read_table(tmp_path / "out", columns=[column])[column].to_pylist()
+    assert set(found) == {6}
+
+
 def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
     """What another program wrote is judged by what it holds."""
     edges = edge_list(*random_edges(5, 300, 900))

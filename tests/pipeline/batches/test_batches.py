@@ -218,6 +218,26 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
     assert states(delegraph)["long"] == ("waiting" if number == signal.SIGTERM else "cut off")
 
 
+def test_a_job_is_waited_for(ok, here):
+    """Its log is followed from before it begins until it has ended."""
+    text = LONG.replace("1000000000", "200000") + JOBS.partition("\n\n")[2]
+    (here / "jobs.toml").write_text(
+        text.replace('output = "graph.dg"', 'output = "graph.dg"\nneeds = ["long"]')
+    )
+    with subprocess.Popen(command(*RUN), stderr=subprocess.PIPE) as process:
+        wait_until((here / "jobs.toml.batch" / "long.log").exists)
+        told = ok("batch", "logs", "jobs.toml", "check", "--follow").out
+        process.communicate(timeout=60)
+    assert json.loads(told.splitlines()[-1])["exit_code"] == 0
+
+
+def test_several_variables(ok, here):
+    text = JOBS.replace("out/{run}", "out/{run}/{part}-{date}")
+    (here / "jobs.toml").write_text(text)
+    ok(*RUN, "--set", "part=a", "--set", "date=today")
+    assert (here / "out/1/a-today/parts").exists()
+
+
 MORE = """
 [[job]]
 name = "{0}"
