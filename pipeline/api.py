@@ -517,8 +517,18 @@ def bench(
     from .run.devices import device_errors
 
     recipe = parse_recipe(str(graph))
-    asked = "cuda" if recipe is not None and device == "auto" else device
-    chosen = resources_of(device=asked, device_memory_limit=device_memory_limit).chosen_device()
+    on_a_gpu = recipe is not None and device == "auto"
+    asked = resources_of(
+        device="cuda" if on_a_gpu else device, device_memory_limit=device_memory_limit
+    )
+    try:
+        chosen = asked.chosen_device()
+    except InputError as error:
+        if not on_a_gpu:
+            raise
+        raise InputError(
+            f"{graph} is made on a GPU: generate and build it here, and give the store ({error})"
+        ) from error
     options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():
         if recipe is not None:

@@ -84,6 +84,14 @@ class EdgeList:
         return ends if self.weight is None else (*ends, self.weight.column)
 
     @property
+    def other_columns(self) -> list[str]:
+        """Of the first file, that are not read; asked where the edges were opened."""
+        metadata = self.files[0].metadata
+        assert metadata is not None
+        names = metadata.schema.to_arrow_schema().names
+        return [name for name in names if name not in self.columns]
+
+    @property
     def fingerprint(self) -> str:
         """Of what the files say; all of the columns is read when this is first asked for."""
         return self.contents.digest

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from ...partition.errors import InputError
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Batch
+from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
 from ...partition.store.layout import kept_subgraphs
 from ...partition.store.manifest import VERTICES, offsets_file
@@ -84,7 +85,7 @@ def validate_result(
     if personalize is not None and result.algorithm != "pagerank":
         raise InputError(f"{result_path} is of {result.algorithm}, which no file personalises")
     graph = open_graph(path, build_options)
-    if result.algorithm == "sssp":
+    if result.algorithm == "sssp" or _is_by_weights(result):
         check_weights(graph, path)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
@@ -99,6 +100,14 @@ def validate_result(
     if result.info is not None and not choices.directed:
         choices = replace(choices, directed=result.info.directed)
     return _judge_edges(graph, choices, result, judge, executor, resources)
+
+
+def _is_by_weights(result: Result) -> bool:
+    """Of ranks, as far as the result says."""
+    if result.algorithm != "pagerank" or result.info is None:
+        return False
+    weighted = result.info.graph.rpartition("-")[2] in get_args(Duplicates)
+    return weighted and not result.info.options.get("unweighted")
 
 
 def compile_judging(offset_types: Iterable[np.dtype]) -> None:

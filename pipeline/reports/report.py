@@ -55,6 +55,7 @@ def edges_document(edges: EdgeList) -> Document:
         "rows": edges.rows,
         "src": edges.src,
         "dst": edges.dst,
+        "other_columns": edges.other_columns,
         "id_type": str(edges.id_type),
         "id_bounds": edges.bounds,
         "default_partitions": default_partitions(edges.rows),
@@ -220,12 +221,13 @@ def _partitions(document: Document) -> str:
 
 
 def _edges_lines(document: Document) -> str:
-    bounds = document["id_bounds"]
+    bounds, others = document["id_bounds"], ", ".join(document["other_columns"])
+    columns = f"{document['src']} -> {document['dst']}, {document['id_type']}"
     return _table(
         [
             ("edge list", f"{document['rows']:,} rows; {document['files']:,} file(s)"),
             ("bytes", f"{document['bytes']:,}"),
-            ("columns", f"{document['src']} -> {document['dst']}, {document['id_type']}"),
+            ("columns", columns + (f"; not read: {others}" if others else "")),
             ("ids", f"{bounds[0]:,} to {bounds[1]:,}" if bounds else "no bounds recorded"),
             ("partitions", _partitions(document)),
         ]

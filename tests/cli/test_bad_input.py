@@ -317,6 +317,16 @@ def test_validate_wants_a_result(refused, store, tmp_path):
     refused("validate", store, tmp_path / "e.parquet", says=("column", "distance", "missing"))
 
 
+def test_ranks_by_weights_are_judged_by_weights(refused, ok, edge_list, tmp_path):
+    edges = edge_list([0, 1, 2], [1, 2, 0], w=[1, 5, 2])
+    ok("pagerank", edges, "-o", tmp_path / "ranks", "--weight", "w")
+    refused("validate", edges, tmp_path / "ranks", says=("--weight COL",))
+    ok("validate", edges, tmp_path / "ranks", "--weight", "w")
+    unweighted = "--weight", "w", "--unweighted"
+    ok("pagerank", edges, "-o", tmp_path / "alike", *unweighted)
+    ok("validate", edges, tmp_path / "alike")
+
+
 def test_info_of_nothing(refused, tmp_path):
     refused("info", tmp_path / "none", says=("no such file",))
 

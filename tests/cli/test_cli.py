@@ -121,9 +121,10 @@ def test_what_ranks_would_hold_and_send(ok, delegraph, edge_list, tmp_path, layo
 
 def test_info_of_everything(ok, edge_list, tmp_path):
     src, dst = random_edges(1, 300, 4000)
-    edges = edge_list(src, dst)
+    edges = edge_list(src, dst, km=src)
     document = ok("info", edges, "--json").json
     assert document["rows"] == 4000
+    assert document["other_columns"] == ["km"]
     assert document["id_bounds"] == [min(src.min(), dst.min()), max(src.max(), dst.max())]
     assert "1 by default" in ok("info", edges).out
 
@@ -156,6 +157,11 @@ def test_info_of_everything(ok, edge_list, tmp_path):
     assert document["source"] == src[0]
     assert sum(document["vertices_by_distance"]) == document["reached"]
     assert f"{document['reached']:,}" in ok("info", tmp_path / "out").out
+
+    ok("pagerank", edges, "-o", tmp_path / "ranks", "--damping", 0.7)
+    told = ok("info", tmp_path / "ranks").out
+    assert "damping         0.7" in told
+    assert "pagerank, the greatest" in told
 
 
 @pytest.mark.parametrize("flags", [(), ("--directed",), ("--partitions", 2)], ids=str)

@@ -220,7 +220,7 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
 
 def test_a_job_is_waited_for(ok, here):
     """Its log is followed from before it begins until it has ended."""
-    text = LONG.replace("1000000000", "200000") + JOBS.partition("\n\n")[2]
+    text = LONG.replace("1000000000", "10000") + JOBS.partition("\n\n")[2]
     (here / "jobs.toml").write_text(
         text.replace('output = "graph.dg"', 'output = "graph.dg"\nneeds = ["long"]')
     )
