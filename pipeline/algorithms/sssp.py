@@ -132,6 +132,7 @@ class DeltaStepping:
         while not paths.done:
             paths.run()
             if isinstance(paths, on_device.GpuWholePaths) and paths.beyond:
+                del paths  # before others need its memory
                 paths = on_device.GpuPaths(*asked)
                 continue
             tell(done + paths.rounds, 0, f"distance {paths.bucket[0]:.6g}")
