@@ -161,7 +161,9 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
                 "remove it yourself"
             )
         if not overwrite:
-            raise InputError(f"{path} exists; name another output, or replace it with --overwrite")
+            raise InputError(
+                f"{path} exists; name another output, move it away, or replace it with --overwrite"
+            )
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
 

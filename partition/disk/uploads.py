@@ -142,7 +142,9 @@ def _check_place(url: Url, there: Standing, overwrite: bool) -> None:
             "it yourself"
         )
     if there.parts is not None and not overwrite:
-        raise InputError(f"{url} exists; name another output, or replace it with --overwrite")
+        raise InputError(
+            f"{url} exists; name another output, move it away, or replace it with --overwrite"
+        )
 
 
 def _is_record(data: bytes) -> bool:

@@ -324,7 +324,7 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
     if theirs != ours:
         raise InputError(
             f"{output} exists, built differently: {difference(theirs, ours)}; name another "
-            "output, or replace it with --overwrite"
+            "output, move it away, or replace it with --overwrite"
         )
 
 

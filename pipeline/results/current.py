@@ -56,4 +56,6 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not ours, or gone
     told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
-    raise InputError(f"{output} exists{told}; name another output, or replace it with --overwrite")
+    raise InputError(
+        f"{output} exists{told}; name another output, move it away, or replace it with --overwrite"
+    )

@@ -69,7 +69,7 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
         os.utime(tmp_path / "graph.dg" / "manifest.json", ns=(0, 0))
     other = delegraph(*line)
     assert other.code == 2
-    assert "exists; name another output, or replace it with --overwrite" in other.err
+    assert "exists; name another output, move it away, or replace it with --overwrite" in other.err
     ok(*line, "--overwrite")
 
 
