@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
         asked = set(getattr(item, "fixturenames", ())) - set(given)
-        if asked & {"two_devices", "four_devices"}:
+        if asked & {"two_devices", "four_devices", "eight_devices"}:
             item.add_marker("multi_gpu")
         elif "device" in asked:
             item.add_marker("gpu")
@@ -186,6 +186,11 @@ def four_devices() -> list[Device]:
     return devices(4)
 
 
+@pytest.fixture(scope="module")
+def eight_devices() -> list[Device]:
+    return devices(8)
+
+
 @pytest.fixture
 def emulated(monkeypatch) -> Iterator[list[Device]]:
     """Devices that this CPU stands for: kernels are run where there is no GPU."""
@@ -195,6 +200,12 @@ def emulated(monkeypatch) -> Iterator[list[Device]]:
     on_device._compile.cache_clear()
     yield [open_device(number) for number in range(emulator.DEVICES)]
     on_device._compile.cache_clear()
+
+
+@pytest.fixture
+def eight_emulated(emulated, monkeypatch) -> list[Device]:
+    monkeypatch.setattr(emulator, "DEVICES", 8)
+    return [open_device(number) for number in range(8)]
 
 
 @pytest.fixture

@@ -212,10 +212,12 @@ def check_each(store: Store, some: np.ndarray, apart: bool, *how: Any) -> None:
     assert record["sources"] == len(some)
 
 
-def make(folder: Path, shape: str, weights: str, directed: bool, layout: str) -> Store:
+def make(folder: Path, shape: str, weights: str, directed: bool, layout: str, **more: Any) -> Store:
+    """more: options of the build, instead of the layout's."""
     src, dst = SHAPES[shape]
     weight = WEIGHTS[weights](np.random.default_rng(1), len(src))
-    return stored(folder, src, dst, BuildOptions(directed=directed, **LAYOUTS[layout]), weight)
+    options = BuildOptions(directed=directed, **(LAYOUTS[layout] | more))
+    return stored(folder, src, dst, options, weight)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -366,6 +368,12 @@ def test_four_devices(four_devices, tmp_path, layout):
     check_all(store, four_devices, 4, "nccl on GPUs")
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_eight_devices(eight_devices, tmp_path, layout):
+    store = make(tmp_path, "hubs", "ties", True, layout, partitions=8)
+    check_all(store, eight_devices, 8, "nccl on GPUs")
+
+
 COMMANDS = {
     "components": (),
     "pagerank": ("--iterations", 100_000),
@@ -414,6 +422,13 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
     store = make(tmp_path, shape, "ties", True, layout)
     with told(monkeypatch, direct=True):
         check_all(store, emulated, 3, "nccl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_eight_devices_emulated(eight_emulated, tmp_path, layout):
+    store = make(tmp_path, "hubs", "ties", True, layout, partitions=8)
+    check_all(store, eight_emulated, 8, "nccl")
 
 
 @pytest.mark.slow

@@ -315,6 +315,25 @@ def test_four_devices(edge_list, tmp_path, four_devices, shape, layout, directed
     check(store, 4, sources, tmp_path / "out", four_devices, direct=True)
 
 
+OF_EIGHT = [
+    {"layout": "delegate", "threshold": 6},
+    {"layout": "1d"},
+    {"layout": "2d", "grid": Grid(2, 4)},
+    {"layout": "2d", "grid": Grid(4, 2)},
+]
+
+
+@pytest.mark.parametrize("way", ["in memory", "by NCCL"])
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+@pytest.mark.parametrize("shape", ["random", "hubs", "two components"])
+def test_eight_devices(edge_list, tmp_path, eight_devices, shape, layout, way):
+    store = build(edge_list, tmp_path, shape, partitions=8, directed=True, **layout)
+    n, direct = store.info.vertices, way == "in memory"
+    kind = "threads" if direct else "tcp"
+    of = store, 8, [0, n // 2, n - 1], tmp_path / "out", eight_devices
+    check(*of, direct=direct, by_nccl=not direct, kind=kind)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("threshold", [None, 1, 6, 10**6])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -446,6 +465,13 @@ def test_nccl_emulated(emulated, edge_list, tmp_path, shape, directed):
 @pytest.mark.parametrize("layout", ["delegate", slow("2d")])
 def test_four_devices_emulated(emulated, edge_list, tmp_path, layout):
     test_four_devices(edge_list, tmp_path, emulated, "hubs", layout, layout == "2d")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["in memory", "by NCCL"])
+@pytest.mark.parametrize("layout", OF_EIGHT, ids=lambda of: "-".join(map(str, of.values())))
+def test_eight_devices_emulated(eight_emulated, edge_list, tmp_path, layout, way):
+    test_eight_devices(edge_list, tmp_path, eight_emulated, "hubs", layout, way)
 
 
 @pytest.mark.slow
