@@ -98,16 +98,21 @@ class Ledger:
 
     def entries(self) -> dict[str, Entry]:
         with self._errors():
-            rows = self._connection.execute(f"select {', '.join(Entry._fields)} from jobs")
+            rows = self._connection.execute(
+                f"select {', '.join(Entry._fields)} from jobs order by rowid"
+            )
             return {row[0]: _checked(Entry(*row)) for row in rows}
 
     def put(self, *entries: Entry) -> None:
-        """All of them, or none."""
+        """All of them, or none. A job keeps its place among the others."""
         marks = ", ".join("?" * len(Entry._fields))
         fields = ", ".join(Entry._fields)
+        instead = ", ".join(f"{name} = excluded.{name}" for name in Entry._fields)
         with self._errors(), self._connection:
             self._connection.executemany(
-                f"insert or replace into jobs ({fields}) values ({marks})", entries
+                f"insert into jobs ({fields}) values ({marks}) "
+                f"on conflict (name) do update set {instead}",
+                entries,
             )
 
     def keep_only(self, names: set[str]) -> None:

@@ -99,9 +99,11 @@ def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
 def test_another_output_is_another_question(ok, here):
     ok(*RUN)
     again = (*RUN[:-1], "run=2")
+    assert "what it is asked, or made from, has changed" in ok("batch", "plan", *again[2:]).out
     assert "store: done already\nparts: begun\n" in ok(*again).err
     ok("batch", "retry", "jobs.toml", "parts", "--set", "run=2")
     assert "store: done already\nparts: begun\n" in ok(*again).err
+    assert list(states(ok)) == ["store", "parts", "check"]
 
 
 @pytest.mark.slow
