@@ -222,14 +222,15 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
 
 def test_a_job_is_waited_for(ok, here):
     """Its log is followed from before it begins until it has ended."""
-    text = LONG.replace("1000000000", "10000") + JOBS.partition("\n\n")[2]
+    text = LONG.replace("1000000000", "3000") + JOBS.partition("\n\n")[2]
     (here / "jobs.toml").write_text(
         text.replace('output = "graph.dg"', 'output = "graph.dg"\nneeds = ["long"]')
     )
-    with subprocess.Popen(command(*RUN), stderr=subprocess.PIPE) as process:
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(command(*RUN), stdout=nowhere, stderr=nowhere) as process:
         wait_until((here / "jobs.toml.batch" / "long.log").exists)
         told = ok("batch", "logs", "jobs.toml", "check", "--follow").out
-        process.communicate(timeout=60)
+        process.wait(timeout=60)
     assert json.loads(told.splitlines()[-1])["exit_code"] == 0
 
 

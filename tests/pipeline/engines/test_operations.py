@@ -340,7 +340,7 @@ def test_many_searches_go_on_from_a_checkpoint(tmp_path):
     saved.save_state = save
     columns, _ = run_program(store, program, tmp_path / "rest", checkpoint=saved)
     assert all((columns[name] == whole[name]).all() for name in columns)
-    assert went_on == [1]
+    assert went_on == [64]
 
 
 def test_searches_together_go_on_from_a_checkpoint(tmp_path):

@@ -284,16 +284,16 @@ def test_by_priority(monkeypatch, large):
     large.remove_node("new")
 
 
-def test_what_it_may_use(monkeypatch):
+def test_what_it_may_use(tmp_path, monkeypatch):
     """As NetworkX is configured; what does not fit is told as ever, and nothing stays."""
     asked, inner = [], api.build
     monkeypatch.setattr(api, "build", lambda *a, **k: asked.append(k) or inner(*a, **k))
-    before = set(Path(tempfile.gettempdir()).glob("delegraph-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with nx.config.backends["delegraph"](memory_limit=1, threads=1):
         with pytest.raises(InputError, match="is too small"):
             nx.pagerank(nx.path_graph(9), backend="delegraph")
         assert (asked[0]["memory_limit"], asked[0]["threads"]) == (1, 1)
-    assert set(Path(tempfile.gettempdir()).glob("delegraph-*")) <= before
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_graph_that_is_kept():
