@@ -527,7 +527,8 @@ def bench(
         if not on_a_gpu:
             raise
         raise InputError(
-            f"{graph} is made on a GPU: generate and build it here, and give the store ({error})"
+            f"{graph} is made on a GPU, and none can be used ({error}): generate and build it, and "
+            "give the store"
         ) from error
     options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():

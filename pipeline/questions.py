@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from os import PathLike
@@ -179,4 +180,6 @@ def _sources(asked: Some | None, seed: int) -> Sources:
         asked = int(asked)
     if isinstance(asked, int):
         return Sources(asked, seed)
+    if isinstance(asked, str) and os.path.exists(asked):  # whatever its name
+        return Sources(None, seed, VertexFile(named(asked)))
     return Sources(None, seed, _named(asked))

@@ -355,7 +355,7 @@ def status(file: Path, as_json: bool) -> None:
 @batch.command()
 @_file
 @click.argument("name")
-@click.option("--follow", is_flag=True, help="Wait for the job to begin, and to end.")
+@click.option("--follow", is_flag=True, help="Wait for a job that waits, or runs, to end.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
     """What the job NAME has said: events, one a line (docs/events.md).

@@ -79,6 +79,15 @@ class Slices:
     def virtual_sets(self) -> int:
         return len(self.rows) // VIRTUAL
 
+    @property
+    def swept_from(self) -> int:
+        """Virtual sets of a level that is swept after, at least."""
+        return max(_FEW, self.sets // _SHARE)
+
+    @property
+    def may_be_swept(self) -> bool:
+        return self.virtual_sets >= self.swept_from
+
 
 def bytes_needed(vertices: int, edges: int) -> int | None:
     """Bytes on the device that cutting and searches hold at most, beside a graph and its own
@@ -184,7 +193,7 @@ class SliceSearch:
             control=made["control"],
             given_distance=distance,
             given_parent=parent,
-            sweep_from=max(_FEW, slices.sets // _SHARE) if swept else _NEVER,
+            sweep_from=slices.swept_from if swept else _NEVER,
         )
 
     def kernel(self) -> Any:

@@ -274,7 +274,7 @@ class _PathsByMessages(SharedPaths):
 
 def warm_up(graph: ProgramGraph) -> None:
     """Compile, or load from the cache, all kernels that paths may come to."""
-    warm_up_paths(graph)
+    warm_up_paths(graph, alone=False)
     _kernel(graph)
 
 

@@ -217,8 +217,8 @@ class GpuWholePaths(GpuPaths):
     """The same where weights are whole numbers: distances of 32 bits, with the parents beside them,
     so that nobody looks for these afterwards.
 
-    If a distance is ``beyond`` 32 bits, what is found is of no use: GpuPaths find it. So do they
-    what is left of a run that was saved, as parents are not saved.
+    If a path that was looked at is ``beyond`` 32 bits, what is found is of no use: GpuPaths have to
+    find it. These also go on from a save, as parents are not saved.
     """
 
     _FUNCTION = "whole_paths"
@@ -254,14 +254,15 @@ class GpuWholePaths(GpuPaths):
             return self._with_those_alike(parent)
 
 
-def warm_up(graph: ProgramGraph) -> None:
-    """Compile, or load from the cache, all kernels that paths may come to."""
-    whole = ["whole_paths"] if graph.weight_type == "uint32" else []
-    for function in ("shortest_paths", "adopt_nearer", "adopt_alike", *whole):
+def warm_up(graph: ProgramGraph, alone: bool = True) -> None:
+    """Compile, or load from the cache, all kernels that paths may come to; alone: of one rank."""
+    for function in ("shortest_paths", "adopt_nearer", "adopt_alike"):
         kernel(graph, function)
     with graph.device.use():
         graph.device.kernel(_SOURCE, f"queue_marked<{graph.cut.rows.offset_type}>")
-        graph.device.kernel(_SOURCE, "take_apart")
+        if alone and graph.weight_type == "uint32":
+            kernel(graph, "whole_paths")
+            graph.device.kernel(_SOURCE, "take_apart")
 
 
 def kernel(graph: ProgramGraph, function: str, source: str = _SOURCE) -> Callable[..., None]:

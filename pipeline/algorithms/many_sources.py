@@ -33,11 +33,11 @@ from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
 from .searches import Searches, search_apart, sums_bytes
 
-SOURCE_BYTES = 16
-"""Of a source: its place, and what finds it."""
+SOURCE_BYTES = 20
+"""Of a source: its place, twice; which one it is of those that are left; and whether it is."""
 
-SUM_BYTES = 8 * 6
-"""Of a source: its place, what is found, and what is left."""
+SUM_BYTES = SOURCE_BYTES + 3 * 8
+"""The same, and what is found."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class Sums:
         rows = operations.rows_along(self.along)
         operations.load(state)
         left = left_of(answered)
+        done = len(answered) - len(left)
         for first in range(0, len(left), WIDTH):
             at = left[first : first + WIDTH]
             some = self.sources[at]
@@ -83,7 +84,7 @@ class Sums:
             for into, values in zip(found.values(), sums, strict=True):
                 into[at] = values
             answered[at] = True
-            done = int(answered.sum())
+            done += len(at)
             tell(done, len(answered), "")
             if operations.due():
                 operations.save(done, state)
@@ -101,7 +102,7 @@ class Sums:
         state = {**found, ANSWERED: answered}
         if checkpoint:
             checkpoint.fill(state)
-        left = left_of(answered, *self.dealt)
+        done, left = int(answered.sum()), left_of(answered, *self.dealt)
         searches = on_device.GpuSearches(graph, max(1, len(left)))
         apart = False
         while len(left):
@@ -114,7 +115,7 @@ class Sums:
             for name, values in found.items():
                 values[at] = hops[name]
             answered[at] = True
-            done = int(answered.sum())
+            done += len(at)
             tell(done, len(answered), "")
             if checkpoint and checkpoint.due():
                 checkpoint.save_state(done, state)

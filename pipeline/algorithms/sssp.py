@@ -129,9 +129,11 @@ class DeltaStepping:
         asked = graph, self.source, width, self.most
         whole = self.weights.kind == "uint32" and so_far is None
         paths = on_device.GpuWholePaths(*asked) if whole else on_device.GpuPaths(*asked, so_far)
+        in_vain = 0
         while not paths.done:
             paths.run()
             if isinstance(paths, on_device.GpuWholePaths) and paths.beyond:
+                in_vain = paths.edges
                 del paths  # before others need its memory
                 paths = on_device.GpuPaths(*asked)
                 continue
@@ -139,7 +141,7 @@ class DeltaStepping:
             if checkpoint and checkpoint.due():
                 distance = {"distance": paths.distances()}
                 checkpoint.save_state(done + paths.rounds, distance, list(paths.bucket))
-        looked = Looked(edges=paths.edges)._asdict()
+        looked = Looked(edges=in_vain + paths.edges)._asdict()
         parent = paths.parents()
         values = {"distance": paths.distances(), "parent": parent}
         return Given(values, {**looked, **self._record(done, paths)})

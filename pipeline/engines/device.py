@@ -129,10 +129,10 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
         return search
     slices = gpu_slices.cut(device, graph)
     seconds = {}
-    for swept in (True, False):
+    for swept in (True, False) if slices.may_be_swept else (True,):
         search.search_over(slices, swept)
         seconds[swept] = _seconds_of_some(search)
-    swept = seconds[True] <= seconds[False]
+    swept = min(seconds, key=seconds.__getitem__)
     if strategy == "auto":
         search.search_over(None)
         if seconds[swept] > _GAIN * _seconds_of_some(search):
@@ -144,8 +144,8 @@ def search_of(device: Device, graph: DeviceGraph, strategy: Strategy) -> GpuSear
 def _seconds_of_some(search: GpuSearch) -> float:
     """Of searches from vertices of all degrees, each the second time."""
     search.warm_up()
-    seconds = 0.0
-    for source in np.linspace(0, search.graph.used - 1, _TRIED).astype(int).tolist():
+    seconds, used = 0.0, search.graph.used
+    for source in np.linspace(0, used - 1, _TRIED if used else 0).astype(int).tolist():
         search.run(source)
         search.run(source)
         seconds += search.seconds()

@@ -2,6 +2,7 @@
 
 Rank 0 writes and reads, window by window, and has a checkpoint (results/checkpoint.py) as a rank
 that is alone has one. So no rank holds more for it, and how many ranks go on does not matter.
+(Ranks that have whole arrays send these: rank 0 holds one more, and what comes from another.)
 """
 
 from __future__ import annotations
@@ -215,8 +216,9 @@ class DealtCheckpoint(Checkpoint):
     """Of a program that is dealt out to ranks with a device each. Rank 0 saves what all of them
     have found, put together, as a rank that is alone does: so how many ranks go on does not matter.
 
-    place: as of Checkpoint. What a rank fills, and keeps as it stands whenever it saves and at its
-    end, are ``ANSWERED`` and sums: ranks' sums are added up.
+    place: as of Checkpoint. A rank fills ``ANSWERED`` and sums, and these arrays are what it has
+    found whenever it saves, and at its end: ranks' sums are added up. Whose time comes first waits
+    for the others there.
     """
 
     def __init__(
@@ -245,7 +247,8 @@ class DealtCheckpoint(Checkpoint):
         """On all ranks, or ``finish``. Raises KeyboardInterrupt on all of them where something has
         asked one for an end.
         """
-        del done, arrays, facts, supersteps  # of this rank
+        assert arrays is self._mine
+        del done, facts, supersteps
         self._meet(finished=False)
 
     def finish(self) -> None:
@@ -258,7 +261,7 @@ class DealtCheckpoint(Checkpoint):
         going_on, ends = self._ranks.total([not finished, ending.asked()])
         if not going_on:
             return False
-        whole = self._put_together()
+        whole = self._sums()
         if self._ranks.rank == 0:
             done = int(np.count_nonzero(whole[ANSWERED]))
             with _one_at_a_time:
@@ -271,7 +274,7 @@ class DealtCheckpoint(Checkpoint):
         self._last = time.monotonic()
         return True
 
-    def _put_together(self) -> dict[str, NDArray]:
+    def _sums(self) -> dict[str, NDArray]:
         """On rank 0, which hears of the others one after the other."""
         ranks, nothing = self._ranks, []
         whole = {} if ranks.rank else {name: some.copy() for name, some in self._mine.items()}

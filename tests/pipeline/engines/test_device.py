@@ -312,6 +312,14 @@ def test_emulated_slices(emulated):
     test_depth_limits_and_lonely_vertices_over_slices(emulated[0])
 
 
+@pytest.mark.parametrize("strategy", ["auto", "slices"])
+def test_nothing_to_try_slices_on_emulated(emulated, strategy):
+    """No vertex has an edge."""
+    graph = graph_of((np.arange(3), np.arange(3)), False)
+    on_device = to_device(graph, emulated[0], near=graph.edges)
+    check(search_of(emulated[0], on_device, strategy), (np.arange(3), np.arange(3)), False, 1)
+
+
 @pytest.mark.slow
 def test_an_emulated_choice(emulated):
     graph = graph_of(SHAPES["two components"], False)

@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,7 @@ from delegraph.pipeline.engines.operations.program import DealtProgram, Given, P
 from delegraph.pipeline.engines.workers.on_devices import OfRank, Place, run_on_devices
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
+from delegraph.pipeline.run import ending
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid
 from support.marks import mostly_slow, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
@@ -473,3 +475,38 @@ def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct)
     check_paths(store, columns(found), 0)
     assert found[0].record["buckets"] > (9 if direct else 10)  # a kernel's rule, and a host's
     assert found[0].record["sent"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["betweenness", "closeness"])
+def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name):
+    """At any moment, one after the other; other numbers of ranks, or one, go on. None waits for
+    ever, nothing counts twice.
+    """
+    asks, chance = threading.local(), random.Random(2)
+    monkeypatch.setattr(
+        ending, "asked", lambda: asks.often > 0 and asks.chance.random() < asks.often
+    )
+    store = make(tmp_path, "hubs", "ties", True, "delegates")
+    n = store.info.vertices
+    every = np.arange(0, n, 1 if name == "closeness" else 60, dtype=np.uint32)
+    program = Sums(every, along=True) if name == "closeness" else Brandes(n, every, False)
+    wanted = columns(run(store, program, emulated, 1))
+    load = OfRank.load
+
+    def begin(self: OfRank, *of: Any) -> ProgramGraph:
+        asks.often, asks.chance = chance.choice([0, 0, 0.05, 0.3]), random.Random(chance.random())
+        return load(self, *of)
+
+    monkeypatch.setattr(OfRank, "load", begin)
+    saved = tmp_path / "checkpoint", chance.choice([0.0, 0.001, 1e9]), "this"
+    found: list[Given | None] = [None]
+    for attempt in range(8):
+        if attempt == 7:
+            monkeypatch.setattr(ending, "asked", lambda: False)
+        found = run_or_end(store, program, emulated, chance.randint(1, 4), saved=saved)
+        if found[0] is not None:
+            break
+    assert found[0] is not None
+    for column, values in wanted.items():
+        np.testing.assert_allclose(np.asarray(found[0].values[column]), values, rtol=1e-12)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import delegraph
 from delegraph.kernels import reference
+from delegraph.kernels.base.graph import UNREACHED
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
 from delegraph.kernels.gpu_programs import betweenness as on_device
 from delegraph.kernels.gpu_programs import pagerank as on_device_walk
@@ -358,10 +359,50 @@ def test_paths_up_to_a_distance(device, weighted):
     check_run(store, device, 0, 0.0)
 
 
-def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch):
+WHOLE = {
+    "little": lambda rng, m: rng.integers(1, 4, m),
+    "middling": lambda rng, m: rng.integers(0, 1 << 20, m),
+    "large": lambda rng, m: rng.integers(1 << 29, 1 << 30, m),
+    "at the end": lambda rng, m: rng.choice([0, 1, 1 << 31, (1 << 32) - 2, (1 << 32) - 1], m),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("shape", ["random", "grid"])
+def test_whole_weights(device, tmp_path, monkeypatch, shape, kind):
+    """Parents are the least there are, whichever way distances stand."""
+    src, dst = SHAPES[shape]
+    weight = WHOLE[kind](np.random.default_rng(3), len(src))
+    store = stored(tmp_path, src, dst, BuildOptions(directed=True), weight)
+    made, begin = [], shortest_paths.GpuPaths.__init__
+
+    def note(self: Any, *asked: Any) -> None:
+        made.append(type(self).__name__)
+        begin(self, *asked)
+
+    monkeypatch.setattr(shortest_paths.GpuPaths, "__init__", note)
+    found = check_run(store, device).columns
+    u, v, w = entries_of(store)
+    distance = found["distance"]
+    looked_at = (distance[u] + w)[np.isfinite(distance[u])]
+    if looked_at.max() >= (1 << 32) - 1:
+        assert made == ["GpuWholePaths", "GpuPaths"]
+    elif kind in ("little", "middling"):
+        assert made == ["GpuWholePaths"]
+    tight = (distance[u] < distance[v]) & (distance[u] + w == distance[v])
+    least = np.full(store.info.vertices, UNREACHED)
+    np.minimum.at(least, v[tight], u[tight].astype(np.uint32))
+    assert (found["parent"][least != UNREACHED] == least[least != UNREACHED]).all()
+    reached = distance[np.isfinite(distance)]
+    for most in (float(np.median(reached)) + 0.5, float(reached.max()), 2.0**32 - 1):
+        check_run(store, device, 0, most)
+
+
+@pytest.mark.parametrize("kind", ["floats", "ties"])
+def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch, kind):
     """By rounds in launches of their own, of a run that was cut off after some."""
     monkeypatch.setattr(cut_rows, "TIME", 0)
-    store, loaded = weighted("grid", True, "floats"), []
+    store, loaded = weighted("grid", True, kind), []
     program = program_of(store, 0)
 
     def checkpoint() -> Checkpoint:
@@ -381,7 +422,9 @@ def test_paths_go_on_from_a_checkpoint(device, weighted, tmp_path, monkeypatch):
     assert told == list(range(1, 21))
     found = run(store, program, device, checkpoint())
     assert loaded == [19]
-    assert np.array_equal(found.values, check_run(store, device).values)
+    whole = check_run(store, device)
+    assert np.array_equal(found.values, whole.values)
+    check_paths(store, found.columns, 0)
 
 
 def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None:
@@ -618,6 +661,11 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
 # On emulated devices
 
 
+@pytest.mark.parametrize("kind", mostly_slow(sorted(WHOLE), "middling"))
+def test_emulated_whole_weights(emulated, tmp_path, monkeypatch, kind):
+    test_whole_weights(emulated[0], tmp_path, monkeypatch, "random", kind)
+
+
 @pytest.mark.parametrize("directed", [False, slow(True)])
 @pytest.mark.parametrize("shape", SMALL)
 def test_emulated_programs(emulated, stores, monkeypatch, shape, directed):
@@ -700,7 +748,7 @@ def test_more_emulated_paths(emulated, weighted, tmp_path, monkeypatch):
     check_run(weighted("star", True, "floats"), emulated[0], 5)
     check_run(weighted("hubs", True, "integers"), emulated[0])
     test_paths_up_to_a_distance(emulated[0], weighted)
-    test_paths_go_on_from_a_checkpoint(emulated[0], weighted, tmp_path, monkeypatch)
+    test_paths_go_on_from_a_checkpoint(emulated[0], weighted, tmp_path, monkeypatch, "ties")
 
 
 @pytest.mark.slow
