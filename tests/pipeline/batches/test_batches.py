@@ -88,7 +88,7 @@ def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
     # Other edges: all that is made of them is made anew, in place of what the batch had written.
     edge_list(*random_edges(2, 300, 900))
     planned = ok("batch", "plan", *RUN[2:]).out
-    assert "store  runs within 600 MB: what it is made from has changed" in planned
+    assert "store  runs within 600 MB: what it is asked, or made from, has changed" in planned
     ran = ok(*RUN)
     assert "store: begun" in ran.err
     assert "check: done in" in ran.err
