@@ -38,8 +38,8 @@ struct Control {
   State state;
 };
 
-// distance: as of Floats or Whole. queued_in: of each vertex the last round that it was queued for. queue: of an even and
-// of an odd round. pile: of which the bucket's parity says which one is in use.
+// distance: as of Floats or Whole. queued_in: of each vertex the last round that it was queued for. queue: of
+// an even and of an odd round. pile: of which the bucket's parity says which one is in use.
 struct Paths {
   u64 *distance;
   u32 *queued_in;
@@ -56,9 +56,9 @@ struct Paths {
 __device__ inline u64 bits_of(double distance) { return (u64)__double_as_longlong(distance); }
 __device__ inline double value_of(u64 bits) { return __longlong_as_double((long long)bits); }
 
-// How a distance stands in 64 bits: that of the nearer is less. This way as a float. leaving: of a vertex whose
-// edges are followed; along: at the end of one, NOWHERE for what is longer than `most`. bound: of all that
-// are not nearer than that.
+// How a distance stands in 64 bits: that of the nearer is less. This way as a float. bound: no distance that is
+// at least so large has lesser bits. leaving: what is known of a path where a vertex's edges begin. along: its
+// distance at the end of one of them, NOWHERE if it is longer than `most`.
 struct Floats {
   static const u64 NOWHERE = FAR;
 
@@ -75,7 +75,7 @@ struct Floats {
 };
 
 // Whole numbers, with the parent in the lower half: the least one of those whose edges have some weight, else
-// NONE. So parents cost nothing. control.beyond: whether a distance has no room.
+// NONE. So no pass looks for these parents. control.beyond: whether a path that was looked at had no room.
 struct Whole {
   static const u64 NOWHERE = 0xffffffffffffffffull;
   static const u64 BEYOND = 0xffffffffull;

@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,16 @@ ANSWERED = "answered"
 
 _one_at_a_time = threading.Lock()
 """An attempt of before may still be saving when the next one looks, on the same worker."""
+
+
+def _saved(save: Callable[[], None]) -> bool:
+    """Whether something has asked for an end, once ``save`` is done."""
+    with _one_at_a_time:
+        try:
+            save()
+        except KeyboardInterrupt:
+            return True
+    return False
 
 
 class GoneOn(NamedTuple):
@@ -67,11 +78,7 @@ class Saving:
         arrays = {name: self._array(some) for name, some in values.items()}
         ends = False
         if self._checkpoint is not None:
-            with _one_at_a_time:
-                try:
-                    self._checkpoint.save_state(done, arrays, facts)
-                except KeyboardInterrupt:
-                    ends = True
+            ends = _saved(partial(self._checkpoint.save_state, done, arrays, facts))
         elif self._graph.rank:
             for array in arrays.values():
                 if isinstance(array, Pieces):
@@ -203,11 +210,7 @@ class RanksSaving:
         """
         ends = False
         if self._checkpoint is not None:
-            with _one_at_a_time:
-                try:
-                    self._checkpoint.save_state(done, {name: values}, facts)
-                except KeyboardInterrupt:
-                    ends = True
+            ends = _saved(partial(self._checkpoint.save_state, done, {name: values}, facts))
         if self._ranks.from_first([np.array([ends])])[0][0]:
             raise KeyboardInterrupt
 
@@ -264,11 +267,7 @@ class DealtCheckpoint(Checkpoint):
         whole = self._sums()
         if self._ranks.rank == 0:
             done = int(np.count_nonzero(whole[ANSWERED]))
-            with _one_at_a_time:
-                try:
-                    super().save_state(done, whole)
-                except KeyboardInterrupt:
-                    ends = True
+            ends = _saved(partial(super().save_state, done, whole)) or ends
         if self._ranks.from_first([np.array([bool(ends)])])[0][0]:
             raise KeyboardInterrupt
         self._last = time.monotonic()
