@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike
 
 from ..gpu.device import pack
 from ..gpu.graph import Array
-from . import rows
+from . import locality, rows, tiles
 from .rows import CutRows, Cuts, ProgramGraph, blocks_of, c_name, kernel_of
+from .tiles import Tiling
 
 CONTROL = np.dtype(
     [
@@ -28,11 +29,18 @@ WALK = np.dtype(
     [
         ("degree", "u8"),
         ("shares", "u8", 2),
-        *((name, "u8") for name in ("likely", "part_sums", "column_sums", "block_sums", "control")),
-        *((name, "u8") for name in ("changes", "clocks")),
+        *((name, "u8") for name in ("likely", "block_sums", "control", "changes", "clocks")),
         *((name, "f8") for name in ("damping", "even", "tolerance")),
         ("time", "u8"),
-        *((name, "u4") for name in ("dense", "columns", "iterations", "keeps")),
+        *((name, "u4") for name in ("iterations", "keeps")),
+    ],
+    align=True,
+)
+IN_ROWS = np.dtype(
+    [
+        ("rows", rows.ROWS),
+        *((name, "u8") for name in ("part_sums", "column_sums")),
+        *((name, "u4") for name in ("dense", "columns")),
     ],
     align=True,
 )
@@ -41,22 +49,6 @@ SUM = np.dtype([("weights", "u8")], align=True)
 SOURCE = "programs/pagerank.cu"
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
-
-_NARROW = 14
-"""Two to it: vertices whose shares the cache of a multiprocessor holds, and room is left."""
-
-_CACHED = 3
-"""The part of the second-level cache that a column's shares take at most: what streams past them
-takes some, too, and either half of the cache has its own copy of what all multiprocessors read.
-"""
-
-MOST_PIECES = 1 << 31  # rows are numbered with 32 bits
-
-_SAMPLES = 1 << 16
-_FEW_SAVED = 1 << 22  # sectors of an iteration that are not worth it
-_PAID_BACK = 6  # an iteration saves at least this part of the entries, as cutting moves them all
-_MISSED = 2  # sectors of a cache that take as long as one of memory does beyond that
-_PIECE = 1  # sectors that a piece of a row takes: its offset, and a sum that is written and read
 
 
 class Iteration(NamedTuple):
@@ -68,49 +60,6 @@ class Iteration(NamedTuple):
 
 def share_type(single: bool) -> type[np.floating]:
     return np.float32 if single else np.float64
-
-
-def cuts_of(graph: ProgramGraph, kind: DTypeLike) -> Cuts | None:
-    """How cutting the rows into columns saves most, if it saves anything, by where their targets
-    lead, of which some are looked at. kind: of shares.
-
-    All is counted in sectors of the second-level cache that are read: one an entry, but for those
-    of a cache nearer by; what misses that cache takes as long as some more. What is not cut has the
-    first vertices, the hubs, in the caches: theirs are no savings. Where all shares stay in the
-    second-level cache, rows of real graphs are the faster ones as they are.
-    """
-    device, rows, n = graph.device, graph.cut.rows, graph.cut.vertices
-    shift = (device.cache_bytes // _CACHED // np.dtype(kind).itemsize).bit_length() - 1
-    if rows.far is not None or n <= 1 << shift:
-        return None
-    with device.use() as cupy:
-        samples = cupy.sort(rows.near[:: max(1, rows.edges // _SAMPLES)]).get()
-        lengths = rows.offsets[1:] - rows.offsets[:-1]
-
-        def count_longer(least: int) -> tuple[int, int]:
-            """(rows, the first ones, of so many entries; their entries)"""
-            dense = int(cupy.count_nonzero(lengths >= least))
-            return dense, int(rows.offsets[dense])
-
-        def leading_beyond(vertex: int) -> float:
-            """The share of entries."""
-            return 1.0 - float(np.searchsorted(samples, vertex) / len(samples))
-
-        best, most = None, max(_FEW_SAVED, rows.edges / _PAID_BACK)
-        for narrow in (0, 4, 8, 16, 32):
-            narrow = min(narrow, -(-n // (1 << _NARROW)))
-            first = min(n, narrow << _NARROW)
-            for wide, by in ((1, 31), (-(-(n - first) // (1 << shift)), shift)):
-                count = narrow + (wide if first < n else 0)
-                if count < 2:
-                    continue
-                dense, entries = count_longer(2 * count)
-                near = leading_beyond(1 << _NARROW) - leading_beyond(first) if narrow else 0.0
-                missed = leading_beyond(1 << shift) if by == shift else 0.0
-                saved = entries * (near + _MISSED * missed) - _PIECE * dense * count
-                if saved > most and dense * count + n < MOST_PIECES:
-                    best, most = Cuts(dense, count, narrow, _NARROW, by), saved
-    return best
 
 
 class GpuWalk:
@@ -137,13 +86,11 @@ class GpuWalk:
         device, n = graph.device, graph.cut.vertices
         assert graph.degree is not None
         blocks = blocks_of(device)
-        rows_cut, weights, cuts = _cut(graph, self._kind)
+        self._in = _arrange(graph, self._kind)
         with device.use() as cupy:
             self._shares: list[Array] = [cupy.empty(n, self._kind) for _ in range(2)]
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
-                "part_sums": cupy.empty(rows_cut.parts, np.float64),
-                "column_sums": cupy.empty(cuts.pieces, np.float64),
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),
                 "changes": cupy.empty(_MOST_AT_ONCE, np.float64),
                 "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
@@ -156,9 +103,7 @@ class GpuWalk:
             self._control: Array = cupy.asarray(pack(CONTROL, lost=lost).view(np.uint8))
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
         self._turn = 0
-        self._cut, self._weights = rows_cut, weights  # which stay while they are in use
-        self._rows = rows_cut.packed()
-        self._sum = pack(SUM, weights=weights)
+        self._sum = pack(SUM, weights=self._in.weights)
         self._walk = pack(
             WALK,
             degree=graph.degree,
@@ -170,8 +115,6 @@ class GpuWalk:
             tolerance=-1.0 if tolerance is None else tolerance,
             time=rows.TIME,
             keeps=keeps,
-            dense=cuts.dense,
-            columns=cuts.columns,
             **self._made,
         )
 
@@ -200,8 +143,11 @@ class GpuWalk:
         return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
 
     def _launch(self) -> None:
-        kernel(self._graph, "pagerank", self._kind)(self._rows, self._sum, self._walk)
+        self._kernel("pagerank")(self._in.packed, self._sum, self._walk)
         self._ended.record()
+
+    def _kernel(self, function: str) -> Callable[..., None]:
+        return kernel(self._graph, function, self._kind, self._in.tiling)
 
     def share(self) -> np.ndarray:
         """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""
@@ -221,37 +167,68 @@ class GpuWalk:
         by(share, cupy.where(degree == 0, 1.0, degree), out=share)
 
 
-def _cut(graph: ProgramGraph, kind: DTypeLike) -> tuple[CutRows, Array | None, Cuts]:
-    """Rows, in columns where that pays and there is room, with their weights."""
-    cuts, device, weighted = cuts_of(graph, kind), graph.device, graph.weights is not None
-    if cuts is not None:
-        needed = rows.columns_bytes(device, graph.cut, cuts, weighted) + 8 * cuts.pieces
-        if needed <= graph.spare:
-            made = rows.in_columns(device, graph.cut, cuts, graph.weights)
-            if made is not None:
-                return *made, cuts
-    return graph.cut, graph.weights, Cuts(0, 0, 0, 0, 0)
+class _Arranged(NamedTuple):
+    """How the entries stand that are gathered. packed: for kernels, an InRows or Tiles of
+    pagerank.cu. weights: of all entries. tiling: None where they stand in rows. held: what stays
+    while these are in use.
+    """
+
+    packed: np.ndarray
+    weights: Array | None
+    tiling: Tiling | None
+    held: tuple[Any, ...]
+
+
+def _arrange(graph: ProgramGraph, kind: DTypeLike) -> _Arranged:
+    """In columns or by tiles where that pays and there is room."""
+    device, cut, weights, way = graph.device, graph.cut, graph.weights, locality.choose(graph, kind)
+    if isinstance(way, Tiling):
+        made = tiles.tile_rows(device, cut, way, weights, graph.room)
+        if made is not None:
+            return _Arranged(made.packed(), made.weights, way, (made,))
+    cuts = Cuts(0, 0, 0)
+    if isinstance(way, Cuts):
+        needed = rows.columns_bytes(device, cut, way, weights is not None) + 8 * way.pieces
+        found = rows.in_columns(device, cut, way, weights) if needed <= graph.spare else None
+        if found is not None:
+            (cut, weights), cuts = found, way
+    return _in_rows(graph, cut, weights, cuts)
+
+
+def _in_rows(graph: ProgramGraph, cut: CutRows, weights: Array | None, cuts: Cuts) -> _Arranged:
+    with graph.device.use() as cupy:
+        sums = [cupy.empty(count, np.float64) for count in (cut.parts, cuts.pieces)]
+    of = {"dense": cuts.dense, "columns": cuts.columns}
+    packed = pack(IN_ROWS, part_sums=sums[0], column_sums=sums[1], **of)
+    packed["rows"] = cut.packed()
+    return _Arranged(packed, weights, None, (cut, *sums))
 
 
 def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("pagerank",)) -> None:
     """Compile, or load from the cache, all that a walk may call."""
-    kind = share_type(single)
+    kind, offset_type = share_type(single), graph.cut.rows.offset_type
+    way = locality.choose(graph, kind)
+    tiling = way if isinstance(way, Tiling) else None
     for function in functions:
-        kernel(graph, function, kind)
-    if cuts_of(graph, kind) is not None:
-        rows.warm_up_columns(graph.device, graph.cut.rows.offset_type)
+        kernel(graph, function, kind, tiling)
+    if tiling is not None:
+        tiles.warm_up(graph.device, offset_type)
+    elif way is not None:
+        rows.warm_up_columns(graph.device, offset_type)
 
 
-def kernel(graph: ProgramGraph, function: str, share: DTypeLike) -> Callable[..., None]:
-    whole = graph.cut.rows
+def kernel(
+    graph: ProgramGraph, function: str, share: DTypeLike, tiling: Tiling | None
+) -> Callable[..., None]:
+    """Of entries that stand by tiles, or in rows."""
+    kind, cut = np.dtype(share), graph.cut
     operator = "Sum" if graph.weights is None else f"WeightedSum<{c_name(str(graph.weight_type))}>"
-    kinds: Sequence[str] = (
-        whole.offset_type,
-        operator,
-        graph.cut.tiered,
-        c_name(np.dtype(share).name),
-    )
-    return kernel_of(graph.device, SOURCE, function, kinds)
+    stands = f"InRows<{cut.rows.offset_type}, {cut.tiered}>" if tiling is None else "Tiles"
+    kinds = stands, operator, c_name(kind.name)
+    if tiling is None:
+        return kernel_of(graph.device, SOURCE, function, kinds)
+    shared_bytes = tiles.shared_bytes(tiling, kind.itemsize)
+    return kernel_of(graph.device, SOURCE, function, kinds, tiles.LAUNCH, shared_bytes)
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:

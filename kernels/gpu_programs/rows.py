@@ -43,8 +43,10 @@ ROWS = np.dtype(
     align=True,
 )
 
-_CUTS = ("dense", "columns", "narrow", "narrow_shift", "shift")
-CUTS = np.dtype([(name, "u4") for name in _CUTS], align=True)
+CUTS = np.dtype([(name, "u4") for name in ("dense", "columns", "shift")], align=True)
+
+MOST_PIECES = 1 << 31
+"""Rows, and parts of them, are numbered with 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +135,10 @@ def cut(device: Device, rows: Rows) -> CutRows:
 
 
 class Cuts(NamedTuple):
-    """How targets are cut into columns: ``narrow`` of 2^narrow_shift, then some of 2^shift, in all
-    ``columns``. dense: rows from there on are not cut.
-    """
+    """Targets are cut into ``columns`` of 2^shift. dense: rows from there on are not cut."""
 
     dense: int
     columns: int
-    narrow: int
-    narrow_shift: int
     shift: int
 
     @property
@@ -241,17 +239,22 @@ def blocks_of(device: Device, launch: Launch = LAUNCH) -> int:
 
 
 def kernel_of(
-    device: Device, source: str, function: str, kinds: Sequence[str], launch: Launch = LAUNCH
+    device: Device,
+    source: str,
+    function: str,
+    kinds: Sequence[str],
+    launch: Launch = LAUNCH,
+    shared_bytes: int = 0,
 ) -> Callable[..., None]:
     """``function<kinds..., threads, blocks>``, to be called with its arguments. Its blocks run all
-    at once, and may meet. Compiles it, once.
+    at once, and may meet. Compiles it, once. shared_bytes: dynamic shared memory of a block.
     """
     with device.use():
         of = ", ".join([*kinds, str(launch.threads), str(launch.blocks)])
         name = f"{function}<{of}>"
-        kernel = device.kernel(source, name, cooperative=True)
+        kernel = device.kernel(source, name, shared_bytes, cooperative=True)
     grid = (blocks_of(device, launch),), (launch.threads,)
-    return lambda *arguments: kernel(*grid, arguments)
+    return lambda *arguments: kernel(*grid, arguments, shared_mem=shared_bytes)
 
 
 def _turn(device: Device, cost: int) -> int:

@@ -16,7 +16,7 @@ from ..base.arrays import Array as Declared
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from .meeting import MEETING, Meeting, open_meeting
-from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, kernel, share_type
+from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, share_type
 from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
 from .rows import ProgramGraph, blocks_of, c_name, kernel_of
@@ -121,8 +121,8 @@ class _WalkInMemory(GpuWalk):
         return done, wants > 0
 
     def _launch(self) -> None:
-        launch = kernel(self._graph, "pagerank_shares", self._kind)
-        of = self._rows, self._sum, self._walk, self._shared
+        launch = self._kernel("pagerank_shares")
+        of = self._in.packed, self._sum, self._walk, self._shared
         self._meeting.run(lambda: launch(*of))
 
     def close(self) -> None:
@@ -160,8 +160,7 @@ class _WalkByMessages(GpuWalk):
         own = ranks.part(len(share))
         count = own.stop - own.start
         with graph.device.use() as cupy:
-            gather = kernel(graph, "gather_shares", self._kind)
-            gather(self._rows, self._sum, self._walk, came)
+            self._kernel("gather_shares")(self._in.packed, self._sum, self._walk, came)
             part, following = ranks.fold(came, cupy.add), cupy.empty(count, self._kind)
             anywhere = np.float64(1 - self._damping + self._damping * self._lost)
             of = np.uint32(own.start), np.uint32(count), anywhere, part, following

@@ -23,6 +23,7 @@ from delegraph.kernels.gpu_programs import pagerank as gpu_pagerank
 from delegraph.kernels.gpu_programs import rows as program_rows
 from delegraph.kernels.gpu_programs import searches as gpu_searches
 from delegraph.kernels.gpu_programs import shortest_paths as gpu_shortest_paths
+from delegraph.kernels.gpu_programs import tiles as program_tiles
 from delegraph.kernels.gpu_ranks import check as rank_check
 from delegraph.kernels.gpu_ranks import (
     delegate_rows,
@@ -48,10 +49,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
     blocks = (device._PORTABLE_BLOCKS, device.MOST_BLOCKS) if architecture >= 90 else (1,)
     wide = ", ".join(map(str, gpu_search.WIDE_LAUNCH))
     narrow = gpu_search._NARROW_THREADS
-    together, paths, sources, apart = (
+    together, tiled, paths, sources, apart = (
         ", ".join(map(str, launch))
         for launch in (
             program_rows.LAUNCH,
+            program_tiles.LAUNCH,
             gpu_shortest_paths.LAUNCH,
             gpu_betweenness.LAUNCH,
             gpu_searches.APART,
@@ -127,7 +129,7 @@ def instances(architecture: int) -> dict[str, list[str]]:
         ],
         "programs/pagerank.cu": [
             *(
-                f"{name}<{offset}, {operator}, {tiered}, {share}, {together}>"
+                f"{name}<InRows<{offset}, {tiered}>, {operator}, {share}, {together}>"
                 for name in ("pagerank", "pagerank_shares", "gather_shares")
                 for offset, operator, tiered, share in (
                     *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
@@ -135,7 +137,17 @@ def instances(architecture: int) -> dict[str, list[str]]:
                     *zip(OFFSETS, operators[1:], ["true", "true"], ["float", "float"], strict=True),
                 )
             ),
+            *(
+                f"{name}<Tiles, {operator}, {share}, {tiled}>"
+                for name in ("pagerank", "pagerank_shares", "gather_shares")
+                for operator, share in itertools.product(operators, ("double", "float"))
+            ),
             *(f"advance_part<{share}, {together}>" for share in ("double", "float")),
+        ],
+        "programs/tiles.cu": [
+            f"{name}<{offset}>"
+            for name in ("weigh_units", "count_segments", "place_segments")
+            for offset in OFFSETS
         ],
         "programs/betweenness.cu": [
             f"betweenness_{how}<{offset}, {tiered}, {sources}>"
@@ -294,6 +306,11 @@ STRUCTURES = [
     ("programs/pagerank.cu", "Control", gpu_pagerank.CONTROL),
     ("programs/pagerank.cu", "Walk<double>", gpu_pagerank.WALK),
     ("programs/pagerank.cu", "Sum", gpu_pagerank.SUM),
+    ("programs/pagerank.cu", "InRows<u64, true>", gpu_pagerank.IN_ROWS),
+    ("programs/pagerank.cu", "Tiles", program_tiles.TILES),
+    ("programs/tiles.cu", "Group", program_tiles.GROUP),
+    ("programs/tiles.cu", "Tiling", program_tiles.TILING),
+    ("programs/tiles.cu", "Bands", program_tiles.BANDS),
     ("programs/pagerank.cu", "Shared<float>", shared_walks.SHARED),
 ]
 
@@ -340,6 +357,10 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "(u32)KINDS": grid_structures.KINDS,
         "PHASES": len(structures.PHASES),
     }
+    lengths = zip(program_tiles._LONGEST, program_tiles._WIDTH, strict=True)
+    tiled = {"GROUPS": len(program_tiles._LONGEST)}
+    for group, (longest, width) in enumerate(lengths):
+        tiled |= {f"longest({group})": longest, f"lanes_of({group})": width}
     sources = {
         "bfs/check.cu": {"LONG_STRIP": device.LONG_STRIP},
         "bfs/wide_search.cu": wide,
@@ -347,6 +368,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
         "bfs/slice_search.cu": {"SET": gpu_slices.SET, "LAST_LEVEL": gpu_slices.LAST_LEVEL},
         "programs/shortest_paths.cu": {"PART": gpu_shortest_paths.PART},
         "programs/shared_paths.cu": {"SAID": meeting.SAID},
+        "programs/tiles.cu": tiled,
         "programs/searches.cu": {
             "SEARCHES": gpu_searches.WIDTH,
             "(u32)FOUND": gpu_searches.FOUND,

@@ -2,16 +2,17 @@
 // An iteration gathers shares along all rows and makes new ones of them; a launch does many of them, and
 // the grid meets once in each, and once more where rows are cut, and where they stand in columns.
 //
-// A share is read for each entry, and from anywhere. Where that is what takes the time, rows are cut into
-// columns of targets that a cache holds, one column after the other (Beamer, Asanovic, Patterson: Reducing
-// Pagerank Communication via Propagation Blocking, IPDPS 2017, section III; MultiGraph's dense blocks): the
-// first ones are of hubs, and as narrow as the cache of a multiprocessor. Shares are floats of 64 bits, or
-// of 32, of which a cache holds twice as many; what is made of them is added up in 64 bits.
+// A share is read for each entry, and from anywhere. Where that is what takes the time, entries stand by tiles
+// (programs/tiles.cuh), or rows are cut into columns of targets whose shares the second-level cache holds, one
+// column after the other (Beamer, Asanovic, Patterson: Reducing Pagerank Communication via Propagation
+// Blocking, IPDPS 2017, section III). Shares are floats of 64 bits, or of 32, of which a cache holds twice as
+// many; what is made of them is added up in 64 bits.
 #include "programs/meeting.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
+#include "programs/tiles.cuh"
 
-#define TOGETHER 4  // entries of a lane whose loads are under way at once
+#define TOGETHER 4  // entries, or vertices, of a lane whose loads are under way at once
 
 // What an edge makes of the value at its end (kernels/pieces/operators.py).
 struct Sum {
@@ -40,17 +41,13 @@ struct Control {
 
 // degree: of a vertex the edges that leave it, or their weights added up. shares: what each carries, by
 // its weight; of vertices without any, all that they have. likely: how likely a walk is at each vertex
-// when it teleports; null: `even` at all. part_sums, column_sums, block_sums: of parts of rows, of rows
-// that are one column's, and twice of each block. columns: of `dense` rows each, those of the first
-// vertices; after them come the rows of all others. changes, clocks: of each iteration of this launch.
-// iterations: at most. time: of the launch, in clocks, about.
+// when it teleports; null: `even` at all. block_sums: twice of each block. changes, clocks: of each iteration
+// of this launch. iterations: at most. time: of the launch, in clocks, about.
 template <class Share>
 struct Walk {
   const double *degree;
   Share *shares[2];
   const double *likely;
-  double *part_sums;
-  double *column_sums;
   Pair *block_sums;
   Control *control;
   double *changes;
@@ -59,10 +56,20 @@ struct Walk {
   double even;
   double tolerance;  // less than 0 where there is none
   u64 time;
-  u32 dense;
-  u32 columns;
   u32 iterations;
   u32 keeps;  // whether walks teleport from vertices without edges, rather than end there
+};
+
+// Rows, whose targets may stand in two tiers. columns: of `dense` rows each, those of the first vertices;
+// after them come the rows of all others. part_sums, column_sums: of parts of rows, and of rows that are one
+// column's.
+template <class Offset, bool TIERED>
+struct InRows {
+  Rows<Offset> rows;
+  double *part_sums;
+  double *column_sums;
+  u32 dense;
+  u32 columns;
 };
 
 template <bool TIERED, class Offset, class Operator, class Share>
@@ -86,32 +93,69 @@ __device__ inline double gather(const Rows<Offset> &rows, const Operator &along,
 
 // The share that what came to a vertex makes of the one before; adds to the change, and to what is lost.
 template <class Share>
-__device__ inline Share advance(const Walk<Share> &walk, double before, double anywhere, u32 vertex,
-                                double came, Pair &moved) {
-  const double degree = walk.degree[vertex], shares = degree == 0 ? 1 : degree;
+__device__ inline Share advance(const Walk<Share> &walk, double before, double degree, double anywhere,
+                                u32 vertex, double came, Pair &moved) {
+  const double shares = degree == 0 ? 1 : degree;
   const double rank = walk.damping * came + anywhere * (walk.likely ? walk.likely[vertex] : walk.even);
   const Share now = rank / shares;
   moved += {fabs(rank - before * shares), walk.keeps && degree == 0 ? now : 0};
   return now;
 }
 
-// Call `give(vertex, came)` with all that comes to each, once. Called by the whole grid.
-template <bool TIERED, class Offset, class Operator, class Share, class Give>
-__device__ inline void gather_all(const Rows<Offset> &rows, const Operator &along, const Walk<Share> &walk,
-                                  const Share *share, Give give) {
+// The same of several vertices, whose loads are under way at once; NONE is none.
+template <u32 MANY, class Share>
+__device__ inline void advance_some(const Walk<Share> &walk, const Share *share, Share *next, double anywhere,
+                                    const u32 (&vertex)[MANY], const double (&came)[MANY], Pair &moved) {
+  double before[MANY], degree[MANY];
+#pragma unroll
+  for (u32 k = 0; k < MANY; k++) {
+    const bool any = vertex[k] != NONE;
+    before[k] = any ? share[vertex[k]] : 0, degree[k] = any ? walk.degree[vertex[k]] : 0;
+  }
+#pragma unroll
+  for (u32 k = 0; k < MANY; k++)
+    if (vertex[k] != NONE)
+      next[vertex[k]] = advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved);
+}
+
+// What has come, for others to add theirs.
+struct Keep {
+  double *came;
+
+  template <u32 MANY>
+  __device__ void operator()(const u32 (&vertex)[MANY], const double (&sum)[MANY]) const {
+#pragma unroll
+    for (u32 k = 0; k < MANY; k++)
+      if (vertex[k] != NONE) came[vertex[k]] = sum[k];
+  }
+};
+
+template <class Give>
+__device__ inline void give_one(Give &give, u32 vertex, double came) {
+  const u32 vertices[] = {vertex};
+  const double all[] = {came};
+  give(vertices, all);
+}
+
+// Call `give(vertices, came)` with all that comes to each, once, some at a time; NONE is none. Called by the
+// whole grid. arrived: of its barrier.
+template <class Offset, bool TIERED, class Operator, class Share, class Give>
+__device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operator &along, const Share *share,
+                                  u64 *arrived, Give give) {
+  const Rows<Offset> &rows = in.rows;
   const Crew crew = whole_grid();
-  const u64 cut = (u64)walk.columns * walk.dense;
+  const u64 cut = (u64)in.columns * in.dense;
   auto settle = [&](u32 row, double came) {
     if (row < cut)
-      __stcs(walk.column_sums + row, came);
+      __stcs(in.column_sums + row, came);
     else
-      give((u32)(row - cut) + walk.dense, came);
+      give_one(give, (u32)(row - cut) + in.dense, came);
   };
   for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
     if (unit < rows.parts) {
       const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
       const double sum = gather<TIERED>(rows, along, share, entries, lane_id(), 32);
-      if (lane_id() == 0) walk.part_sums[unit] = sum;
+      if (lane_id() == 0) in.part_sums[unit] = sum;
       continue;
     }
     visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
@@ -120,30 +164,67 @@ __device__ inline void gather_all(const Rows<Offset> &rows, const Operator &alon
     });
   }
   if (rows.longs) {
-    grid_barrier(&walk.control->arrived);
+    grid_barrier(arrived);
     for (u32 place = crew.warp; place < rows.longs; place += crew.warps) {
       const u32 last = rows.first_parts[place + 1];
       double came = 0;
       for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
-        came += __ldcg(walk.part_sums + part);
+        came += __ldcg(in.part_sums + part);
       came = lanes_sum(came);
       if (lane_id() == 0) settle(rows.long_rows[place], came);
     }
   }
   if (cut) {
-    grid_barrier(&walk.control->arrived);
-    FOR_ITEMS(v, walk.dense) {
+    grid_barrier(arrived);
+    FOR_ITEMS(v, in.dense) {
       double came = 0;
-      for (u32 column = 0; column < walk.columns; column++)
-        came += __ldcs(walk.column_sums + (u64)column * walk.dense + v);
-      give((u32)v, came);
+      for (u32 column = 0; column < in.columns; column++)
+        came += __ldcs(in.column_sums + (u64)column * in.dense + v);
+      give_one(give, (u32)v, came);
     }
   }
 }
 
-template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
+// The same of rows whose entries stand by tiles.
+template <class Operator, class Share, class Give>
+__device__ inline void gather_all(const Tiles &tiles, const Operator &along, const Share *share, u64 *arrived,
+                                  Give give) {
+  add_bands(tiles, along, share);
+  grid_barrier(arrived);
+  const Crew crew = whole_grid();
+  double *const sums = tiles.sums + tiles.parts;
+  if (tiles.longs) {
+    for (u32 place = crew.warp; place < tiles.longs; place += crew.warps) {
+      const u32 last = tiles.first_parts[place + 1];
+      double came = 0;
+      for (u32 part = tiles.first_parts[place] + lane_id(); part < last; part += 32) {
+        came += __ldcg(tiles.sums + part);
+        tiles.sums[part] = 0;
+      }
+      came = lanes_sum(came);
+      if (lane_id() == 0) sums[tiles.long_rows[place]] = came;
+    }
+    grid_barrier(arrived);
+  }
+  for (u64 first = first_item(); first < tiles.rows; first += TOGETHER * items_apart()) {
+    u32 row[TOGETHER];
+    double came[TOGETHER];
+#pragma unroll
+    for (u32 k = 0; k < TOGETHER; k++) {
+      const u64 own = first + k * items_apart();
+      row[k] = own < tiles.rows ? (u32)own : NONE, came[k] = own < tiles.rows ? __ldcg(sums + own) : 0;
+    }
+#pragma unroll
+    for (u32 k = 0; k < TOGETHER; k++)
+      if (row[k] != NONE) sums[row[k]] = 0;
+    give(row, came);
+  }
+}
+
+// In: how the rows stand, InRows<Offset, TIERED> or Tiles.
+template <class In, class Operator, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pagerank(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk) {
+    pagerank(const __grid_constant__ In in, const Operator along, const Walk<Share> walk) {
   Control &control = *walk.control;
   Pair all = {control.change, control.lost};
   u32 turn = control.turn, done = 0;
@@ -151,12 +232,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   while (done < walk.iterations) {
     const u64 began = clock64();
     // (Not by the read-only cache: what it has of them is of the iteration before the last.)
-    const Share *share = walk.shares[turn];
-    Share *next = walk.shares[turn ^= 1];
+    const Share *const share = turn ? walk.shares[1] : walk.shares[0];
+    Share *const next = turn ? walk.shares[0] : walk.shares[1];
+    turn ^= 1;
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
-    gather_all<TIERED>(rows, along, walk, share, [&](u32 vertex, double came) {
-      next[vertex] = advance(walk, share[vertex], anywhere, vertex, came, moved);
+    gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
+      advance_some(walk, share, next, anywhere, vertices, came, moved);
     });
     moved = block_sum(moved);
     Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
@@ -176,13 +258,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 // Ranks that have shares of the edges, and cannot read each other's memory: an iteration is two launches,
 // between which they add up what has come: of each vertex, from walk.shares[0], to `came`.
-template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
+template <class In, class Operator, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    gather_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk,
-                  double *came) {
+    gather_shares(const __grid_constant__ In in, const Operator along, const Walk<Share> walk, double *came) {
   const Share *share = walk.shares[0];
-  gather_all<TIERED>(rows, along, walk, share,
-                     [&](u32 vertex, double sum) { came[vertex] = sum; });
+  gather_all(in, along, share, &walk.control->arrived, Keep{came});
 }
 
 // Then vertices from `first` on, so many, advance by what has come to them: next, came: of these alone.
@@ -194,7 +274,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   Pair moved = {0, 0};
   FOR_ITEMS(i, count) {
     const u32 vertex = first + (u32)i;
-    next[i] = advance(walk, walk.shares[0][vertex], anywhere, vertex, came[i], moved);
+    const double before = walk.shares[0][vertex], degree = walk.degree[vertex];
+    next[i] = advance(walk, before, degree, anywhere, vertex, came[i], moved);
   }
   moved = block_sum(moved);
   if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
@@ -239,9 +320,9 @@ __device__ inline bool meet_all(const Meeting &meeting, Control &control, const 
 }
 
 // Many iterations of such ranks, of which all do as many.
-template <class Offset, class Operator, bool TIERED, class Share, int THREADS, int BLOCKS>
+template <class In, class Operator, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pagerank_shares(const __grid_constant__ Rows<Offset> rows, const Operator along, const Walk<Share> walk,
+    pagerank_shares(const __grid_constant__ In in, const Operator along, const Walk<Share> walk,
                     const __grid_constant__ Shared<Share> shared) {
   Control &control = *walk.control;
   const u32 rank = shared.meeting.rank, ranks = shared.meeting.ranks;
@@ -252,8 +333,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   u32 done = 0;
   while (done < walk.iterations) {
     const u64 began = clock64();
-    gather_all<TIERED>(rows, along, walk, (const Share *)share,
-                       [&](u32 vertex, double sum) { came[vertex] = sum; });
+    gather_all(in, along, (const Share *)share, &control.arrived, Keep{came});
     if (!meet_all(shared.meeting, control, nullptr, 0)) return;
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
@@ -261,7 +341,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
       const u32 vertex = shared.first + (u32)i;
       double sum = 0;
       for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
-      const Share now = advance(walk, share[vertex], anywhere, vertex, sum, moved);
+      const Share now = advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved);
       for (u32 peer = 0; peer < ranks; peer++) shared.shares[peer][vertex] = now;
     }
     moved = block_sum(moved);

@@ -39,15 +39,12 @@ __global__ void add_weights(const Offset *offsets, const Weight *weights, u32 ro
   }
 }
 
-// How targets are cut into columns: `narrow` of 2^narrow_shift, then some of 2^shift, in all `columns`.
-// Rows from `dense` on are not cut. gpu_programs/rows.py packs the same structure.
+// Targets are cut into `columns` of 2^shift. Rows from `dense` on are not cut. gpu_programs/rows.py packs the
+// same structure.
 struct Cuts {
-  u32 dense, columns, narrow, narrow_shift, shift;
+  u32 dense, columns, shift;
 
-  __device__ u32 column(u32 target) const {
-    const u32 first = narrow << narrow_shift;
-    return target < first ? target >> narrow_shift : narrow + ((target - first) >> shift);
-  }
+  __device__ u32 column(u32 target) const { return target >> shift; }
 };
 
 // Of rows whose targets rise, where each column begins in each: starts[column * cuts.dense + row], and an

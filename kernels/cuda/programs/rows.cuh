@@ -83,6 +83,20 @@ __device__ inline void visit_turn(const Rows<Offset> &rows, u32 turn, Visit visi
   }
 }
 
+// Units: parts of long rows, then turns. Call `visit(piece, some, lane, width)` with the pieces of one, a part
+// or rows, which are counted after all parts, and their entries, by all lanes that take it. Lanes for which
+// there is none as of visit_turn.
+template <class Offset, class Visit>
+__device__ inline void visit_unit(const Rows<Offset> &rows, u32 unit, Visit visit) {
+  if (unit < rows.parts) {
+    visit(unit, entries_of_part(rows, unit, place_of(rows, unit)), lane_id(), 32u);
+  } else {
+    visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
+      visit(row == NONE ? NONE : rows.parts + row, entries, lane, width);
+    });
+  }
+}
+
 // Call `visit(row, whole, some, lane, width)` with all rows, by all lanes of a crew that take one, or a part
 // of one; whole: its entries; some: all of them, or the part's. Lanes for which there is no row as of
 // visit_turn. few: as of Width.

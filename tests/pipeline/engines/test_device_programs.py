@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,12 +19,13 @@ import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.graph import UNREACHED
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
+from delegraph.kernels.gpu.graph import Rows
 from delegraph.kernels.gpu_programs import betweenness as on_device
-from delegraph.kernels.gpu_programs import pagerank as on_device_walk
+from delegraph.kernels.gpu_programs import locality, shortest_paths, tiles
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs import searches as on_device_searches
-from delegraph.kernels.gpu_programs import shortest_paths
-from delegraph.kernels.gpu_programs.rows import Cuts
+from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
+from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
@@ -177,58 +179,125 @@ def test_weighted_pagerank(device, stores, shape, directed, weights):
     check_walk(stores(shape, directed, weights), device, dangling="none", single=True)
 
 
-CUTS = {
-    "wide": lambda n: Cuts(n, -(-n // 8), 0, 0, 3),
-    "narrow": lambda n: Cuts(n // 2, 4 + 1, 4, 2, 31),
-    "both": lambda n: Cuts(n // 3 + 1, 3 + -(-max(0, n - 12) // 16), 3, 2, 4),
+STANDS = {
+    "columns": lambda n: Cuts(n, -(-n // 8), 3),
+    "some rows in columns": lambda n: Cuts(n // 2, -(-n // 4), 2),
+    "tiles": lambda n: Tiling(-(-n // 8), 3, 1, 31),
+    "tiles and columns": lambda n: Tiling(2, 2, max(1, -(-(n - 8) // 16)), 4),
+    "a tile": lambda n: Tiling(1, 14, 1, 31),
 }
 
 
 @pytest.mark.parametrize("turn", [None, 4])
-@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("stands", STANDS)
 @pytest.mark.parametrize("weights", ["none", "floats"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
-def test_columns(device, stores, monkeypatch, shape, directed, weights, cuts, turn):
+def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    monkeypatch.setattr(on_device_walk, "cuts_of", lambda graph, _: CUTS[cuts](graph.cut.vertices))
+    monkeypatch.setattr(locality, "choose", lambda graph, _: STANDS[stands](graph.cut.vertices))
     store = stores(shape, directed, weights)
     check_walk(store, device)
     check_walk(store, device, single=True)
     check_walk(store, device, dangling="none", personal=True)
 
 
-def test_columns_are_of_rows_that_rise(device, tmp_path):
+def graph_of(store: Store, device: Device) -> ProgramGraph:
+    engine = DeviceProgramEngine(store, None, walk(store), device, 2)
+    engine.load()
+    assert engine._graph is not None
+    return engine._graph
+
+
+def test_columns_and_tiles_are_of_rows_that_rise(device, tmp_path):
     """Those of a graph in any other order stay as they are."""
     src, dst = SHAPES["hubs"]
     for order in ("degree", "random"):
         (tmp_path / order).mkdir()
         store = stored(tmp_path / order, src, dst, BuildOptions(order=order))
-        engine = DeviceProgramEngine(store, None, walk(store), device, 2)
-        engine.load()
-        assert engine._graph is not None
-        cuts = CUTS["both"](store.info.vertices)
-        made = cut_rows.in_columns(device, engine._graph.cut, cuts)
-        assert (made is not None) == (order == "degree")
+        cut, n = graph_of(store, device).cut, store.info.vertices
+        rise = order == "degree"
+        assert (cut_rows.in_columns(device, cut, STANDS["columns"](n)) is not None) == rise
+        tiling = STANDS["tiles and columns"](n)
+        assert (tiles.tile_rows(device, cut, tiling, None, 1 << 30) is not None) == rise
 
 
-def test_cutting_where_it_saves(device, tmp_path, monkeypatch):
+TILINGS = [Tiling(3, 10, 20, 8), Tiling(1, 13, 1, 31), Tiling(32, 8, 1, 31)]
+LENGTHS = [range(1, 1025), [1024] * 3 + [1, 0, 700, 3] * 50, [5000, 1]]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=["all", "mixed", "a long one"])
+@pytest.mark.parametrize("tiling", TILINGS)
+def test_tiles_have_every_entry_once(device, lengths, tiling):
+    """By what a tile holds: each entry once, in the segment of its row, and nothing besides."""
+    rng, n = np.random.default_rng(len(lengths)), 1 << 13
+    rows = [np.sort(rng.choice(n, length, replace=False)) for length in lengths]
+    offsets = np.zeros(n + 1, np.uint32)
+    offsets[1 : len(rows) + 1] = np.cumsum([len(row) for row in rows])
+    offsets[len(rows) + 1 :] = offsets[len(rows)]
+    targets = np.concatenate(rows).astype(np.uint32)
+    with device.use() as cupy:
+        cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
+        weights = cupy.arange(len(targets), dtype=np.uint32)
+        made = tiles.tile_rows(device, cut, tiling, weights, 1 << 30)
+    assert made is not None
+    found = _entries_of(made, n)
+    owner = np.repeat(np.arange(n), np.diff(offsets.astype(np.int64)))
+    expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
+    np.testing.assert_array_equal(found[np.argsort(found[:, 2])], expected)
+    needed = sum(some.nbytes for some in (made.near, made.far, made.pieces, made.sums, weights))
+    assert tiles.tile_rows(device, cut, tiling, weights, needed - 1) is None
+
+
+def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
+    """(row, target, weight) of each entry, in any order."""
+    groups = made.groups.get().view(tiles.GROUP).reshape(made.bands, made.tiling.cells, -1)
+    near, far, pieces = made.near.get(), made.far.get(), made.pieces.get()
+    assert made.weights is not None
+    weights, whole = made.weights.get(), made.whole
+    parts = np.repeat(whole.long_rows.get(), np.diff(whole.first_parts.get().astype(np.int64)))
+    row_of = np.concatenate([parts, np.arange(n)])
+    found = []
+    for (_, cell, length), group in np.ndenumerate(groups):
+        width = int(tiles._WIDTH[length])
+        each, is_tile = int(tiles._LONGEST[length]) // width, cell < made.tiling.tiles
+        for chunk in range(group["chunks"]):
+            for lane, i in itertools.product(range(32), range(each)):
+                within = lane if each == 1 else 32 * (i - i % 2) + 2 * lane + i % 2
+                at = int(group["entries"]) + 32 * each * chunk + within
+                piece = pieces[int(group["segments"]) + chunk * (32 // width) + lane // width]
+                entry = (near if is_tile else far)[at]
+                if entry == (1 << made.tiling.shift if is_tile else 0xFFFFFFFF):
+                    continue
+                target = (cell << made.tiling.shift) + int(entry) if is_tile else int(entry)
+                assert is_tile or target >= made.tiling.tiles << made.tiling.shift
+                weight = weights[at + (0 if is_tile else len(near))]
+                found.append((row_of[piece], target, weight))
+    return np.array(found, np.int64)
+
+
+def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
     rng = np.random.default_rng(1)
     src, dst = rng.integers(0, 400, (2, 20_000))
-    store = stored(tmp_path, src, dst, BuildOptions())
+    even = stored(tmp_path, src, dst, BuildOptions())
+    (tmp_path / "hubs").mkdir()
+    hubs = stored(tmp_path / "hubs", src, dst // 8, BuildOptions())
 
-    def cuts(cached: int) -> Cuts | None:
-        """For a device with so much cache."""
-        little = replace(device, cache_bytes=3 * 8 * cached)
-        engine = DeviceProgramEngine(store, None, walk(store), little, 2)
-        engine.load()
-        assert engine._graph is not None
-        return on_device_walk.cuts_of(engine._graph, np.float64)
+    def choose(store: Store, cached: int) -> Cuts | Tiling | None:
+        """For a device with so much cache, tiles of 32, and 100 blocks that hold one."""
+        of = {"cache_bytes": 3 * 8 * cached, "shared_bytes": 2048 + 8 * 33, "multiprocessors": 100}
+        graph = replace(graph_of(store, device), device=replace(device, **of))
+        return locality.choose(graph, np.float64)
 
-    assert cuts(64) is None  # too little to save
-    monkeypatch.setattr(on_device_walk, "_FEW_SAVED", 0)
-    assert cuts(512) is None  # one column has all
-    assert cuts(64) == Cuts(dense=400, columns=7, narrow=0, narrow_shift=14, shift=6)
+    assert choose(even, 64) is None  # too little to save
+    monkeypatch.setattr(locality, "_FEW_SAVED", 0)
+    assert choose(even, 512) is None  # one column has all
+    assert choose(even, 64) == Cuts(dense=400, columns=7, shift=6)
+    monkeypatch.setattr(locality, "_HUBS", 0)
+    chosen = choose(hubs, 512)
+    assert isinstance(chosen, Tiling)
+    assert chosen.shift == 5
+    assert chosen.tiles <= 4  # hubs alone
 
 
 def _cut_by(monkeypatch, turn: int | None) -> None:
@@ -688,16 +757,22 @@ def test_emulated_tiers(emulated, stores, partitions, share):
     test_tiers(emulated[0], stores, partitions, True, share)
 
 
-@pytest.mark.parametrize("cuts", mostly_slow(sorted(CUTS)))
+@pytest.mark.parametrize("stands", mostly_slow(sorted(STANDS), "tiles and columns"))
 @pytest.mark.parametrize("weights", [slow("none"), "floats"])
-def test_emulated_columns(emulated, stores, monkeypatch, weights, cuts):
-    test_columns(emulated[0], stores, monkeypatch, "two components", True, weights, cuts, 4)
+def test_emulated_stands(emulated, stores, monkeypatch, weights, stands):
+    of = "two components", True, weights, stands, 4
+    test_where_entries_stand(emulated[0], stores, monkeypatch, *of)
+
+
+@pytest.mark.parametrize("tiling", TILINGS)
+def test_emulated_tiles(emulated, tiling):
+    test_tiles_have_every_entry_once(emulated[0], LENGTHS[1], tiling)
 
 
 @pytest.mark.slow
-def test_emulated_cutting(emulated, tmp_path, monkeypatch):
-    test_columns_are_of_rows_that_rise(emulated[0], tmp_path)
-    test_cutting_where_it_saves(emulated[0], tmp_path, monkeypatch)
+def test_emulated_locality(emulated, tmp_path, monkeypatch):
+    test_columns_and_tiles_are_of_rows_that_rise(emulated[0], tmp_path)
+    test_the_way_that_reads_least(emulated[0], tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

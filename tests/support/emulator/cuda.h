@@ -258,8 +258,10 @@ T __ldcg(const T *address) { return *(const volatile T *)address; }
 template <class T>
 T __ldca(const T *address) { return *(const volatile T *)address; }
 inline uint2 __ldcg(const uint2 *address) { return {__ldcg(&address->x), __ldcg(&address->y)}; }
+inline uint4 __ldcg(const uint4 *address) { return *address; }
 template <class T>
 T __ldcs(const T *address) { return *(const volatile T *)address; }
+inline uint2 __ldcs(const uint2 *address) { return {__ldcs(&address->x), __ldcs(&address->y)}; }
 template <class T>
 void __stcs(T *address, T value) { *(volatile T *)address = value; }
 inline int __popc(unsigned word) { return __builtin_popcount(word); }

@@ -1,0 +1,220 @@
+// Rows whose entries stand by *tiles*: of vertices so few that a block has room for their values in its
+// own (shared) memory, and reads them there, not in the second-level cache, which a GPU's warps wait for
+// where they read values from anywhere. MultiGraph keeps the destinations of dense blocks there; here it
+// is sources, as rows are added up.
+//
+// A *piece* is a row, or a part of a long one. Each block has a *band* of them, which costs as much as any
+// other. Its entries stand *cell* by cell: one for each tile, then one for each *column* of all other
+// vertices, whose values the second-level cache holds. What a piece has in a cell is a *segment*. Those of
+// about the same length are a *group*, and stand side by side in *chunks*: of each lane an entry after the
+// other, of all as many, so that no lane waits for another (SELL-C-sigma: Kreutzer, Hager, Wellein, Fehske,
+// Bishop, A Unified Sparse Matrix Data Format for Efficient General Sparse Matrix-Vector Multiplication on
+// Modern Processors with Wide SIMD Units, SIAM J. Sci. Comput. 36, 2014). Longer ones are shared by lanes.
+//
+// A piece has one segment in a cell, and a block is through with a cell before it begins the next one. So a
+// sum is added up in the same order each time.
+#include "programs/rows.cuh"
+#include "programs/sums.cuh"
+
+#define GROUPS 19        // of a cell: segments of so many lengths
+#define ALONE 16         // entries of a segment that one lane adds up
+#define AT_ONCE 8        // entries of a lane whose loads are under way at once
+
+// Entries that a segment of a group has at most: 1, 2, 4, 6, 8, 12, 16, 24, ... 1024.
+__device__ constexpr u32 longest(u32 group) {
+  return group < 2 ? group + 1 : (group & 1 ? 3u : 2u) << group / 2;
+}
+
+// Lanes that share a segment, as a power of two.
+__device__ constexpr u32 lanes_of(u32 group) {
+  return longest(group) <= ALONE ? 1 : group < 15 ? 1u << (group - 5) / 2 : 32;
+}
+
+// entries: the first one, of tiles in `near`, of columns in `far`. segments: the first one in `pieces`.
+// before: chunks of the same cell's longer groups.
+struct Group {
+  u64 entries;
+  u64 segments;
+  u32 chunks;
+  u32 before;
+};
+
+// groups: of each band, of each cell, of each length. near: of a tile its vertices, by their place in it;
+// 2^shift: none. far: vertices; NONE: none. pieces: of each segment; NONE: none. sums: of each piece: of
+// parts of rows, then of rows, 0 between two gathers. long_rows, first_parts: as of Rows. near_end: entries
+// in `near`, before those in `far` where entries are counted. gpu_programs/tiles.py packs the same structure.
+struct Tiles {
+  const Group *groups;
+  const u16 *near;
+  const u32 *far;
+  const u32 *pieces;
+  double *sums;
+  const u32 *long_rows;
+  const u32 *first_parts;
+  u64 near_end;
+  u32 rows;
+  u32 longs;
+  u32 parts;
+  u32 bands;
+  u32 tiles;
+  u32 columns;
+  u32 shift;
+};
+
+// The values of a tile, in the block's own memory, and what leads to them. at: which of all entries the
+// first one is.
+template <class Value>
+struct NearEntries {
+  const u16 *entries;
+  const Value *values;
+  u64 at;
+
+  __device__ u32 one(u64 i) const { return __ldcs(entries + i); }
+  __device__ uint2 two(u64 i) const {
+    const u32 both = __ldcs((const u32 *)(entries + i));
+    return {both & 0xffff, both >> 16};
+  }
+  __device__ Value value(u32 entry) const { return values[entry]; }
+};
+
+template <class Value>
+struct FarEntries {
+  const u32 *entries;
+  const Value *values;
+  u64 at;
+
+  __device__ u32 one(u64 i) const { return __ldcs(entries + i); }
+  __device__ uint2 two(u64 i) const { return __ldcs((const uint2 *)(entries + i)); }
+  __device__ Value value(u32 entry) const { return entry == NONE ? Value(0) : values[entry]; }
+};
+
+// (An atomic operation, not as others might add to the same sum, but as nobody waits for its end.)
+__device__ inline void add_to(double *sums, u32 piece, double sum) {
+  if (piece != NONE) atomicAdd(sums + piece, sum);
+}
+
+// The chunk of a group that a warp begins with, so that all chunks of a cell are dealt out evenly.
+__device__ inline u32 first_chunk(const Group &group) {
+  const u32 warps = blockDim.x / 32;
+  return (threadIdx.x / 32 + warps - group.before % warps) % warps;
+}
+
+// Segments of LENGTH entries, or fewer, one a lane; several chunks at once.
+template <u32 LENGTH, class From, class Operator>
+__device__ inline void add_short(const From &from, const Operator &along, const u32 *pieces,
+                                 const Group &group, double *sums) {
+  const u32 CHUNKS = LENGTH < AT_ONCE ? AT_ONCE / LENGTH : 1, warps = blockDim.x / 32;
+  for (u32 chunk = first_chunk(group); chunk < group.chunks; chunk += CHUNKS * warps) {
+    u32 entry[CHUNKS][LENGTH], piece[CHUNKS];
+    u64 first[CHUNKS];
+#pragma unroll
+    for (u32 c = 0; c < CHUNKS; c++) {
+      const bool there = chunk + c * warps < group.chunks;
+      const u64 own = there ? chunk + c * warps : chunk;
+      piece[c] = there ? __ldcs(pieces + group.segments + own * 32 + lane_id()) : NONE;
+      first[c] = group.entries + own * 32 * LENGTH;
+      if (LENGTH == 1) entry[c][0] = from.one(first[c] + lane_id());
+#pragma unroll
+      for (u32 i = 0; i + 1 < LENGTH; i += 2) {
+        const uint2 both = from.two(first[c] + 32 * i + 2 * lane_id());
+        entry[c][i] = both.x, entry[c][i + 1] = both.y;
+      }
+    }
+    double sum[CHUNKS];
+#pragma unroll
+    for (u32 c = 0; c < CHUNKS; c++) {
+      sum[c] = 0;
+#pragma unroll
+      for (u32 i = 0; i < LENGTH; i++) {
+        const u64 place = first[c] + (LENGTH == 1 ? lane_id() : 32 * (i & ~1u) + 2 * lane_id() + (i & 1));
+        sum[c] += along.along(from.value(entry[c][i]), from.at + place);
+      }
+    }
+#pragma unroll
+    for (u32 c = 0; c < CHUNKS; c++) add_to(sums, piece[c], sum[c]);
+  }
+}
+
+// Longer ones: `width` lanes add up one, of which each has `length` entries, an even number.
+template <class From, class Operator>
+__device__ inline void add_long(const From &from, const Operator &along, const u32 *pieces,
+                                const Group &group, u32 length, u32 width, double *sums) {
+  const u32 warps = blockDim.x / 32;
+  for (u32 chunk = first_chunk(group); chunk < group.chunks; chunk += warps) {
+    const u32 piece = __ldcs(pieces + group.segments + (u64)chunk * (32 / width) + lane_id() / width);
+    const u64 first = group.entries + (u64)chunk * 32 * length + 2 * lane_id();
+    const u32 pairs = length / 2, PAIRS = AT_ONCE / 2;
+    double one = 0, other = 0;
+    for (u32 i = 0; i < pairs; i += PAIRS) {
+      uint2 both[PAIRS];
+#pragma unroll
+      for (u32 k = 0; k < PAIRS; k++)
+        if (i + k < pairs) both[k] = from.two(first + 64 * (i + k));
+#pragma unroll
+      for (u32 k = 0; k < PAIRS; k++) {
+        if (i + k >= pairs) break;
+        const u64 place = from.at + first + 64 * (i + k);
+        one += along.along(from.value(both[k].x), place);
+        other += along.along(from.value(both[k].y), place + 1);
+      }
+    }
+    const double sum = lanes_sum(one + other, width);
+    if (lane_id() % width == 0) add_to(sums, piece, sum);
+  }
+}
+
+template <class From, class Operator>
+__device__ inline void add_cell(const From &from, const Operator &along, const Tiles &tiles,
+                                const Group *groups) {
+  for (u32 g = GROUPS; g-- > 0;) {
+    const Group group = groups[g];
+    if (!group.chunks) continue;
+    const u32 length = longest(g) / lanes_of(g);
+    switch (longest(g)) {
+      case 1: add_short<1>(from, along, tiles.pieces, group, tiles.sums); break;
+      case 2: add_short<2>(from, along, tiles.pieces, group, tiles.sums); break;
+      case 4: add_short<4>(from, along, tiles.pieces, group, tiles.sums); break;
+      case 6: add_short<6>(from, along, tiles.pieces, group, tiles.sums); break;
+      case 8: add_short<8>(from, along, tiles.pieces, group, tiles.sums); break;
+      default: add_long(from, along, tiles.pieces, group, length, lanes_of(g), tiles.sums);
+    }
+  }
+}
+
+// Have a tile's values in the block's own memory, and a 0 behind them for what is none. Called by whole
+// blocks, who meet afterwards.
+template <class Value>
+__device__ inline void hold_tile(Value *held, const Tiles &tiles, const Value *values, u32 tile) {
+  const u32 first = tile << tiles.shift, count = min(1u << tiles.shift, tiles.rows - first);
+  const u32 whole = count * sizeof(Value) / sizeof(uint4);
+  // (Past the nearest cache, where they would be in the way of what is read from anywhere.)
+  const uint4 *const of = (const uint4 *)(values + first);
+#pragma unroll 8
+  for (u32 i = threadIdx.x; i < whole; i += blockDim.x) ((uint4 *)held)[i] = __ldcg(of + i);
+  for (u32 i = whole * sizeof(uint4) / sizeof(Value) + threadIdx.x; i < count; i += blockDim.x)
+    held[i] = __ldcg(values + first + i);
+  if (threadIdx.x == 0) held[1u << tiles.shift] = 0;
+}
+
+// The sum of each piece. Called by the whole grid, whose blocks have shared memory for a tile.
+template <class Operator, class Value>
+__device__ inline void add_bands(const Tiles &tiles, const Operator &along, const Value *values) {
+  extern __shared__ uint4 tile_memory[];
+  __shared__ Group groups[GROUPS];
+  Value *const held = (Value *)tile_memory;
+  const u32 cells = tiles.tiles + tiles.columns;
+  for (u32 band = blockIdx.x; band < tiles.bands; band += gridDim.x) {
+    for (u32 cell = 0; cell < cells; cell++) {
+      const Group *const of = tiles.groups + ((u64)band * cells + cell) * GROUPS;
+      if (threadIdx.x < GROUPS) groups[threadIdx.x] = of[threadIdx.x];
+      if (cell < tiles.tiles) hold_tile(held, tiles, values, cell);
+      __syncthreads();
+      if (cell < tiles.tiles) {
+        add_cell(NearEntries<Value>{tiles.near, held, 0}, along, tiles, groups);
+      } else {
+        add_cell(FarEntries<Value>{tiles.far, values, tiles.near_end}, along, tiles, groups);
+      }
+      __syncthreads();
+    }
+  }
+}

@@ -1,0 +1,197 @@
+"""Rows whose entries stand by tiles, of which a block holds the values in its own memory.
+
+What tiles, bands, cells, segments and groups are, and why, is said in cuda/programs/tiles.cuh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..gpu.device import Device, pack
+from ..gpu.graph import Array
+from .rows import CutRows, Launch, blocks_of
+
+LAUNCH = Launch(1024, 1)
+"""Of kernels that go through tiles: a block has all of a multiprocessor's memory."""
+
+TILES = np.dtype(
+    [
+        *((name, "u8") for name in ("groups", "near", "far", "pieces", "sums")),
+        *((name, "u8") for name in ("long_rows", "first_parts", "near_end")),
+        *((name, "u4") for name in ("rows", "longs", "parts", "bands")),
+        *((name, "u4") for name in ("tiles", "columns", "shift")),
+    ],
+    align=True,
+)
+GROUP = np.dtype(
+    [*((name, "u8") for name in ("entries", "segments")), ("chunks", "u4"), ("before", "u4")],
+    align=True,
+)
+TILING = np.dtype(
+    [(name, "u4") for name in ("tiles", "shift", "columns", "column_shift")], align=True
+)
+BANDS = np.dtype([("first", "u8"), ("count", "u4")], align=True)
+
+_SOURCE = "programs/tiles.cu"
+_LANES = 32
+_MOST_SHIFT = 15  # entries of tiles have 16 bits, and one number is none
+_STATIC_BYTES = 2048  # shared memory that a kernel has besides
+_LONGEST = np.array(
+    [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024], np.int64
+)
+"""Entries of a segment of each group, at most: as ``longest`` of cuda/programs/tiles.cuh."""
+_WIDTH = np.array([1] * 7 + [2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 32, 32], np.int64)  # ``lanes_of``
+
+
+class Tiling(NamedTuple):
+    """``tiles`` of 2^shift vertices, the first ones; then ``columns`` of 2^column_shift."""
+
+    tiles: int
+    shift: int
+    columns: int
+    column_shift: int
+
+    @property
+    def cells(self) -> int:
+        return self.tiles + self.columns
+
+
+def tile_shift(device: Device, itemsize: int) -> int:
+    """Two to it: values, of so many bytes each, that a block has room for."""
+    room = (device.shared_bytes - _STATIC_BYTES) // itemsize
+    return min(_MOST_SHIFT, room.bit_length() - 1)
+
+
+def shared_bytes(tiling: Tiling, itemsize: int) -> int:
+    """Of a kernel that holds a tile: its values, and a 0."""
+    return ((1 << tiling.shift) + 1) * itemsize
+
+
+@dataclass(frozen=True)
+class TiledRows:
+    """What the structure ``Tiles`` of cuda/programs/tiles.cuh names, on the device.
+
+    weights: uint32, bits of the weights of all entries in their new order; None where there are
+    none.
+    """
+
+    tiling: Tiling
+    whole: CutRows
+    bands: int
+    groups: Array
+    near: Array
+    far: Array
+    pieces: Array
+    sums: Array
+    weights: Array | None
+
+    def packed(self) -> np.ndarray:
+        return pack(
+            TILES,
+            groups=self.groups,
+            near=self.near,
+            far=self.far,
+            pieces=self.pieces,
+            sums=self.sums,
+            long_rows=self.whole.long_rows,
+            first_parts=self.whole.first_parts,
+            near_end=len(self.near),
+            rows=self.whole.vertices,
+            longs=len(self.whole.long_rows),
+            parts=self.whole.parts,
+            bands=self.bands,
+            tiles=self.tiling.tiles,
+            columns=self.tiling.columns,
+            shift=self.tiling.shift,
+        )
+
+
+def tile_rows(
+    device: Device, whole: CutRows, tiling: Tiling, weights: Array | None, room: int
+) -> TiledRows | None:
+    """The same entries by tiles, with their weights. None where targets do not rise along the rows,
+    or where this would hold more than ``room`` bytes.
+
+    whole: rows that stand on the device. weights: uint32, by entry.
+    """
+    kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
+    pieces, blocks = whole.parts + whole.vertices, blocks_of(device, LAUNCH)
+    of = whole.packed(), pack(TILING, **tiling._asdict())
+    with device.use() as cupy:
+        costs, unsorted = cupy.empty(units, np.uint32), cupy.zeros(1, np.uint32)
+        weigh = f"weigh_units<{kind}>"
+        device.launch(_SOURCE, weigh, units * _LANES, (*of, costs, unsorted))
+        if int(unsorted[0]):
+            return None
+        first = _cut_bands(cupy, costs, blocks)
+        bands = pack(BANDS, first=first, count=blocks)
+        counts = cupy.zeros(blocks * tiling.cells * len(_LONGEST), np.uint32)
+
+        def visit(function: str, *arguments: object) -> None:
+            kernel = device.kernel(_SOURCE, f"{function}<{kind}>")
+            kernel((blocks,), (LAUNCH.threads,), (*of, bands, *arguments))
+
+        visit("count_segments", counts)
+        groups, near, far, segments = _lay_out(counts.get(), tiling)
+        sizes = {"near": 2 * near, "far": 4 * far, "pieces": 4 * segments, "sums": 8 * pieces}
+        weighed = 0 if weights is None else 4 * (near + far)
+        if sum(sizes.values()) + weighed + 2 * groups.nbytes > room:
+            return None
+        made = TiledRows(
+            tiling,
+            whole,
+            blocks,
+            cupy.asarray(groups.view(np.uint8)),
+            near=cupy.full(near, 1 << tiling.shift, np.uint16),
+            far=cupy.full(far, 0xFFFFFFFF, np.uint32),
+            pieces=cupy.full(segments, 0xFFFFFFFF, np.uint32),
+            sums=cupy.zeros(pieces, np.float64),
+            weights=None if weights is None else cupy.zeros(near + far, np.uint32),
+        )
+        counts.fill(0)
+        none, end = np.uint64(0), np.uint64(near)
+        given = none if weights is None else weights
+        moved = none if made.weights is None else made.weights
+        to = made.near, made.far, made.pieces, end, moved
+        visit("place_segments", made.groups, counts, given, *to)
+        return made
+
+
+def warm_up(device: Device, offset_type: str) -> None:
+    """Compile, or load from the cache, what ``tile_rows`` calls."""
+    with device.use():
+        for function in ("weigh_units", "count_segments", "place_segments"):
+            device.kernel(_SOURCE, f"{function}<{offset_type}>")
+
+
+def _cut_bands(cupy: Any, costs: Array, bands: int) -> Array:
+    """uint32 (bands + 1,): the first unit of each, and an end, so that all cost about as much."""
+    ends = cupy.cumsum(costs, dtype=np.uint64)
+    shares = np.arange(1, bands, dtype=np.float64) * (float(ends[-1]) / bands)
+    first = cupy.zeros(bands + 1, np.uint32)
+    first[1:-1] = cupy.searchsorted(ends, cupy.asarray(shares.astype(np.uint64)))
+    first[-1] = len(costs)
+    return first
+
+
+def _lay_out(counts: np.ndarray, tiling: Tiling) -> tuple[np.ndarray, int, int, int]:
+    """GROUP of each group, by how many segments it has; then how many entries there are in tiles,
+    in columns, and how many segments, what is none included.
+    """
+    shape = -1, tiling.cells, len(_LONGEST)
+    each = _LANES // _WIDTH  # segments of a chunk
+    chunks = -(-counts.astype(np.int64).reshape(shape) // each)
+    entries, segments = chunks * (_LONGEST // _WIDTH * _LANES), chunks * each
+    groups = np.zeros(chunks.shape, GROUP)
+    groups["chunks"] = chunks
+    groups["before"] = chunks[..., ::-1].cumsum(-1)[..., ::-1] - chunks  # longer ones come first
+    groups["segments"] = segments.cumsum().reshape(chunks.shape) - segments
+    sizes = []
+    for some in (slice(tiling.tiles), slice(tiling.tiles, None)):
+        part = entries[:, some]
+        groups["entries"][:, some] = part.cumsum().reshape(part.shape) - part
+        sizes.append(int(part.sum()))
+    return groups, sizes[0], sizes[1], int(segments.sum())
