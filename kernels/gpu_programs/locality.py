@@ -22,16 +22,22 @@ takes some, too, and either half of the cache has its own copy of what all multi
 
 _HUBS = 1 << 14  # vertices whose values the cache of a multiprocessor holds, and room is left
 
-_SAMPLES = 1 << 16
+_SAMPLES = 1 << 16  # targets that are looked at
+_ROWS = 1 << 11  # the same of rows
 _FEW_SAVED = 1 << 22  # sectors of a product that are not worth it
-_PAID_BACK = 6  # a product saves at least this part of the entries, as all of them are moved once
 
 # What things take, in sectors that are read from the second-level cache (measured on an H200).
-_HUB = 0.25  # an entry whose value a multiprocessor's cache holds
-_NEAR = 0.3  # an entry of a tile
-_MISSED = 2  # what an entry takes longer whose value is in no cache
-_PIECE = 0.6  # of a row, in columns: its offset, and a sum that is written and read
-_SEGMENT = 0.8  # by tiles: its row, and a sum that is added
+_ROW_ENTRY = 1.6  # in rows
+_HUB_ENTRY = 0.8  # the same, where a multiprocessor's cache holds its value
+_MISSED = 3.8  # longer, where no cache holds it
+_PIECE = 1.3  # of a row, in columns: its offset, and a sum that is written and read
+_NEAR_ENTRY = 0.3  # by tiles, in one of them
+_NEAR_SEGMENT = 1.0
+_FAR_ENTRY = 1.35  # by tiles, in a column
+_FAR_SEGMENT = 4.2
+_HELD = 2.2  # a sector of a tile that a block holds, with its waiting for all warps
+_CUT = 0.25  # an entry that is moved into columns, once, in each of some 25 products
+_TILED = 0.4  # the same by tiles
 _SECTOR_BYTES = 32
 
 _TILES = 4, 8, 12, 16, 24, 32, 48, 64, 96
@@ -46,30 +52,37 @@ def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
         return None
     with graph.device.use() as cupy:
         samples = cupy.sort(rows.near[:: max(1, rows.edges // _SAMPLES)]).get()
-        filled = int(cupy.count_nonzero(rows.offsets[1:] != rows.offsets[:-1]))
+        some = cupy.asarray(np.linspace(0, n - 1, _ROWS).astype(np.int64))
+        lengths = (rows.offsets[some + 1] - rows.offsets[some]).get().astype(np.float64)
 
     def beyond(vertex: int) -> float:
         """The share of entries that lead there, from it on."""
         return 1.0 - float(np.searchsorted(samples, vertex) / len(samples))
 
+    def segments(share: float) -> float:
+        """Rows that have an entry where this share of all lead, if any entry is as likely to."""
+        return n * float(np.mean(-np.expm1(-share * lengths)))
+
     as_rows = rows.edges * (
-        _HUB + (1 - _HUB) * beyond(min(n, _HUBS)) + _MISSED * beyond(min(n, 1 << shift))
+        _HUB_ENTRY
+        + (_ROW_ENTRY - _HUB_ENTRY) * beyond(min(n, _HUBS))
+        + _MISSED * beyond(min(n, 1 << shift))
     )
-    best, least = None, as_rows - max(_FEW_SAVED, rows.edges / _PAID_BACK)
+    best, least = None, as_rows - _FEW_SAVED
     for cuts, saved in _columns(graph, shift, beyond(min(n, 1 << shift))):
         if as_rows - saved < least:
             best, least = cuts, as_rows - saved
     for tiling in _tilings(n, tile_shift(graph.device, size), shift):
-        edges = np.arange(tiling.tiles + 1) << tiling.shift
-        shares = np.diff(np.searchsorted(samples, edges)) / len(samples)
+        ends = np.searchsorted(samples, np.arange(tiling.tiles + 1) << tiling.shift)
         rest = beyond(tiling.tiles << tiling.shift)
-        each = [*(shares * rows.edges), *[rest * rows.edges / tiling.columns] * tiling.columns]
-        segments = sum(min(entries, filled) for entries in each)
+        near = sum(map(segments, np.diff(ends) / len(samples)))
+        far = tiling.columns * segments(rest / tiling.columns)
         held = tiling.tiles * (size << tiling.shift) / _SECTOR_BYTES
         takes = (
-            rows.edges * (_NEAR * (1 - rest) + rest)
-            + _SEGMENT * segments
-            + held * LAUNCH.blocks * graph.device.multiprocessors
+            rows.edges * (_TILED + _NEAR_ENTRY * (1 - rest) + _FAR_ENTRY * rest)
+            + _NEAR_SEGMENT * near
+            + _FAR_SEGMENT * far
+            + _HELD * held * LAUNCH.blocks * graph.device.multiprocessors
         )
         if takes < least:
             best, least = tiling, takes
@@ -89,7 +102,8 @@ def _columns(graph: ProgramGraph, shift: int, missed: float) -> Iterator[tuple[C
         dense = int(cupy.count_nonzero(rows.offsets[1:] - rows.offsets[:-1] >= 2 * count))
         entries = int(rows.offsets[dense])
     if dense and dense * count + n < MOST_PIECES:
-        yield Cuts(dense, count, shift), entries * _MISSED * missed - _PIECE * dense * count
+        saved = entries * _MISSED * missed - _PIECE * dense * count - _CUT * rows.edges
+        yield Cuts(dense, count, shift), saved
 
 
 def _tilings(n: int, shift: int, column_shift: int) -> Iterator[Tiling]:

@@ -19,7 +19,7 @@ LAUNCH = Launch(1024, 1)
 
 TILES = np.dtype(
     [
-        *((name, "u8") for name in ("groups", "near", "far", "pieces", "sums")),
+        *((name, "u8") for name in ("groups", "band_rows", "near", "far", "pieces", "sums")),
         *((name, "u8") for name in ("long_rows", "first_parts", "near_end")),
         *((name, "u4") for name in ("rows", "longs", "parts", "bands")),
         *((name, "u4") for name in ("tiles", "columns", "shift")),
@@ -37,17 +37,19 @@ BANDS = np.dtype([("first", "u8"), ("count", "u4")], align=True)
 
 _SOURCE = "programs/tiles.cu"
 _LANES = 32
+_WEIGHED = 256  # units of a band whose cost is looked at
 _MOST_SHIFT = 15  # entries of tiles have 16 bits, and one number is none
 _STATIC_BYTES = 2048  # shared memory that a kernel has besides
 _LONGEST = np.array(
     [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024], np.int64
 )
 """Entries of a segment of each group, at most: as ``longest`` of cuda/programs/tiles.cuh."""
-_WIDTH = np.array([1] * 7 + [2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 32, 32], np.int64)  # ``lanes_of``
+_WIDTH = np.array([1] * 7 + [2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 32, 32], np.int64)
+"""Lanes that share one of these: two to ``lanes_shift``."""
 
 
 class Tiling(NamedTuple):
-    """``tiles`` of 2^shift vertices, the first ones; then ``columns`` of 2^column_shift."""
+    """``tiles`` of 2^shift vertices, the first ones; then ``columns`` of 2^column_shift: of all."""
 
     tiles: int
     shift: int
@@ -82,6 +84,7 @@ class TiledRows:
     whole: CutRows
     bands: int
     groups: Array
+    band_rows: Array
     near: Array
     far: Array
     pieces: Array
@@ -92,6 +95,7 @@ class TiledRows:
         return pack(
             TILES,
             groups=self.groups,
+            band_rows=self.band_rows,
             near=self.near,
             far=self.far,
             pieces=self.pieces,
@@ -117,24 +121,27 @@ def tile_rows(
 
     whole: rows that stand on the device. weights: uint32, by entry.
     """
+    assert (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift) >= whole.vertices
     kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
     pieces, blocks = whole.parts + whole.vertices, blocks_of(device, LAUNCH)
+    counters = 4 * tiling.cells * len(_LONGEST)  # of a band
+    if counters > device.shared_bytes:
+        return None
     of = whole.packed(), pack(TILING, **tiling._asdict())
     with device.use() as cupy:
-        costs, unsorted = cupy.empty(units, np.uint32), cupy.zeros(1, np.uint32)
-        weigh = f"weigh_units<{kind}>"
-        device.launch(_SOURCE, weigh, units * _LANES, (*of, costs, unsorted))
-        if int(unsorted[0]):
-            return None
-        first = _cut_bands(cupy, costs, blocks)
+        first = _cut_bands(device, kind, of, units, blocks)
         bands = pack(BANDS, first=first, count=blocks)
-        counts = cupy.zeros(blocks * tiling.cells * len(_LONGEST), np.uint32)
+        counts = cupy.empty(blocks * tiling.cells * len(_LONGEST), np.uint32)
+        unsorted = cupy.zeros(1, np.uint32)
 
         def visit(function: str, *arguments: object) -> None:
-            kernel = device.kernel(_SOURCE, f"{function}<{kind}>")
-            kernel((blocks,), (LAUNCH.threads,), (*of, bands, *arguments))
+            kernel = device.kernel(_SOURCE, f"{function}<{kind}>", counters)
+            grid = (blocks,), (LAUNCH.threads,)
+            kernel(*grid, (*of, bands, *arguments), shared_mem=counters)
 
-        visit("count_segments", counts)
+        visit("count_segments", counts, unsorted)
+        if int(unsorted[0]):
+            return None
         groups, near, far, segments = _lay_out(counts.get(), tiling)
         sizes = {"near": 2 * near, "far": 4 * far, "pieces": 4 * segments, "sums": 8 * pieces}
         weighed = 0 if weights is None else 4 * (near + far)
@@ -145,18 +152,19 @@ def tile_rows(
             whole,
             blocks,
             cupy.asarray(groups.view(np.uint8)),
+            band_rows=whole.turn_rows[cupy.maximum(first.astype(np.int64) - whole.parts, 0)],
             near=cupy.full(near, 1 << tiling.shift, np.uint16),
             far=cupy.full(far, 0xFFFFFFFF, np.uint32),
             pieces=cupy.full(segments, 0xFFFFFFFF, np.uint32),
             sums=cupy.zeros(pieces, np.float64),
             weights=None if weights is None else cupy.zeros(near + far, np.uint32),
         )
-        counts.fill(0)
+        made.sums[whole.parts + whole.long_rows.astype(np.int64)] = np.nan
         none, end = np.uint64(0), np.uint64(near)
         given = none if weights is None else weights
         moved = none if made.weights is None else made.weights
         to = made.near, made.far, made.pieces, end, moved
-        visit("place_segments", made.groups, counts, given, *to)
+        visit("place_segments", made.groups, given, *to)
         return made
 
 
@@ -167,14 +175,22 @@ def warm_up(device: Device, offset_type: str) -> None:
             device.kernel(_SOURCE, f"{function}<{offset_type}>")
 
 
-def _cut_bands(cupy: Any, costs: Array, bands: int) -> Array:
-    """uint32 (bands + 1,): the first unit of each, and an end, so that all cost about as much."""
-    ends = cupy.cumsum(costs, dtype=np.uint64)
-    shares = np.arange(1, bands, dtype=np.float64) * (float(ends[-1]) / bands)
-    first = cupy.zeros(bands + 1, np.uint32)
-    first[1:-1] = cupy.searchsorted(ends, cupy.asarray(shares.astype(np.uint64)))
-    first[-1] = len(costs)
-    return first
+def _cut_bands(device: Device, kind: str, of: tuple[Any, ...], units: int, bands: int) -> Array:
+    """uint32 (bands + 1,): the first unit of each, and an end, so that all cost about as much, as
+    far as some units tell.
+    """
+    apart = max(1, units // (bands * _WEIGHED))
+    samples = -(-units // apart)
+    with device.use() as cupy:
+        costs = cupy.empty(samples, np.uint32)
+        weigh = f"weigh_units<{kind}>"
+        device.launch(_SOURCE, weigh, samples * _LANES, (*of, np.uint32(apart), costs))
+        ends = cupy.cumsum(costs, dtype=np.uint64)
+        shares = np.arange(1, bands, dtype=np.float64) * (float(ends[-1]) / bands)
+        first = cupy.zeros(bands + 1, np.uint32)
+        first[1:-1] = cupy.searchsorted(ends, cupy.asarray(shares.astype(np.uint64))) * apart
+        first[-1] = units
+        return first
 
 
 def _lay_out(counts: np.ndarray, tiling: Tiling) -> tuple[np.ndarray, int, int, int]:

@@ -360,7 +360,7 @@ def test_constants_are_the_same_on_both_sides(nvrtc):
     lengths = zip(program_tiles._LONGEST, program_tiles._WIDTH, strict=True)
     tiled = {"GROUPS": len(program_tiles._LONGEST)}
     for group, (longest, width) in enumerate(lengths):
-        tiled |= {f"longest({group})": longest, f"lanes_of({group})": width}
+        tiled |= {f"longest({group})": longest, f"1 << lanes_shift({group})": width}
     sources = {
         "bfs/check.cu": {"LONG_STRIP": device.LONG_STRIP},
         "bfs/wide_search.cu": wide,

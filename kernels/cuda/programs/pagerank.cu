@@ -12,20 +12,36 @@
 #include "programs/sums.cuh"
 #include "programs/tiles.cuh"
 
-#define TOGETHER 4  // entries, or vertices, of a lane whose loads are under way at once
+#define TOGETHER 4  // entries of a lane whose loads are under way at once
+#define BESIDE 2    // vertices of which these are
 
-// What an edge makes of the value at its end (kernels/pieces/operators.py).
+// What an edge makes of the value at its end (kernels/pieces/operators.py). Two: edges of an entry and of the
+// next one, or of one alone.
 struct Sum {
+  struct Two {
+    __device__ double first(double value) const { return value; }
+    __device__ double other(double value) const { return value; }
+  };
   const void *weights;
 
-  __device__ double along(double value, u64 entry) const { return value; }
+  __device__ double along(double value, u64) const { return value; }
+  __device__ Two one(u64) const { return {}; }
+  __device__ Two two(u64) const { return {}; }
 };
 
 template <class Weight>
 struct WeightedSum {
+  struct __align__(8) Two {
+    Weight weight, next;
+
+    __device__ double first(double value) const { return value * weight; }
+    __device__ double other(double value) const { return value * next; }
+  };
   const Weight *weights;
 
   __device__ double along(double value, u64 entry) const { return value * __ldg(weights + entry); }
+  __device__ Two one(u64 entry) const { return {__ldg(weights + entry), 0}; }
+  __device__ Two two(u64 entry) const { return *(const Two *)(weights + entry); }  // an even number
 };
 
 struct Control {
@@ -189,11 +205,28 @@ __device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operat
 template <class Operator, class Share, class Give>
 __device__ inline void gather_all(const Tiles &tiles, const Operator &along, const Share *share, u64 *arrived,
                                   Give give) {
-  add_bands(tiles, along, share);
-  grid_barrier(arrived);
-  const Crew crew = whole_grid();
   double *const sums = tiles.sums + tiles.parts;
+  add_bands(tiles, along, share, [&](u32 begin, u32 end) {
+    for (u32 first = begin + threadIdx.x; first < end; first += BESIDE * blockDim.x) {
+      u32 row[BESIDE];
+      double came[BESIDE];
+#pragma unroll
+      for (u32 k = 0; k < BESIDE; k++) {
+        row[k] = first + k * blockDim.x;
+        came[k] = row[k] < end ? __ldcg(sums + row[k]) : NOT_A_NUMBER;
+      }
+#pragma unroll
+      for (u32 k = 0; k < BESIDE; k++)
+        if (came[k] != came[k])
+          row[k] = NONE;
+        else
+          sums[row[k]] = 0;
+      give(row, came);
+    }
+  });
   if (tiles.longs) {
+    grid_barrier(arrived);
+    const Crew crew = whole_grid();
     for (u32 place = crew.warp; place < tiles.longs; place += crew.warps) {
       const u32 last = tiles.first_parts[place + 1];
       double came = 0;
@@ -202,22 +235,8 @@ __device__ inline void gather_all(const Tiles &tiles, const Operator &along, con
         tiles.sums[part] = 0;
       }
       came = lanes_sum(came);
-      if (lane_id() == 0) sums[tiles.long_rows[place]] = came;
+      if (lane_id() == 0) give_one(give, tiles.long_rows[place], came);
     }
-    grid_barrier(arrived);
-  }
-  for (u64 first = first_item(); first < tiles.rows; first += TOGETHER * items_apart()) {
-    u32 row[TOGETHER];
-    double came[TOGETHER];
-#pragma unroll
-    for (u32 k = 0; k < TOGETHER; k++) {
-      const u64 own = first + k * items_apart();
-      row[k] = own < tiles.rows ? (u32)own : NONE, came[k] = own < tiles.rows ? __ldcg(sums + own) : 0;
-    }
-#pragma unroll
-    for (u32 k = 0; k < TOGETHER; k++)
-      if (row[k] != NONE) sums[row[k]] = 0;
-    give(row, came);
   }
 }
 

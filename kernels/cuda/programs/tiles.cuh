@@ -17,7 +17,7 @@
 #include "programs/sums.cuh"
 
 #define GROUPS 19        // of a cell: segments of so many lengths
-#define ALONE 16         // entries of a segment that one lane adds up
+#define NOT_A_NUMBER __longlong_as_double(0x7ff8000000000000)
 #define AT_ONCE 8        // entries of a lane whose loads are under way at once
 
 // Entries that a segment of a group has at most: 1, 2, 4, 6, 8, 12, 16, 24, ... 1024.
@@ -25,10 +25,8 @@ __device__ constexpr u32 longest(u32 group) {
   return group < 2 ? group + 1 : (group & 1 ? 3u : 2u) << group / 2;
 }
 
-// Lanes that share a segment, as a power of two.
-__device__ constexpr u32 lanes_of(u32 group) {
-  return longest(group) <= ALONE ? 1 : group < 15 ? 1u << (group - 5) / 2 : 32;
-}
+// Two to it: the lanes that share a segment.
+__device__ constexpr u32 lanes_shift(u32 group) { return group < 7 ? 0 : group < 15 ? (group - 5) / 2 : 5; }
 
 // entries: the first one, of tiles in `near`, of columns in `far`. segments: the first one in `pieces`.
 // before: chunks of the same cell's longer groups.
@@ -39,12 +37,14 @@ struct Group {
   u32 before;
 };
 
-// groups: of each band, of each cell, of each length. near: of a tile its vertices, by their place in it;
-// 2^shift: none. far: vertices; NONE: none. pieces: of each segment; NONE: none. sums: of each piece: of
-// parts of rows, then of rows, 0 between two gathers. long_rows, first_parts: as of Rows. near_end: entries
-// in `near`, before those in `far` where entries are counted. gpu_programs/tiles.py packs the same structure.
+// groups: of each band, of each cell, of each length. band_rows: of each band its first row, and an end. near:
+// of a tile its vertices, by their place in it; 2^shift: none. far: vertices; NONE: none. pieces: of each
+// segment; NONE: none. sums: of each piece, of parts of rows and then of rows: 0 before, but NaN, always, where
+// a long row would have its own. long_rows, first_parts: as of Rows. near_end: entries in `near`, before those
+// in `far` where entries are counted. gpu_programs/tiles.py packs the same structure.
 struct Tiles {
   const Group *groups;
+  const u32 *band_rows;
   const u16 *near;
   const u32 *far;
   const u32 *pieces;
@@ -68,12 +68,14 @@ struct NearEntries {
   const u16 *entries;
   const Value *values;
   u64 at;
+  u32 end;
 
   __device__ u32 one(u64 i) const { return __ldcs(entries + i); }
   __device__ uint2 two(u64 i) const {
     const u32 both = __ldcs((const u32 *)(entries + i));
     return {both & 0xffff, both >> 16};
   }
+  __device__ uint2 none() const { return {end, end}; }
   __device__ Value value(u32 entry) const { return values[entry]; }
 };
 
@@ -85,6 +87,7 @@ struct FarEntries {
 
   __device__ u32 one(u64 i) const { return __ldcs(entries + i); }
   __device__ uint2 two(u64 i) const { return __ldcs((const uint2 *)(entries + i)); }
+  __device__ uint2 none() const { return {NONE, NONE}; }
   __device__ Value value(u32 entry) const { return entry == NONE ? Value(0) : values[entry]; }
 };
 
@@ -106,18 +109,23 @@ __device__ inline void add_short(const From &from, const Operator &along, const 
   const u32 CHUNKS = LENGTH < AT_ONCE ? AT_ONCE / LENGTH : 1, warps = blockDim.x / 32;
   for (u32 chunk = first_chunk(group); chunk < group.chunks; chunk += CHUNKS * warps) {
     u32 entry[CHUNKS][LENGTH], piece[CHUNKS];
-    u64 first[CHUNKS];
+    typename Operator::Two edges[CHUNKS][(LENGTH + 1) / 2];
 #pragma unroll
     for (u32 c = 0; c < CHUNKS; c++) {
       const bool there = chunk + c * warps < group.chunks;
       const u64 own = there ? chunk + c * warps : chunk;
       piece[c] = there ? __ldcs(pieces + group.segments + own * 32 + lane_id()) : NONE;
-      first[c] = group.entries + own * 32 * LENGTH;
-      if (LENGTH == 1) entry[c][0] = from.one(first[c] + lane_id());
+      const u64 first = group.entries + own * 32 * LENGTH;
+      if (LENGTH == 1) {
+        entry[c][0] = from.one(first + lane_id());
+        edges[c][0] = along.one(from.at + first + lane_id());
+      }
 #pragma unroll
       for (u32 i = 0; i + 1 < LENGTH; i += 2) {
-        const uint2 both = from.two(first[c] + 32 * i + 2 * lane_id());
+        const u64 place = first + 32 * i + 2 * lane_id();
+        const uint2 both = from.two(place);
         entry[c][i] = both.x, entry[c][i + 1] = both.y;
+        edges[c][i / 2] = along.two(from.at + place);
       }
     }
     double sum[CHUNKS];
@@ -126,8 +134,8 @@ __device__ inline void add_short(const From &from, const Operator &along, const 
       sum[c] = 0;
 #pragma unroll
       for (u32 i = 0; i < LENGTH; i++) {
-        const u64 place = first[c] + (LENGTH == 1 ? lane_id() : 32 * (i & ~1u) + 2 * lane_id() + (i & 1));
-        sum[c] += along.along(from.value(entry[c][i]), from.at + place);
+        const double value = from.value(entry[c][i]);
+        sum[c] += i & 1 ? edges[c][i / 2].other(value) : edges[c][i / 2].first(value);
       }
     }
 #pragma unroll
@@ -135,31 +143,32 @@ __device__ inline void add_short(const From &from, const Operator &along, const 
   }
 }
 
-// Longer ones: `width` lanes add up one, of which each has `length` entries, an even number.
+// Longer ones: 2^shift lanes add up one, of which each has `length` entries, an even number.
 template <class From, class Operator>
 __device__ inline void add_long(const From &from, const Operator &along, const u32 *pieces,
-                                const Group &group, u32 length, u32 width, double *sums) {
+                                const Group &group, u32 length, u32 shift, double *sums) {
   const u32 warps = blockDim.x / 32;
   for (u32 chunk = first_chunk(group); chunk < group.chunks; chunk += warps) {
-    const u32 piece = __ldcs(pieces + group.segments + (u64)chunk * (32 / width) + lane_id() / width);
+    const u32 piece = __ldcs(pieces + group.segments + ((u64)chunk * 32 + lane_id() >> shift));
     const u64 first = group.entries + (u64)chunk * 32 * length + 2 * lane_id();
     const u32 pairs = length / 2, PAIRS = AT_ONCE / 2;
     double one = 0, other = 0;
     for (u32 i = 0; i < pairs; i += PAIRS) {
       uint2 both[PAIRS];
-#pragma unroll
-      for (u32 k = 0; k < PAIRS; k++)
-        if (i + k < pairs) both[k] = from.two(first + 64 * (i + k));
+      typename Operator::Two edges[PAIRS];
 #pragma unroll
       for (u32 k = 0; k < PAIRS; k++) {
-        if (i + k >= pairs) break;
-        const u64 place = from.at + first + 64 * (i + k);
-        one += along.along(from.value(both[k].x), place);
-        other += along.along(from.value(both[k].y), place + 1);
+        const bool any = i + k < pairs;
+        const u64 place = first + 64 * (i + k);
+        both[k] = any ? from.two(place) : from.none();
+        edges[k] = any ? along.two(from.at + place) : typename Operator::Two{};
       }
+#pragma unroll
+      for (u32 k = 0; k < PAIRS; k++)
+        one += edges[k].first(from.value(both[k].x)), other += edges[k].other(from.value(both[k].y));
     }
-    const double sum = lanes_sum(one + other, width);
-    if (lane_id() % width == 0) add_to(sums, piece, sum);
+    const double sum = lanes_sum(one + other, 1u << shift);
+    if ((lane_id() & ((1u << shift) - 1)) == 0) add_to(sums, piece, sum);
   }
 }
 
@@ -169,14 +178,14 @@ __device__ inline void add_cell(const From &from, const Operator &along, const T
   for (u32 g = GROUPS; g-- > 0;) {
     const Group group = groups[g];
     if (!group.chunks) continue;
-    const u32 length = longest(g) / lanes_of(g);
+    const u32 shift = lanes_shift(g);
     switch (longest(g)) {
       case 1: add_short<1>(from, along, tiles.pieces, group, tiles.sums); break;
       case 2: add_short<2>(from, along, tiles.pieces, group, tiles.sums); break;
       case 4: add_short<4>(from, along, tiles.pieces, group, tiles.sums); break;
       case 6: add_short<6>(from, along, tiles.pieces, group, tiles.sums); break;
       case 8: add_short<8>(from, along, tiles.pieces, group, tiles.sums); break;
-      default: add_long(from, along, tiles.pieces, group, length, lanes_of(g), tiles.sums);
+      default: add_long(from, along, tiles.pieces, group, longest(g) >> shift, shift, tiles.sums);
     }
   }
 }
@@ -196,9 +205,10 @@ __device__ inline void hold_tile(Value *held, const Tiles &tiles, const Value *v
   if (threadIdx.x == 0) held[1u << tiles.shift] = 0;
 }
 
-// The sum of each piece. Called by the whole grid, whose blocks have shared memory for a tile.
-template <class Operator, class Value>
-__device__ inline void add_bands(const Tiles &tiles, const Operator &along, const Value *values) {
+// Add up all pieces, and call `added(first, last)` with the rows of a band, by its block, as soon as their sums
+// are there, but for long ones'. Called by the whole grid, whose blocks have shared memory for a tile.
+template <class Operator, class Value, class Added>
+__device__ inline void add_bands(const Tiles &tiles, const Operator &along, const Value *values, Added added) {
   extern __shared__ uint4 tile_memory[];
   __shared__ Group groups[GROUPS];
   Value *const held = (Value *)tile_memory;
@@ -210,11 +220,12 @@ __device__ inline void add_bands(const Tiles &tiles, const Operator &along, cons
       if (cell < tiles.tiles) hold_tile(held, tiles, values, cell);
       __syncthreads();
       if (cell < tiles.tiles) {
-        add_cell(NearEntries<Value>{tiles.near, held, 0}, along, tiles, groups);
+        add_cell(NearEntries<Value>{tiles.near, held, 0, 1u << tiles.shift}, along, tiles, groups);
       } else {
         add_cell(FarEntries<Value>{tiles.far, values, tiles.near_end}, along, tiles, groups);
       }
       __syncthreads();
     }
+    added(tiles.band_rows[band], tiles.band_rows[band + 1]);
   }
 }

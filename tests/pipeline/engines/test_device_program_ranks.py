@@ -28,9 +28,16 @@ from delegraph.kernels import reference
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
-from delegraph.kernels.gpu_programs import components, shared_paths, shared_walks
+from delegraph.kernels.gpu_programs import (
+    components,
+    locality,
+    shared_paths,
+    shared_walks,
+    tiles,
+)
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs.rows import ProgramGraph
+from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits
@@ -344,6 +351,36 @@ def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
 
 
+@pytest.mark.parametrize("direct", [True, False])
+def test_walks_by_tiles(two_devices, tmp_path, monkeypatch, direct):
+    check_walk_by_tiles(two_devices, tmp_path, monkeypatch, 2, direct, "nccl on GPUs")
+
+
+def check_walk_by_tiles(
+    devices: Sequence[Device],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ranks: int,
+    direct: bool,
+    kind: str,
+) -> None:
+    store = make(folder, "hubs", "ties", True, "1d", partitions=ranks)
+    made: list[bool] = []
+    tile_rows = tiles.tile_rows
+
+    def watched(*of: Any) -> Any:
+        found = tile_rows(*of)
+        made.append(found is not None)
+        return found
+
+    monkeypatch.setattr(locality, "choose", lambda *_: Tiling(9, 4, 1, 31))
+    monkeypatch.setattr(tiles, "tile_rows", watched)
+    with told(monkeypatch, direct):
+        check_walk(store, devices, ranks, kind, entries_of(store)[2])
+    assert all(made)
+    assert len(made) == 3 * ranks
+
+
 @contextmanager
 def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
     """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
@@ -446,6 +483,11 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
     with told(monkeypatch, direct=False):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
+
+
+@pytest.mark.parametrize("direct", [True, slow(False)])
+def test_walks_by_tiles_emulated(emulated, tmp_path, monkeypatch, direct):
+    check_walk_by_tiles(emulated, tmp_path, monkeypatch, 3, direct, "nccl")
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
