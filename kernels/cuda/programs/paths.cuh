@@ -126,6 +126,16 @@ struct Stepper {
     const u64 limit = Distance::bound(state.limit);
     u64 least = NOWHERE;
     u32 edges = 0, taken = 0, again = 0;
+    __shared__ u32 slots[2][32][64];
+    Kept to_queue = {slots[0][threadIdx.x / 32], 0}, to_pile = {slots[1][threadIdx.x / 32], 0};
+    auto put_queued = [&](u32 vertex, bool any) {
+      const u32 items = any ? items_of(rows.offsets, vertex) : 0;
+      push_items(paths.queue[next & 1], &control.queued[next % 3], vertex, items);
+      others.hear(next, vertex, any);
+    };
+    auto put_piled = [&](u32 vertex, bool any) {
+      push_vertex(paths.pile[turn], &control.piled[turn], vertex, any);
+    };
     auto leaving = [&](u32 vertex) {
       return Distance::leaving(fresh(paths.distance[vertex]), vertex);
     };
@@ -141,7 +151,7 @@ struct Stepper {
     };
     follow(rows.offsets, paths.queue[round & 1], count, gang.crew(), leaving, look,
            [&](u64 own, const Seen &seen, bool any) {
-             u32 vertex = NONE, items = 0;
+             u32 vertex = NONE;
              bool piled = false, queued = false;
              if (any) {
                edges++;
@@ -153,7 +163,7 @@ struct Stepper {
                if (nearer && bits < limit) {
                  const u32 last = atomicExch(paths.queued_in + vertex, next);
                  if (last != next) {
-                   items = items_of(rows.offsets, vertex), queued = true;
+                   queued = true;
                    taken++, again += last >= state.bucket_round;
                  }
                } else if (nearer) {
@@ -161,10 +171,11 @@ struct Stepper {
                  least = min(least, bits);
                }
              }
-             push_items(paths.queue[next & 1], &control.queued[next % 3], vertex, items);
-             push_vertex(paths.pile[turn], &control.piled[turn], vertex, piled);
-             others.hear(next, vertex, queued);
+             to_queue.keep(vertex, queued, put_queued);
+             to_pile.keep(vertex, piled, put_piled);
            });
+    to_queue.put_all(put_queued);
+    to_pile.put_all(put_piled);
     u64 *const to[3] = {&control.edges, &control.taken, &control.again};
     add_sums({edges, taken, again}, to);
     note_least(least, turn);

@@ -29,6 +29,38 @@ __device__ inline void push_vertex(u32 *pile, u32 *count, u32 vertex, bool wante
   if (wanted) pile[first + __popc(who & lanes_before())] = vertex;
 }
 
+// Vertices that a warp has found and keeps until there are 32: then it moves the end of a queue once for all of
+// them. (The ends of queues are where all warps wait for each other otherwise.) slots: 64, the warp's own, in
+// shared memory. `put(vertex, any)` is called by whole warps.
+struct Kept {
+  u32 *slots;
+  u32 count;
+
+  template <class Put>
+  __device__ void keep(u32 vertex, bool wanted, Put put) {
+    const u32 who = __ballot_sync(ALL, wanted);
+    if (!who) return;
+    if (wanted) slots[count + __popc(who & lanes_before())] = vertex;
+    count += __popc(who);
+    __syncwarp();
+    if (count < 32) return;
+    const u32 first = slots[lane_id()], next = slots[32 + lane_id()];
+    __syncwarp();
+    slots[lane_id()] = next, count -= 32;
+    __syncwarp();
+    put(first, true);
+  }
+
+  // What is left.
+  template <class Put>
+  __device__ void put_all(Put put) {
+    const bool any = lane_id() < count;
+    if (count) put(any ? slots[lane_id()] : NONE, any);
+    count = 0;
+    __syncwarp();
+  }
+};
+
 template <class Offset>
 __device__ inline u32 items_of(const Offset *offsets, u32 vertex) {
   return (u32)(((u64)offsets[vertex + 1] - offsets[vertex] + PART - 1) / PART);
