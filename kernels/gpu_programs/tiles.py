@@ -121,7 +121,9 @@ def tile_rows(
 
     whole: rows that stand on the device. weights: uint32, by entry.
     """
-    assert (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift) >= whole.vertices
+    assert (tiling.tiles << tiling.shift) + (
+        tiling.columns << tiling.column_shift
+    ) >= whole.vertices
     kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
     pieces, blocks = whole.parts + whole.vertices, blocks_of(device, LAUNCH)
     counters = 4 * tiling.cells * len(_LONGEST)  # of a band

@@ -75,6 +75,10 @@ struct Brandes {
   // The items of a level queue those of the next one, and count the paths to them.
   __device__ void count(u32 first, u32 last, u32 level) {
     u32 edges = 0, leaving = 0;
+    __shared__ Kept::Slots slots;
+    Kept found(slots);
+    auto put = [&](u32 vertex, bool any) { queue(vertex, any, last, level); };
+    const bool few = Gang::ALONE || last - first < 32 * gang.crew().warps;
     auto paths_to = [&](u32 vertex) { return __ldcg(tree.paths + vertex); };
     // (A distance that is not fresh is NONE, and the atomic operation knows better.)
     auto look = [&](u64 edge) -> uint2 {
@@ -83,7 +87,8 @@ struct Brandes {
     };
     follow(rows.offsets, tree.items + first, last - first, gang.crew(), paths_to, look,
            [&](double own, uint2 seen, bool any) {
-             u32 vertex = NONE, found = 0;
+             u32 vertex = NONE;
+             bool is_new = false;
              if (any) {
                edges++;
                vertex = seen.x;
@@ -91,20 +96,29 @@ struct Brandes {
                if (distance == NONE) {
                  distance = atomicCAS(tree.distance + vertex, NONE, level + 1);
                  if (distance == NONE) {
-                   found = items(vertex), distance = level + 1;
+                   is_new = true, distance = level + 1;
                    leaving += (u32)entries_of(rows, vertex).count();
                  }
                }
                if (distance == level + 1) atomicAdd(tree.paths + vertex, own);
              }
-             push_items(tree.items + last, &tree.queued[(level + 1) % 3], vertex, found);
+             few ? put(vertex, is_new) : found.keep(vertex, is_new, put);
            });
+    found.put_all(put);
     note(edges, leaving, level);
+  }
+
+  // Behind the levels so far, which end at `last`. By whole warps.
+  __device__ void queue(u32 vertex, bool any, u32 last, u32 level) {
+    push_items(tree.items + last, &tree.queued[(level + 1) % 3], vertex, any ? items(vertex) : 0);
   }
 
   // The same by the vertices that no path has come to.
   __device__ void look_for(u32 last, u32 level) {
     u32 edges = 0, leaving = 0;
+    __shared__ Kept::Slots slots;
+    Kept found(slots);
+    auto put = [&](u32 vertex, bool any) { queue(vertex, any, last, level); };
     visit_rows(rows, gang.crew(), [&](u32 row, Entries whole, Entries some, u32 lane, u32 width) {
       const bool part = some.count() < whole.count();
       u32 own = row == NONE ? 0 : __ldcg(tree.distance + row);
@@ -116,7 +130,7 @@ struct Brandes {
         if (lane == 0) edges += (u32)some.count();
       }
       sum = lanes_sum(sum, width);
-      u32 found = 0;
+      bool is_new = false;
       if (wanted && lane == 0 && sum > 0) {
         if (part) {
           own = atomicCAS(tree.distance + row, NONE, level + 1);
@@ -124,10 +138,11 @@ struct Brandes {
         } else {
           tree.distance[row] = level + 1, tree.paths[row] = sum;
         }
-        if (own == NONE) found = items(row), leaving += (u32)whole.count();
+        if (own == NONE) is_new = true, leaving += (u32)whole.count();
       }
-      push_items(tree.items + last, &tree.queued[(level + 1) % 3], row, found);
+      Gang::ALONE ? put(row, is_new) : found.keep(row, is_new, put);
     });
+    found.put_all(put);
     note(edges, leaving, level);
   }
 

@@ -135,7 +135,7 @@ __device__ inline void advance_some(const Walk<Share> &walk, const Share *share,
 }
 
 // What has come, for others to add theirs.
-struct Keep {
+struct Write {
   double *came;
 
   template <u32 MANY>
@@ -281,7 +281,7 @@ template <class In, class Operator, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_shares(const __grid_constant__ In in, const Operator along, const Walk<Share> walk, double *came) {
   const Share *share = walk.shares[0];
-  gather_all(in, along, share, &walk.control->arrived, Keep{came});
+  gather_all(in, along, share, &walk.control->arrived, Write{came});
 }
 
 // Then vertices from `first` on, so many, advance by what has come to them: next, came: of these alone.
@@ -352,7 +352,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   u32 done = 0;
   while (done < walk.iterations) {
     const u64 began = clock64();
-    gather_all(in, along, (const Share *)share, &control.arrived, Keep{came});
+    gather_all(in, along, (const Share *)share, &control.arrived, Write{came});
     if (!meet_all(shared.meeting, control, nullptr, 0)) return;
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};

@@ -126,8 +126,8 @@ struct Stepper {
     const u64 limit = Distance::bound(state.limit);
     u64 least = NOWHERE;
     u32 edges = 0, taken = 0, again = 0;
-    __shared__ u32 slots[2][32][64];
-    Kept to_queue = {slots[0][threadIdx.x / 32], 0}, to_pile = {slots[1][threadIdx.x / 32], 0};
+    __shared__ Kept::Slots slots[2];
+    Kept to_queue(slots[0]), to_pile(slots[1]);
     auto put_queued = [&](u32 vertex, bool any) {
       const u32 items = any ? items_of(rows.offsets, vertex) : 0;
       push_items(paths.queue[next & 1], &control.queued[next % 3], vertex, items);

@@ -30,11 +30,14 @@ __device__ inline void push_vertex(u32 *pile, u32 *count, u32 vertex, bool wante
 }
 
 // Vertices that a warp has found and keeps until there are 32: then it moves the end of a queue once for all of
-// them. (The ends of queues are where all warps wait for each other otherwise.) slots: 64, the warp's own, in
-// shared memory. `put(vertex, any)` is called by whole warps.
+// them. (The ends of queues are where all warps wait for each other otherwise.) slots: of each warp of a block,
+// in shared memory. `put(vertex, any)` is called by whole warps.
 struct Kept {
-  u32 *slots;
+  typedef u32 Slots[32][64];
+  u32 *const slots;
   u32 count;
+
+  __device__ explicit Kept(Slots &all) : slots(all[threadIdx.x / 32]), count(0) {}
 
   template <class Put>
   __device__ void keep(u32 vertex, bool wanted, Put put) {

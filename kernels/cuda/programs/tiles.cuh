@@ -16,9 +16,9 @@
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
 
-#define GROUPS 19        // of a cell: segments of so many lengths
+#define GROUPS 19  // of a cell: segments of so many lengths
+#define AT_ONCE 8  // entries of a lane whose loads are under way at once
 #define NOT_A_NUMBER __longlong_as_double(0x7ff8000000000000)
-#define AT_ONCE 8        // entries of a lane whose loads are under way at once
 
 // Entries that a segment of a group has at most: 1, 2, 4, 6, 8, 12, 16, 24, ... 1024.
 __device__ constexpr u32 longest(u32 group) {
@@ -62,7 +62,7 @@ struct Tiles {
 };
 
 // The values of a tile, in the block's own memory, and what leads to them. at: which of all entries the
-// first one is.
+// first one is. end: what leads to none.
 template <class Value>
 struct NearEntries {
   const u16 *entries;
@@ -143,7 +143,8 @@ __device__ inline void add_short(const From &from, const Operator &along, const 
   }
 }
 
-// Longer ones: 2^shift lanes add up one, of which each has `length` entries, an even number.
+// Longer ones: 2^shift lanes add up one, of which each has `length` entries, an even number. (What is beyond
+// these is read as none, without a branch, so that all loads are under way.)
 template <class From, class Operator>
 __device__ inline void add_long(const From &from, const Operator &along, const u32 *pieces,
                                 const Group &group, u32 length, u32 shift, double *sums) {
@@ -219,11 +220,10 @@ __device__ inline void add_bands(const Tiles &tiles, const Operator &along, cons
       if (threadIdx.x < GROUPS) groups[threadIdx.x] = of[threadIdx.x];
       if (cell < tiles.tiles) hold_tile(held, tiles, values, cell);
       __syncthreads();
-      if (cell < tiles.tiles) {
+      if (cell < tiles.tiles)
         add_cell(NearEntries<Value>{tiles.near, held, 0, 1u << tiles.shift}, along, tiles, groups);
-      } else {
+      else
         add_cell(FarEntries<Value>{tiles.far, values, tiles.near_end}, along, tiles, groups);
-      }
       __syncthreads();
     }
     added(tiles.band_rows[band], tiles.band_rows[band + 1]);
