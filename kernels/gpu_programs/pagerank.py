@@ -189,7 +189,7 @@ def _arrange(graph: ProgramGraph, kind: DTypeLike) -> _Arranged:
     cuts = Cuts(0, 0, 0)
     if isinstance(way, Cuts):
         needed = rows.columns_bytes(device, cut, way, weights is not None) + 8 * way.pieces
-        found = rows.in_columns(device, cut, way, weights) if needed <= graph.spare else None
+        found = rows.in_columns(device, cut, way, weights) if needed <= graph.room else None
         if found is not None:
             (cut, weights), cuts = found, way
     return _in_rows(graph, cut, weights, cuts)
@@ -210,7 +210,9 @@ def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("page
     way = locality.choose(graph, kind)
     tiling = way if isinstance(way, Tiling) else None
     for function in functions:
-        kernel(graph, function, kind, tiling)
+        kernel(graph, function, kind, None)
+        if tiling is not None:  # (rows are what is left where there is no room for these)
+            kernel(graph, function, kind, tiling)
     if tiling is not None:
         tiles.warm_up(graph.device, offset_type)
     elif way is not None:

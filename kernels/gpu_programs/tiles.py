@@ -116,14 +116,15 @@ class TiledRows:
 def tile_rows(
     device: Device, whole: CutRows, tiling: Tiling, weights: Array | None, room: int
 ) -> TiledRows | None:
-    """The same entries by tiles, with their weights. None where targets do not rise along the rows,
-    or where this would hold more than ``room`` bytes.
+    """The same entries by tiles, with their weights. None where cells fall along a row, as they
+    never do if targets rise; where this would hold more than ``room`` bytes; where a block has no
+    room to count by.
 
     whole: rows that stand on the device. weights: uint32, by entry.
     """
-    assert (tiling.tiles << tiling.shift) + (
-        tiling.columns << tiling.column_shift
-    ) >= whole.vertices
+    assert (tiling.tiles - 1) << tiling.shift < whole.vertices
+    reached = (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift)
+    assert reached >= whole.vertices
     kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
     pieces, blocks = whole.parts + whole.vertices, blocks_of(device, LAUNCH)
     counters = 4 * tiling.cells * len(_LONGEST)  # of a band

@@ -182,7 +182,7 @@ def test_weighted_pagerank(device, stores, shape, directed, weights):
 STANDS = {
     "columns": lambda n: Cuts(n, -(-n // 8), 3),
     "some rows in columns": lambda n: Cuts(n // 2, -(-n // 4), 2),
-    "tiles": lambda n: Tiling(-(-n // 8), 3, 1, 31),
+    "tiles": lambda n: Tiling(-(-n // 64), 6, 1, 31),
     "tiles and columns": lambda n: Tiling(2, 2, max(1, -(-(n - 8) // 16)), 4),
     "a tile": lambda n: Tiling(1, 14, 1, 31),
 }
@@ -196,10 +196,23 @@ STANDS = {
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
     monkeypatch.setattr(locality, "choose", lambda graph, _: STANDS[stands](graph.cut.vertices))
+    made: list[bool] = []
+
+    def watched(make: Callable[..., Any]) -> Callable[..., Any]:
+        def and_seen(*of: Any) -> Any:
+            found = make(*of)
+            made.append(found is not None)
+            return found
+
+        return and_seen
+
+    monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
+    monkeypatch.setattr(cut_rows, "in_columns", watched(cut_rows.in_columns))
     store = stores(shape, directed, weights)
     check_walk(store, device)
     check_walk(store, device, single=True)
     check_walk(store, device, dangling="none", personal=True)
+    assert made == [True] * 6  # each is run twice
 
 
 def graph_of(store: Store, device: Device) -> ProgramGraph:
@@ -245,7 +258,10 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
     owner = np.repeat(np.arange(n), np.diff(offsets.astype(np.int64)))
     expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
     np.testing.assert_array_equal(found[np.argsort(found[:, 2])], expected)
-    needed = sum(some.nbytes for some in (made.near, made.far, made.pieces, made.sums, weights))
+    assert made.weights is not None
+    held = made.near, made.far, made.pieces, made.sums, made.weights, made.groups, made.groups
+    needed = sum(some.nbytes for some in held)
+    assert tiles.tile_rows(device, cut, tiling, weights, needed) is not None
     assert tiles.tile_rows(device, cut, tiling, weights, needed - 1) is None
 
 
@@ -782,9 +798,8 @@ def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
     test_it_stops_within_a_launch(emulated[0], stores)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shared", [0, 1 << 60])
-@pytest.mark.parametrize("shape", ["star", "cliques", "hubs", "path"])
+@pytest.mark.parametrize("shared", [slow(0), 1 << 60])
+@pytest.mark.parametrize("shape", mostly_slow(["star", "cliques", "hubs", "path"], "star"))
 def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared):
     test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared)
 
