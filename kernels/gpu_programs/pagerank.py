@@ -70,6 +70,7 @@ class GpuWalk:
     tolerance: of the change of an iteration, after which none follows; None: none. likely: float64
     (n,), in host memory, how likely a walk is where when it teleports; None: everywhere alike.
     keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
+    shares: two arrays (n,) to hold them; None: own ones.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class GpuWalk:
         likely: np.ndarray | None = None,
         share: np.ndarray | None = None,
         single: bool = False,
+        shares: Sequence[Array] | None = None,
     ) -> None:
         self._graph, self._kind = graph, share_type(single)
         device, n = graph.device, graph.cut.vertices
@@ -88,7 +90,8 @@ class GpuWalk:
         blocks = blocks_of(device)
         self._in = _arrange(graph, self._kind)
         with device.use() as cupy:
-            self._shares: list[Array] = [cupy.empty(n, self._kind) for _ in range(2)]
+            own = shares or [cupy.empty(n, self._kind) for _ in range(2)]
+            self._shares: list[Array] = list(own)
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),

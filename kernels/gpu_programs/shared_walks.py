@@ -1,20 +1,20 @@
-"""PageRank by ranks with a share of the edges each: what comes to vertices is added up over all of
-them, and each has a part of the vertices advance, of which it tells the others. Kernels:
-cuda/programs/pagerank.cu.
+"""PageRank by ranks with a share of the edges each. Each has a part of the vertices advance, and
+tells others of them; what comes to a vertex by edges of several is added up over these.
+Kernels: cuda/programs/pagerank.cu.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..base.arrays import Array as Declared
 from ..gpu.device import pack
-from ..gpu.graph import Array
+from ..gpu.graph import Array, set_bits
 from .meeting import MEETING, Meeting, open_meeting
 from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, share_type
 from .pagerank import warm_up as warm_up_walk
@@ -23,13 +23,16 @@ from .rows import ProgramGraph, blocks_of, c_name, kernel_of
 
 SHARED = np.dtype(
     [
-        *((name, "u8") for name in ("came", "shares")),
+        ("came", "u8"),
+        ("shares", "u8", 2),
+        *((name, "u8") for name in ("tells", "split", "own_split")),
         ("meeting", MEETING),
-        *((name, "u4") for name in ("first", "count")),
+        *((name, "u4") for name in ("words", "vertices", "own_splits", "splits")),
     ],
     align=True,
 )
 
+_SHARES = "even shares", "odd shares"
 _TOLD = 3  # numbers, by each rank in an iteration
 
 
@@ -45,8 +48,13 @@ class SharedWalk(Protocol):
         """As ``run``. due: whether this rank wants to save; gives whether any does."""
         ...
 
-    def share(self) -> np.ndarray: ...
-    def ranks(self) -> np.ndarray: ...
+    def share(self) -> np.ndarray:
+        """As of a GpuWalk, on rank 0."""
+        ...
+
+    def ranks(self) -> np.ndarray:
+        """As of a GpuWalk, on rank 0."""
+        ...
 
     def close(self) -> None:
         """All ranks together."""
@@ -66,7 +74,8 @@ def shared_walk(
     """In the ranks' memory where they can read each other's, else by messages."""
     n = graph.cut.vertices
     of = damping, keeps, likely, share, single
-    arrays = [Declared("came", np.float64, n), Declared("share", share_type(single), n)]
+    arrays = [Declared("came", np.float64, n)]
+    arrays += [Declared(name, share_type(single), n) for name in _SHARES]
     meeting = open_meeting(ranks, arrays)
     if meeting is None:
         return _WalkByMessages(graph, ranks, *of)
@@ -77,9 +86,50 @@ def shared_walk(
         raise
 
 
+class _Dealt(NamedTuple):
+    """Which rank has which vertices advance. Bits of vertices, uint32 (-(-n // 32),): split, whose
+    rows stand in several shares; tells (ranks, -(-n // 32)), own ones that each rank reads, and of
+    this rank all. own_split: uint32, own ones whose rows are split. splits: whether there are
+    any, of whatever rank.
+    """
+
+    split: Array
+    tells: Array
+    own_split: Array
+    splits: bool
+
+    @classmethod
+    def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Dealt:
+        """A vertex is of the rank that has all of its row; others are dealt out."""
+        words = -(-graph.cut.vertices // 32)
+        with graph.device.use() as cupy:
+            has_any, is_target = cupy.zeros(words, np.uint32), cupy.zeros(words, np.uint32)
+            _mark_entries(graph)(graph.cut.packed(), has_any, is_target)
+            came = ranks.tell([[has_any, is_target]] * ranks.size)
+            rows, read = ([cupy.asarray(some[i]) for some in came] for i in range(2))
+            one, split = cupy.zeros_like(has_any), cupy.zeros_like(has_any)
+            for some in rows:
+                split |= one & some
+                one |= some
+            one &= ~split
+            turn = cupy.arange(words) % ranks.size == ranks.rank
+            own = cupy.where(turn, ~one, np.uint32(0)) | one & has_any
+            tells = cupy.stack([own & some for some in read])
+            tells[ranks.rank] = own
+            return cls(split, tells, set_bits(cupy, own & split), bool(split.any()))
+
+    def sent(self, ranks: Ranks, each: int) -> int:
+        """Bytes, by all ranks in an iteration. each: of a share."""
+        with ranks.device.use() as cupy:
+            others = [some for peer, some in enumerate(self.tells) if peer != ranks.rank]
+            told = sum(len(set_bits(cupy, some)) for some in others)
+        (sent,) = ranks.total([each * told + 8 * len(others) * len(self.own_split)])
+        return int(sent)
+
+
 class _WalkInMemory(GpuWalk):
-    """Ranks read what has come to vertices in each other's memory, and write shares there: many
-    iterations are one launch, as of one device.
+    """Ranks write shares in each other's memory, and read there what has come to rows that are
+    split: many iterations are one launch, as of one device.
     """
 
     def __init__(
@@ -94,26 +144,24 @@ class _WalkInMemory(GpuWalk):
         share: np.ndarray | None,
         single: bool,
     ) -> None:
-        super().__init__(graph, damping, tolerance, keeps, likely, share, single)
+        both = [meeting.array(name) for name in _SHARES]
+        super().__init__(graph, damping, tolerance, keeps, likely, share, single, both)
         self._ranks, self._meeting = ranks, meeting
         self._ended = meeting.ended
-        own, n = ranks.part(graph.cut.vertices), graph.cut.vertices
-        with graph.device.use():
-            whole = meeting.array("share")
-            whole[:] = self._shares[0]
-            self._shares = [whole, whole]
-            self._walk["shares"] = whole.data.ptr
-        self._tables = meeting.table("came"), meeting.table("share")
+        self._dealt = _Dealt.of(graph, ranks)
+        self._tables = [meeting.table(name) for name in ("came", *_SHARES)]
         self._shared = pack(
             SHARED,
             came=self._tables[0],
-            shares=self._tables[1],
+            shares=[table.data.ptr for table in self._tables[1:]],
+            **{name: getattr(self._dealt, name) for name in ("tells", "split", "own_split")},
             meeting=meeting.packed(),
-            first=own.start,
-            count=own.stop - own.start,
+            words=len(self._dealt.split),
+            vertices=graph.cut.vertices,
+            own_splits=len(self._dealt.own_split),
+            splits=self._dealt.splits,
         )
-        self.sent = (ranks.size - 1) * (8 + whole.itemsize) * n
-        ranks.total([])  # all shares are written
+        self.sent = self._dealt.sent(ranks, both[0].itemsize)
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         done = self.run(iterations)
@@ -180,6 +228,12 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
     """Compile, or load from the cache, all that a walk may call."""
     warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"))
     _advance(graph, share_type(single))
+    _mark_entries(graph)
+
+
+def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+    return kernel_of(graph.device, SOURCE, "mark_entries", kinds)
 
 
 def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:

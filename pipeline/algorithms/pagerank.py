@@ -154,7 +154,8 @@ class Walk:
                 if due:
                     share = state.share() if ranks.rank == 0 else NOWHERE
                     saving.save(len(iterations), "share", share, iterations)
-            return Given({"pagerank": state.ranks()}, {"iterations": iterations})
+            values = {"pagerank": state.ranks()} if ranks.rank == 0 else {}
+            return Given(values, {"iterations": iterations})
 
     def _record(
         self, iterations: list[IterationRecord], done: Sequence[Any], edges: int, sent: int

@@ -12,6 +12,8 @@ __device__ inline u64 items_apart() { return (u64)gridDim.x * blockDim.x; }
 // Warp by warp over ``count`` strips; the lanes of a warp go together.
 #define FOR_STRIPS(t, count) for (u64 t = first_item() >> 5; t < (count); t += items_apart() >> 5)
 
+__device__ inline bool has_bit(const u32 *bits, u64 place) { return bits[place / 32] >> place % 32 & 1; }
+
 // The last row from ``low`` on, and before ``high``, that begins at ``edge`` or before.
 template <class Offset>
 __device__ inline u32 row_of(const Offset *offsets, u32 low, u32 high, u64 edge) {

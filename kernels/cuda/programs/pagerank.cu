@@ -118,10 +118,10 @@ __device__ inline Share advance(const Walk<Share> &walk, double before, double d
   return now;
 }
 
-// The same of several vertices, whose loads are under way at once; NONE is none.
-template <u32 MANY, class Share>
-__device__ inline void advance_some(const Walk<Share> &walk, const Share *share, Share *next, double anywhere,
-                                    const u32 (&vertex)[MANY], const double (&came)[MANY], Pair &moved) {
+// The same of several vertices, whose loads are under way at once; NONE is none. Calls `put(vertex, share)`.
+template <u32 MANY, class Share, class Put>
+__device__ inline void advance_some(const Walk<Share> &walk, const Share *share, double anywhere,
+                                    const u32 (&vertex)[MANY], const double (&came)[MANY], Pair &moved, Put put) {
   double before[MANY], degree[MANY];
 #pragma unroll
   for (u32 k = 0; k < MANY; k++) {
@@ -131,7 +131,7 @@ __device__ inline void advance_some(const Walk<Share> &walk, const Share *share,
 #pragma unroll
   for (u32 k = 0; k < MANY; k++)
     if (vertex[k] != NONE)
-      next[vertex[k]] = advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved);
+      put(vertex[k], advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved));
 }
 
 // What has come, for others to add theirs.
@@ -257,7 +257,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
     gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
-      advance_some(walk, share, next, anywhere, vertices, came, moved);
+      auto put = [&](u32 vertex, Share now) { next[vertex] = now; };
+      advance_some(walk, share, anywhere, vertices, came, moved, put);
     });
     moved = block_sum(moved);
     Pair *const sums = walk.block_sums + (done & 1) * gridDim.x;  // those before may still be read
@@ -300,15 +301,44 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
 }
 
-// Ranks that have shares of the edges, and each other's memory. came, shares: of each rank; this one's
-// own stand there, too. first, count: vertices that this rank has advance, of which it tells all.
+// Bits of a share of the edges, by vertex: whether its row has entries, and whether any lead to it.
+template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    mark_entries(const __grid_constant__ Rows<Offset> rows, u32 *has_any, u32 *is_target) {
+  FOR_STRIPS(strip, (rows.rows + 31) / 32) {
+    const u32 v = 32 * strip + lane_id();
+    const u32 bits = __ballot_sync(ALL, v < rows.rows && entries_of(rows, v).count());
+    if (lane_id() == 0) has_any[strip] = bits;
+  }
+  visit_rows(rows, whole_grid(), [&](u32, Entries, Entries some, u32 lane, u32 width) {
+    for (u64 e = some.begin + lane; e < some.end; e += width) {
+      const u32 target = entry_once<TIERED>(rows.targets, e);
+      if (!has_bit(is_target, target)) atomicOr(is_target + target / 32, 1u << target % 32);
+    }
+  });
+}
+
+// Ranks that have shares of the edges, and each other's memory. One rank has a vertex advance: it *owns* it. Where
+// all of a row stands in its owner's share the vertex advances once that is added up, and ranks that read its share
+// are told at once. Of rows that are split each rank adds up its part; when all have, owners add up these.
+// By rank: came, what has come by its part of split rows; shares, of both turns; tells, bits of `vertices` each in
+// `words`, own vertices that it reads, of this rank itself all. split: bits of vertices. own_split: a list.
 template <class Share>
 struct Shared {
   double *const *came;
-  Share *const *shares;
+  Share *const *shares[2];
+  const u32 *tells;
+  const u32 *split;
+  const u32 *own_split;
   Meeting meeting;
-  u32 first;
-  u32 count;
+  u32 words;
+  u32 vertices;
+  u32 own_splits;
+  u32 splits;  // whether there are any, of whatever rank
+
+  __device__ bool tells_of(u32 peer, u32 vertex) const {
+    return has_bit(tells + (u64)peer * words, vertex);
+  }
 };
 
 // All blocks of all ranks meet; the sums of what they have said, in their order, into control. Whether the
@@ -346,22 +376,39 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   Control &control = *walk.control;
   const u32 rank = shared.meeting.rank, ranks = shared.meeting.ranks;
   const u64 launched = clock64();
-  double *const came = shared.came[rank];
-  Share *const share = shared.shares[rank];
+  double *const kept = shared.came[rank];
   double lost = control.lost;
-  u32 done = 0;
+  u32 turn = control.turn, done = 0;
   while (done < walk.iterations) {
     const u64 began = clock64();
-    gather_all(in, along, (const Share *)share, &control.arrived, Write{came});
-    if (!meet_all(shared.meeting, control, nullptr, 0)) return;
+    const Share *const share = shared.shares[turn][rank];
+    turn ^= 1;
+    Share *const *const next = shared.shares[turn];  // (which nobody reads since all have met)
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
-    FOR_ITEMS(i, shared.count) {
-      const u32 vertex = shared.first + (u32)i;
-      double sum = 0;
-      for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
-      const Share now = advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved);
-      for (u32 peer = 0; peer < ranks; peer++) shared.shares[peer][vertex] = now;
+    auto put = [&](u32 vertex, Share now) {
+      for (u32 peer = 0; peer < ranks; peer++)
+        if (shared.tells_of(peer, vertex)) next[peer][vertex] = now;
+    };
+    gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
+      u32 whole[sizeof vertices / sizeof *vertices];
+#pragma unroll
+      for (u32 k = 0; k < sizeof vertices / sizeof *vertices; k++) {
+        const u32 vertex = vertices[k];
+        const bool split = vertex != NONE && shared.splits && has_bit(shared.split, vertex);
+        if (split) kept[vertex] = came[k];
+        whole[k] = vertex != NONE && !split && shared.tells_of(rank, vertex) ? vertex : NONE;
+      }
+      advance_some(walk, share, anywhere, whole, came, moved, put);
+    });
+    if (shared.splits) {
+      if (!meet_all(shared.meeting, control, nullptr, 0)) return;
+      FOR_ITEMS(i, shared.own_splits) {
+        const u32 vertex = shared.own_split[i];
+        double sum = 0;
+        for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
+        put(vertex, advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved));
+      }
     }
     moved = block_sum(moved);
     if (threadIdx.x == 0) walk.block_sums[blockIdx.x] = moved;
@@ -372,5 +419,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     done++;
     if (change < walk.tolerance || __ldcg(&control.stop)) break;
   }
-  if (first_item() == 0) control.done = done, control.turn = 0;
+  if (first_item() == 0) control.done = done, control.turn = turn;
+  // The first rank has all at the end, also what it does not read.
+  Share *const *const last = shared.shares[turn];
+  FOR_ITEMS(v, shared.vertices)
+    if (shared.tells_of(rank, v) && !shared.tells_of(0, v)) last[0][v] = last[rank][v];
 }

@@ -194,7 +194,7 @@ struct Level {
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; k++)
-          if (sparse && target[k] != NONE && !(of.any[target[k] / 32] >> target[k] % 32 & 1)) target[k] = NONE;
+          if (sparse && target[k] != NONE && !has_bit(of.any, target[k])) target[k] = NONE;
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; k++) word[k] = target[k] != NONE ? now[target[k]] : 0;
 #pragma unroll
