@@ -16,13 +16,6 @@ from .device import Device, pack, unsigned_name
 Array = Any
 """An array on the device (cupy.ndarray)."""
 
-
-def set_bits(cupy: Any, bitmap: Array) -> Array:
-    """uint32, places of the bits that are set, of uint32."""
-    bits = cupy.unpackbits(bitmap.view(np.uint8), bitorder="little")
-    return cupy.flatnonzero(bits).astype(np.uint32)
-
-
 SHORT_ROW = 4
 """Rows of no more entries are never left to all warps (cuda/bfs/pull.cuh)."""
 

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from ..base.arrays import Array as Declared
 from ..gpu.device import pack
-from ..gpu.graph import Array, set_bits
+from ..gpu.graph import Array
 from .meeting import MEETING, Meeting, open_meeting
 from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, share_type
 from .pagerank import warm_up as warm_up_walk
@@ -23,16 +23,18 @@ from .rows import ProgramGraph, blocks_of, c_name, kernel_of
 
 SHARED = np.dtype(
     [
-        ("came", "u8"),
+        *((name, "u8") for name in ("came", "own_came")),
         ("shares", "u8", 2),
-        *((name, "u8") for name in ("tells", "split", "own_split")),
+        *((name, "u8") for name in ("roles", "own_split")),
         ("meeting", MEETING),
-        *((name, "u4") for name in ("words", "vertices", "own_splits", "splits")),
+        *((name, "u4") for name in ("vertices", "own_splits", "splits")),
     ],
     align=True,
 )
 
 _SHARES = "even shares", "odd shares"
+_SPLIT = np.uint32(1 << 31)
+_MOST_RANKS = 31  # that a role has bits for
 _TOLD = 3  # numbers, by each rank in an iteration
 
 
@@ -76,7 +78,7 @@ def shared_walk(
     of = damping, keeps, likely, share, single
     arrays = [Declared("came", np.float64, n)]
     arrays += [Declared(name, share_type(single), n) for name in _SHARES]
-    meeting = open_meeting(ranks, arrays)
+    meeting = open_meeting(ranks, arrays) if ranks.size <= _MOST_RANKS else None
     if meeting is None:
         return _WalkByMessages(graph, ranks, *of)
     try:
@@ -87,43 +89,36 @@ def shared_walk(
 
 
 class _Dealt(NamedTuple):
-    """Which rank has which vertices advance. Bits of vertices, uint32 (-(-n // 32),): split, whose
-    rows stand in several shares; tells (ranks, -(-n // 32)), own ones that each rank reads, and of
-    this rank all. own_split: uint32, own ones whose rows are split. splits: whether there are
-    any, of whatever rank.
+    """Which rank has which vertices advance. roles: uint32 (n,), as the kernel says. own_split:
+    uint32, this rank's vertices whose rows stand in several shares; splits: whether any rank has
+    such. told: how often it tells another rank of a vertex, in an iteration.
     """
 
-    split: Array
-    tells: Array
+    roles: Array
     own_split: Array
     splits: bool
+    told: int
 
     @classmethod
     def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Dealt:
-        """A vertex is of the rank that has all of its row; others are dealt out."""
-        words = -(-graph.cut.vertices // 32)
+        n = graph.cut.vertices
         with graph.device.use() as cupy:
-            has_any, is_target = cupy.zeros(words, np.uint32), cupy.zeros(words, np.uint32)
-            _mark_entries(graph)(graph.cut.packed(), has_any, is_target)
-            came = ranks.tell([[has_any, is_target]] * ranks.size)
-            rows, read = ([cupy.asarray(some[i]) for some in came] for i in range(2))
-            one, split = cupy.zeros_like(has_any), cupy.zeros_like(has_any)
-            for some in rows:
-                split |= one & some
-                one |= some
-            one &= ~split
-            turn = cupy.arange(words) % ranks.size == ranks.rank
-            own = cupy.where(turn, ~one, np.uint32(0)) | one & has_any
-            tells = cupy.stack([own & some for some in read])
-            tells[ranks.rank] = own
-            return cls(split, tells, set_bits(cupy, own & split), bool(split.any()))
+            marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
+            _mark_entries(graph)(graph.cut.packed(), *marks)
+            came = ranks.tell([marks] * ranks.size)
+            every = cupy.concatenate([cupy.asarray(some) for message in came for some in message])
+            roles, counts = cupy.empty(n, np.uint32), cupy.zeros(2, np.uint64)
+            place = np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
+            _find_roles(graph)(every, *place, roles, counts)
+            told, splits = map(int, counts.get())
+            is_own = roles & np.uint32(1 << ranks.rank) != 0
+            own_split = cupy.flatnonzero(is_own & (roles >= _SPLIT)).astype(np.uint32)
+            return cls(roles, own_split, splits > 0, told)
 
     def sent(self, ranks: Ranks, each: int) -> int:
         """Bytes, by all ranks in an iteration. each: of a share."""
-        with ranks.device.use() as cupy:
-            others = [some for peer, some in enumerate(self.tells) if peer != ranks.rank]
-            told = sum(len(set_bits(cupy, some)) for some in others)
-        (sent,) = ranks.total([each * told + 8 * len(others) * len(self.own_split)])
+        came = 8 * (ranks.size - 1) * len(self.own_split)
+        (sent,) = ranks.total([each * self.told + came])
         return int(sent)
 
 
@@ -153,10 +148,11 @@ class _WalkInMemory(GpuWalk):
         self._shared = pack(
             SHARED,
             came=self._tables[0],
+            own_came=meeting.array("came"),
             shares=[table.data.ptr for table in self._tables[1:]],
-            **{name: getattr(self._dealt, name) for name in ("tells", "split", "own_split")},
+            roles=self._dealt.roles,
+            own_split=self._dealt.own_split,
             meeting=meeting.packed(),
-            words=len(self._dealt.split),
             vertices=graph.cut.vertices,
             own_splits=len(self._dealt.own_split),
             splits=self._dealt.splits,
@@ -229,11 +225,16 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
     warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"))
     _advance(graph, share_type(single))
     _mark_entries(graph)
+    _find_roles(graph)
 
 
 def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:
     kinds = graph.cut.rows.offset_type, graph.cut.tiered
     return kernel_of(graph.device, SOURCE, "mark_entries", kinds)
+
+
+def _find_roles(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, SOURCE, "find_roles", ())
 
 
 def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:

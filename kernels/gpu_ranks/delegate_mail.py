@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base import arrays
 from ..gpu.device import Device
-from ..gpu.graph import Array, set_bits
+from ..gpu.graph import Array
 from ..gpu.peer_memory import Exchange, PeerArrays
 from .delegate_rows import DelegateRows
 from .delegate_structures import ARRIVAL
@@ -142,6 +142,12 @@ class HostedDelegateMail:
         for peer, (parents,) in enumerate(self._exchange(answers)):
             if len(parents):
                 parent[self._ghost_vertices[peer][wanted[peer]]] = parents
+
+
+def set_bits(cupy: Any, bitmap: Array) -> Array:
+    """uint32, places of the bits that are set."""
+    bits = cupy.unpackbits(bitmap.view(np.uint8), bitorder="little")
+    return cupy.flatnonzero(bits).astype(np.uint32)
 
 
 def _packed(bitmap: Array, listed: Array, count: int) -> Array:

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..base import arrays
 from ..gpu.device import Device, pack
-from ..gpu.graph import Array, set_bits
+from ..gpu.graph import Array
 from ..gpu.peer_memory import Exchange, PeerArrays, places_of
+from .delegate_mail import set_bits
 from .grid_rows import GridNumbering, Known
 from .grid_structures import ARRIVAL, LETTER
 from .numbering import aligned

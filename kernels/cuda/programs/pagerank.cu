@@ -118,7 +118,7 @@ __device__ inline Share advance(const Walk<Share> &walk, double before, double d
   return now;
 }
 
-// The same of several vertices, whose loads are under way at once; NONE is none. Calls `put(vertex, share)`.
+// The same of several vertices, whose loads are under way at once; NONE is none. Calls `put(k, share)`.
 template <u32 MANY, class Share, class Put>
 __device__ inline void advance_some(const Walk<Share> &walk, const Share *share, double anywhere,
                                     const u32 (&vertex)[MANY], const double (&came)[MANY], Pair &moved, Put put) {
@@ -131,7 +131,7 @@ __device__ inline void advance_some(const Walk<Share> &walk, const Share *share,
 #pragma unroll
   for (u32 k = 0; k < MANY; k++)
     if (vertex[k] != NONE)
-      put(vertex[k], advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved));
+      put(k, advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved));
 }
 
 // What has come, for others to add theirs.
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const double anywhere = 1 - walk.damping + walk.damping * all.other;
     Pair moved = {0, 0};
     gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
-      auto put = [&](u32 vertex, Share now) { next[vertex] = now; };
+      auto put = [&](u32 k, Share now) { next[vertices[k]] = now; };
       advance_some(walk, share, anywhere, vertices, came, moved, put);
     });
     moved = block_sum(moved);
@@ -318,26 +318,52 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   });
 }
 
-// Ranks that have shares of the edges, and each other's memory. One rank has a vertex advance: it *owns* it. Where
-// all of a row stands in its owner's share the vertex advances once that is added up, and ranks that read its share
-// are told at once. Of rows that are split each rank adds up its part; when all have, owners add up these.
-// By rank: came, what has come by its part of split rows; shares, of both turns; tells, bits of `vertices` each in
-// `words`, own vertices that it reads, of this rank itself all. split: bits of vertices. own_split: a list.
+// What a rank has to do with a vertex, in bits: of ranks that are told its share, by this rank, which *owns* it; and
+// whether its row is split.
+#define SPLIT 0x80000000u
+
+// One rank owns a vertex: that which alone has entries in its row, or else any. marks: of each rank, in bits of
+// vertices, has_any and is_target of `mark_entries`. counts: how often shares are told; how many rows are split, of
+// any rank.
+template <int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    find_roles(const u32 *marks, u32 vertices, u32 rank, u32 ranks, u32 *roles, u64 *counts) {
+  const u64 words = (vertices + 31) / 32;
+  FOR_STRIPS(strip, words) {
+    const u32 v = 32 * strip + lane_id();
+    u32 parts = 0, owner = strip % ranks, readers = 0;
+    for (u32 peer = 0; peer < ranks; peer++) {
+      const u32 *const of = marks + 2 * words * peer;
+      readers |= (u32)has_bit(of + words, v) << peer;
+      if (has_bit(of, v) && parts++ == 0) owner = peer;
+    }
+    if (parts > 1) owner = strip % ranks;
+    const u32 told = owner == rank ? readers & ~(1u << rank) : 0;
+    const u32 sums[] = {warp_sum(__popc(told)), warp_sum(parts > 1)};
+    if (lane_id() < 2 && sums[lane_id()]) atomicAdd(counts + lane_id(), (u64)sums[lane_id()]);
+    if (v < vertices) roles[v] = (owner == rank ? told | 1u << rank : 0) | (parts > 1 ? SPLIT : 0);
+  }
+}
+
+// Ranks that have shares of the edges, and each other's memory. An own vertex whose row stands in its owner's share
+// advances once that is added up, and those who read its share are told at once. Of rows that are split each rank
+// adds up its part; when all have, owners add up these. By rank: came, by its part of split rows; shares, of both
+// turns. own_split: a list.
 template <class Share>
 struct Shared {
   double *const *came;
+  double *own_came;
   Share *const *shares[2];
-  const u32 *tells;
-  const u32 *split;
+  const u32 *roles;
   const u32 *own_split;
   Meeting meeting;
-  u32 words;
   u32 vertices;
   u32 own_splits;
   u32 splits;  // whether there are any, of whatever rank
 
-  __device__ bool tells_of(u32 peer, u32 vertex) const {
-    return has_bit(tells + (u64)peer * words, vertex);
+  __device__ void tell(u32 turn, u32 role, u32 vertex, Share now) const {
+    for (u32 peers = role & ~SPLIT; peers; peers &= peers - 1)
+      shares[turn][__ffs(peers) - 1][vertex] = now;
   }
 };
 
@@ -376,29 +402,26 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   Control &control = *walk.control;
   const u32 rank = shared.meeting.rank, ranks = shared.meeting.ranks;
   const u64 launched = clock64();
-  double *const kept = shared.came[rank];
   double lost = control.lost;
   u32 turn = control.turn, done = 0;
   while (done < walk.iterations) {
     const u64 began = clock64();
-    const Share *const share = shared.shares[turn][rank];
-    turn ^= 1;
-    Share *const *const next = shared.shares[turn];  // (which nobody reads since all have met)
+    // (As arguments of the launch name it: what a table names may be any kind of memory, and takes longer to read.)
+    const Share *const share = turn ? walk.shares[1] : walk.shares[0];
+    turn ^= 1;  // whose shares nobody reads since all have met
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
-    auto put = [&](u32 vertex, Share now) {
-      for (u32 peer = 0; peer < ranks; peer++)
-        if (shared.tells_of(peer, vertex)) next[peer][vertex] = now;
-    };
     gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
-      u32 whole[sizeof vertices / sizeof *vertices];
+      const u32 MANY = sizeof vertices / sizeof *vertices;
+      u32 role[MANY], whole[MANY];
 #pragma unroll
-      for (u32 k = 0; k < sizeof vertices / sizeof *vertices; k++) {
-        const u32 vertex = vertices[k];
-        const bool split = vertex != NONE && shared.splits && has_bit(shared.split, vertex);
-        if (split) kept[vertex] = came[k];
-        whole[k] = vertex != NONE && !split && shared.tells_of(rank, vertex) ? vertex : NONE;
+      for (u32 k = 0; k < MANY; k++) role[k] = vertices[k] == NONE ? 0 : __ldg(shared.roles + vertices[k]);
+#pragma unroll
+      for (u32 k = 0; k < MANY; k++) {
+        whole[k] = role[k] && !(role[k] & SPLIT) ? vertices[k] : NONE;
+        if (role[k] & SPLIT) shared.own_came[vertices[k]] = came[k];
       }
+      auto put = [&](u32 k, Share now) { shared.tell(turn, role[k], vertices[k], now); };
       advance_some(walk, share, anywhere, whole, came, moved, put);
     });
     if (shared.splits) {
@@ -407,7 +430,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const u32 vertex = shared.own_split[i];
         double sum = 0;
         for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
-        put(vertex, advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved));
+        const Share now = advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved);
+        shared.tell(turn, shared.roles[vertex], vertex, now);
       }
     }
     moved = block_sum(moved);
@@ -421,7 +445,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
   if (first_item() == 0) control.done = done, control.turn = turn;
   // The first rank has all at the end, also what it does not read.
-  Share *const *const last = shared.shares[turn];
-  FOR_ITEMS(v, shared.vertices)
-    if (shared.tells_of(rank, v) && !shared.tells_of(0, v)) last[0][v] = last[rank][v];
+  FOR_ITEMS(v, shared.vertices) {
+    const u32 role = shared.roles[v];
+    if (role >> rank & 1 && !(role & 1)) shared.tell(turn, 1, v, shared.shares[turn][rank][v]);
+  }
 }
