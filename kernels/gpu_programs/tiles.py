@@ -37,7 +37,7 @@ BANDS = np.dtype([("first", "u8"), ("count", "u4")], align=True)
 
 _SOURCE = "programs/tiles.cu"
 _LANES = 32
-_WEIGHED = 256  # units of a band whose cost is looked at
+_WEIGHED = 1024  # units of a band whose cost is looked at
 _MOST_SHIFT = 15  # entries of tiles have 16 bits, and one number is none
 _STATIC_BYTES = 2048  # shared memory that a kernel has besides
 _LONGEST = np.array(
