@@ -33,12 +33,14 @@ _MISSED = 3.8  # longer, where no cache holds it
 _PIECE = 1.3  # of a row, in columns: its offset, and a sum that is written and read
 _NEAR_ENTRY = 0.3  # by tiles, in one of them
 _NEAR_SEGMENT = 1.0
-_FAR_ENTRY = 1.35  # by tiles, in a column
-_FAR_SEGMENT = 4.2
+_FAR_ENTRY = 1.2  # by tiles, in a column
+_FAR_SEGMENT = 2.0
+_MISSED_SUM = 4.0  # longer, of either segment, whose sum no cache holds
 _HELD = 2.2  # a sector of a tile that a block holds, with its waiting for all warps
 _CUT = 0.25  # an entry that is moved into columns, once, in each of some 25 products
 _TILED = 0.4  # the same by tiles
 _SECTOR_BYTES = 32
+_SUM_BYTES = 8
 
 _TILES = 4, 8, 12, 16, 24, 32, 48, 64, 96
 
@@ -68,6 +70,7 @@ def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
         + (_ROW_ENTRY - _HUB_ENTRY) * beyond(min(n, _HUBS))
         + _MISSED * beyond(min(n, 1 << shift))
     )
+    missed_sum = _MISSED_SUM * max(0.0, 1.0 - graph.device.cache_bytes / 2 / (_SUM_BYTES * n))
     best, least = None, as_rows - _FEW_SAVED
     for cuts, saved in _columns(graph, shift, beyond(min(n, 1 << shift))):
         if as_rows - saved < least:
@@ -80,8 +83,8 @@ def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
         held = tiling.tiles * (size << tiling.shift) / _SECTOR_BYTES
         takes = (
             rows.edges * (_TILED + _NEAR_ENTRY * (1 - rest) + _FAR_ENTRY * rest)
-            + _NEAR_SEGMENT * near
-            + _FAR_SEGMENT * far
+            + (_NEAR_SEGMENT + missed_sum) * near
+            + (_FAR_SEGMENT + missed_sum) * far
             + _HELD * held * LAUNCH.blocks * graph.device.multiprocessors
         )
         if takes < least:
