@@ -118,7 +118,7 @@ def by_processes(name: str, ranks: int, options: argparse.Namespace) -> Iterator
     queues = [context.Queue() for _ in range(ranks)]
     told = context.Queue()
     processes = [
-        context.Process(target=be_rank, args=(rank, queues, told, name, options))
+        context.Process(target=be_rank, args=(rank, queues, told, name, options), daemon=True)
         for rank in range(ranks)
     ]
     for process in processes:
@@ -213,12 +213,13 @@ def of_pagerank(subject: Subject) -> tuple[Work, Check]:
 
     def work(graph: ProgramGraph, ranks: Ranks) -> Any:
         graph = plain(graph)
+        steps: list[pagerank.Iteration] = []
         if ranks.size == 1:
             walk = pagerank.GpuWalk(graph, DAMPING, None, True)
-            steps = walk.run(ITERATIONS)
+            while len(steps) < ITERATIONS:  # (a launch ends after some time)
+                steps += walk.run(ITERATIONS - len(steps))
         else:
             walk = shared_walks.shared_walk(graph, ranks, DAMPING, None, True)
-            steps = []
             while len(steps) < ITERATIONS:
                 steps += walk.step(ITERATIONS - len(steps), False)[0]
             found = walk.ranks()
@@ -308,7 +309,7 @@ SAME: dict[str, Callable[[Any, Any], None]] = {
 
 def show(result: dict[str, Any]) -> None:
     print(
-        f"{result['scaling']:<7}{result['graph']:<16}{result['algorithm']:<12}"
+        f"{result['scaling']:<7}{result['graph']:<20}{result['algorithm']:<12}"
         f"{result['ranks']} GPUs {result['median_ms']:>10.3f} ms, worst {result['worst_ms']:.3f}; "
         f"{result['entries_a_second'] / 1e9:.1f} G entries/s; efficiency {result['of_one']:.2f}; "
         f"{result['sent'] / 1e6:.1f} MB sent",

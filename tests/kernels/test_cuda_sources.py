@@ -143,6 +143,11 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 for operator, share in itertools.product(operators, ("double", "float"))
             ),
             *(f"advance_part<{share}, {together}>" for share in ("double", "float")),
+            *(
+                f"mark_entries<{offset}, {tiered}, {together}>"
+                for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            ),
+            f"find_roles<{together}>",
         ],
         "programs/tiles.cu": [
             f"{name}<{offset}>"

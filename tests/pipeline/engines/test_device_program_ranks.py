@@ -36,6 +36,7 @@ from delegraph.kernels.gpu_programs import (
     tiles,
 )
 from delegraph.kernels.gpu_programs import rows as cut_rows
+from delegraph.kernels.gpu_programs.ranks import Ranks
 from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
@@ -381,6 +382,41 @@ def check_walk_by_tiles(
     assert len(made) == 3 * ranks
 
 
+def check_whose_vertices_are(
+    store: Store, devices: Sequence[Device], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> int:
+    """By all ranks of a walk, which tell each other of what they read; rows that are split."""
+    seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
+    of = shared_walks._Dealt.of
+
+    def watch(graph: ProgramGraph, ranks: Ranks) -> Any:
+        dealt, rows = of(graph, ranks), graph.cut.rows
+        targets = np.unique(rows.near.get())
+        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)) > 0, targets, dealt
+        return dealt
+
+    monkeypatch.setattr(shared_walks._Dealt, "of", watch)
+    n, size = store.info.vertices, len(devices)
+    run(store, Walk(n, 0.85, None, 3, "even", None), devices, size, kind)
+    has_any = np.stack([seen[rank][0] for rank in range(size)])
+    roles = np.stack([seen[rank][2].roles.get() for rank in range(size)])
+    own = roles >> np.arange(size, dtype=np.uint32)[:, None] & 1 > 0
+    assert (own.sum(axis=0) == 1).all()
+    alone, split = has_any.sum(axis=0) == 1, has_any.sum(axis=0) > 1
+    assert (own[:, alone] == has_any[:, alone]).all()
+    assert (roles >> 31 == split).all()
+    for rank, (_, _, dealt) in seen.items():
+        assert dealt.splits == split.any()
+        assert dealt.own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
+        readers = np.zeros((size, n), np.bool_)
+        for peer, (_, targets, _) in seen.items():
+            readers[peer, targets] = True
+            told = roles[rank] >> np.uint32(peer) & 1 > 0
+            assert (told == (own[rank] & (readers[peer] | (peer == rank)))).all()
+        assert dealt.told == (readers & own[rank])[np.arange(size) != rank].sum()
+    return int(split.sum())
+
+
 @contextmanager
 def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
     """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
@@ -483,6 +519,14 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
     store = make(tmp_path, "two components", "ties", True, "grid")
     with told(monkeypatch, direct=False):
         check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
+    devices = emulated[:3]
+    store = make(tmp_path, "hubs", "ties", True, layout, partitions=4 if layout == "grid" else 3)
+    splits = check_whose_vertices_are(store, devices, monkeypatch, "nccl")
+    assert (splits > 0) == (layout != "1d")
 
 
 @pytest.mark.parametrize("direct", [True, slow(False)])

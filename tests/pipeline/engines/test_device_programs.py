@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import delegraph
 from delegraph.kernels import reference
 from delegraph.kernels.base.graph import UNREACHED
-from delegraph.kernels.gpu.device import Device, DeviceMemoryError
+from delegraph.kernels.gpu.device import Device, DeviceMemoryError, pack
 from delegraph.kernels.gpu.graph import Rows
 from delegraph.kernels.gpu_programs import betweenness as on_device
 from delegraph.kernels.gpu_programs import locality, shortest_paths, tiles
@@ -263,6 +263,28 @@ def test_tiles_have_every_entry_once(device, lengths, tiling):
     needed = sum(some.nbytes for some in held)
     assert tiles.tile_rows(device, cut, tiling, weights, needed) is not None
     assert tiles.tile_rows(device, cut, tiling, weights, needed - 1) is None
+
+
+def test_bands_cost_the_same(device, monkeypatch):
+    """Also where every second turn has a row, first the even ones, then the odd ones."""
+    _cut_by(monkeypatch, 64)
+    monkeypatch.setattr(tiles, "_WEIGHED", 128)
+    long, short, bands = 95, 31, 8
+    lengths = np.tile([long, short], 4096)
+    lengths[4096] += 64  # from here on turns begin one later
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
+    targets = np.concatenate([np.arange(length) for length in lengths]).astype(np.uint32)
+    tiling = Tiling(1, 13, 1, 31)
+    with device.use() as cupy:
+        cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
+        of = cut.packed(), pack(tiles.TILING, **tiling._asdict())
+        units = cut.parts + len(cut.turn_rows) - 1
+        first = tiles._cut_bands(device, "u32", of, units, bands).get()
+        costs = cupy.empty(units, np.uint32)
+        device.launch(tiles._SOURCE, "weigh_units<u32>", 32 * units, (*of, np.uint32(1), costs))
+        each = np.add.reduceat(costs.get().astype(np.int64), first[:-1])
+    assert len(each) == bands
+    assert each.max() < 1.2 * each.mean()
 
 
 def _entries_of(made: tiles.TiledRows, n: int) -> np.ndarray:
@@ -783,6 +805,10 @@ def test_emulated_stands(emulated, stores, monkeypatch, weights, stands):
 @pytest.mark.parametrize("tiling", TILINGS)
 def test_emulated_tiles(emulated, tiling):
     test_tiles_have_every_entry_once(emulated[0], LENGTHS[1], tiling)
+
+
+def test_emulated_bands(emulated, monkeypatch):
+    test_bands_cost_the_same(emulated[0], monkeypatch)
 
 
 @pytest.mark.slow
