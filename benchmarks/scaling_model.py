@@ -4,8 +4,8 @@ PageRank, scale 25 a GPU, by many GPUs.
 python benchmarks/scaling_model.py
 
 Of searches the cost model is that of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU
-Cluster, section V-B), fed with what was measured on two H200s; of PageRank, what is told of whole
-vectors, and what was measured on two H100s (docs/scaling.md says where each figure comes from).
+Cluster, section V-B), fed with what was measured on two H200s; of PageRank, what is told, and what
+was measured on two H200s (docs/scaling.md says where each figure comes from).
 Prints the tables of docs/scaling.md.
 """
 
@@ -24,7 +24,8 @@ PULLS = 2  # of these, in which a rank within a host tells of its own delegates 
 NVLINK = 300e9  # bytes a second and GPU
 NETWORK = 50e9  # assumed
 LATENCY = 10e-6  # of an exchange over the network, assumed
-WALK_SECONDS = {1: 8.06e-3, 2: 11.06e-3}  # an iteration of kron25 on one H100, kron26 on two
+WALK_SECONDS = {1: 6.19e-3, 2: 9.47e-3}  # an iteration of kron25 on one H200, kron26 on two
+READ = {2: 0.84, 4: 0.68, 8: 0.53}  # of a rank's vertices, by another one of so many: kron22's
 WALK_VERTICES = 16.4e6  # a GPU, that have an edge
 # Threshold: delegates by vertex, share of nn entries. Of kron25, measured.
 THRESHOLDS = {
@@ -56,9 +57,11 @@ def walk_seconds(gpus: int) -> tuple[float, float]:
 
 
 def _told_seconds(gpus: int) -> float:
-    """A sum from each of the others for each vertex of its part, and its part's shares to each."""
-    bytes_each = 2 * 8 * WALK_VERTICES * (gpus - 1)
-    return bytes_each / (NVLINK if gpus <= 8 else NETWORK)
+    """Within a host its own shares to each of the others that read them. Over a network, a sum from
+    each of the others for each vertex of its part, and its part's shares to each.
+    """
+    each = 8 * WALK_VERTICES * (gpus - 1)
+    return each * READ[gpus] / NVLINK if gpus in READ else 2 * each / NETWORK
 
 
 def main() -> None:

@@ -242,5 +242,8 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
 
 
 def told_bytes(vertices: int) -> int:
-    """That a share holds besides: of an iteration what comes of others, and what goes to them."""
+    """That a share holds besides. By messages: of an iteration what comes of others, and what goes
+    to them. In memory: what comes to split rows, roles, a list, and less than a walk holds while
+    it begins.
+    """
     return 2 * 8 * vertices
