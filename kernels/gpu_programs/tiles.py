@@ -146,15 +146,15 @@ def tile_rows(
         if int(unsorted[0]):
             return None
         groups, near, far, segments = _lay_out(counts.get(), tiling)
-        sizes = {"near": 2 * near, "far": 4 * far, "pieces": 4 * segments, "sums": 8 * pieces}
         weighed = 0 if weights is None else 4 * (near + far)
-        if sum(sizes.values()) + weighed + 2 * groups.nbytes > room:
+        entries = 2 * near + 4 * far + 4 * segments + weighed
+        if entries + 8 * pieces + 2 * groups.nbytes > room:
             return None
         made = TiledRows(
             tiling,
             whole,
             blocks,
-            cupy.asarray(groups.view(np.uint8)),
+            groups=cupy.asarray(groups.view(np.uint8)),
             band_rows=whole.turn_rows[cupy.maximum(first.astype(np.int64) - whole.parts, 0)],
             near=cupy.full(near, 1 << tiling.shift, np.uint16),
             far=cupy.full(far, 0xFFFFFFFF, np.uint32),
