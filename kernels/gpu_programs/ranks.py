@@ -2,7 +2,7 @@
 
 A rank's share is a graph of all vertices, so that the kernels of one device go through it; its
 vectors are whole, and what edges have brought is put together over all ranks. A vertex's part of
-that is one rank's to do: vertices are dealt out in ranges.
+that is one rank's to do: they are dealt out in ranges, or, for PageRank in memory, by their rows.
 """
 
 from __future__ import annotations

@@ -107,9 +107,11 @@ class _Dealt(NamedTuple):
             _mark_entries(graph)(graph.cut.packed(), *marks)
             came = ranks.tell([marks] * ranks.size)
             every = cupy.concatenate([cupy.asarray(some) for message in came for some in message])
+            del marks, came
             roles, counts = cupy.empty(n, np.uint32), cupy.zeros(2, np.uint64)
             place = np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
             _find_roles(graph)(every, *place, roles, counts)
+            del every
             told, splits = map(int, counts.get())
             is_own = roles & np.uint32(1 << ranks.rank) != 0
             own_split = cupy.flatnonzero(is_own & (roles >= _SPLIT)).astype(np.uint32)
@@ -243,7 +245,7 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
 
 def told_bytes(vertices: int) -> int:
     """That a share holds besides. By messages: of an iteration what comes of others, and what goes
-    to them. In memory: what comes to split rows, roles, a list, and less than a walk holds while
-    it begins.
+    to them. In memory: what comes to split rows, roles, a list of own ones; while they are found,
+    besides, no more than a walk holds while it begins.
     """
     return 2 * 8 * vertices

@@ -318,8 +318,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   });
 }
 
-// What a rank has to do with a vertex, in bits: of ranks that are told its share, by this rank, which *owns* it; and
-// whether its row is split.
+// What a rank has to do with a vertex, in bits: its own bit says that it *owns* the vertex, those of others that it
+// tells them its share; and whether the row is split. Of a vertex of another rank, whose row is not, nothing.
 #define SPLIT 0x80000000u
 
 // One rank owns a vertex: that which alone has entries in its row, or else any. marks: of each rank, in bits of
@@ -408,7 +408,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const u64 began = clock64();
     // (As arguments of the launch name it: what a table names may be any kind of memory, and takes longer to read.)
     const Share *const share = turn ? walk.shares[1] : walk.shares[0];
-    turn ^= 1;  // whose shares nobody reads since all have met
+    turn ^= 1;  // these are written from here on; who read them has met all others since
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
     gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {

@@ -83,14 +83,14 @@ __device__ inline void visit_segments(const Rows<Offset> &rows, const Tiling &ti
   });
 }
 
-// costs: of one unit of each `apart` that follow each other, which stands for them. (Any of these: what a row takes
-// beyond a turn leaves turns empty, so that every second unit, say, may cost a lot, and the others nothing.)
+// costs: of one unit of each `apart` that follow each other, which stands for them; which one, a hash says. (What a
+// row takes beyond a turn leaves turns empty, so every second unit, say, may cost a lot, and the others nothing.)
 template <class Offset>
 __global__ void weigh_units(const __grid_constant__ Rows<Offset> rows, const Tiling tiling, u32 apart,
                             u32 *costs) {
   FOR_STRIPS(sample, (rows.parts + rows.turns + apart - 1) / apart) {
-    const u32 any = ((u32)sample * 0x9E3779B9u >> 16) * apart >> 16;
-    const u32 unit = min((u32)sample * apart + any, rows.parts + rows.turns - 1), turn = unit - rows.parts;
+    const u32 chosen = ((u32)sample * 0x9E3779B9u >> 16) * apart >> 16;
+    const u32 unit = min((u32)sample * apart + chosen, rows.parts + rows.turns - 1), turn = unit - rows.parts;
     const bool whole = unit >= rows.parts && lane_id() == 0;
     u32 cost = whole ? A_ROW * (rows.turn_rows[turn + 1] - rows.turn_rows[turn]) : 0;
     auto found = [&](const Segment &segment) {

@@ -352,9 +352,10 @@ def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("direct", [True, False])
-def test_walks_by_tiles(two_devices, tmp_path, monkeypatch, direct):
-    check_walk_by_tiles(two_devices, tmp_path, monkeypatch, 2, direct, "nccl on GPUs")
+def test_walks_by_tiles(two_devices, tmp_path, monkeypatch, direct, layout):
+    check_walk_by_tiles(two_devices, tmp_path, monkeypatch, 2, direct, layout, "nccl on GPUs")
 
 
 def check_walk_by_tiles(
@@ -363,9 +364,10 @@ def check_walk_by_tiles(
     monkeypatch: pytest.MonkeyPatch,
     ranks: int,
     direct: bool,
+    layout: str,
     kind: str,
 ) -> None:
-    store = make(folder, "hubs", "ties", True, "1d", partitions=ranks)
+    store = make(folder, "hubs", "ties", True, layout)
     made: list[bool] = []
     tile_rows = tiles.tile_rows
 
@@ -402,6 +404,8 @@ def check_whose_vertices_are(
     roles = np.stack([seen[rank][2].roles.get() for rank in range(size)])
     own = roles >> np.arange(size, dtype=np.uint32)[:, None] & 1 > 0
     assert (own.sum(axis=0) == 1).all()
+    assert (has_any.sum(axis=0) == 0).any()
+    assert (own[1:].any(axis=0) & (roles[1:] & 1 == 0).all(axis=0)).any()  # told at the end
     alone, split = has_any.sum(axis=0) == 1, has_any.sum(axis=0) > 1
     assert (own[:, alone] == has_any[:, alone]).all()
     assert (roles >> 31 == split).all()
@@ -524,14 +528,19 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     devices = emulated[:3]
-    store = make(tmp_path, "hubs", "ties", True, layout, partitions=4 if layout == "grid" else 3)
+    src, dst = SHAPES["hubs"]
+    last = 1 + max(src.max(), dst.max())
+    ends = last + np.arange(100)  # of which edges lead to none
+    options = BuildOptions(directed=True, **LAYOUTS[layout])
+    store = stored(tmp_path, np.r_[src, ends], np.r_[dst, src[:100]], options)
     splits = check_whose_vertices_are(store, devices, monkeypatch, "nccl")
     assert (splits > 0) == (layout != "1d")
 
 
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "grid"))
 @pytest.mark.parametrize("direct", [True, slow(False)])
-def test_walks_by_tiles_emulated(emulated, tmp_path, monkeypatch, direct):
-    check_walk_by_tiles(emulated, tmp_path, monkeypatch, 3, direct, "nccl")
+def test_walks_by_tiles_emulated(emulated, tmp_path, monkeypatch, direct, layout):
+    check_walk_by_tiles(emulated, tmp_path, monkeypatch, 3, direct, layout, "nccl")
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
