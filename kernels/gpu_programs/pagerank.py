@@ -90,8 +90,8 @@ class GpuWalk:
         blocks = blocks_of(device)
         self._in = _arrange(graph, self._kind)
         with device.use() as cupy:
-            own = shares or [cupy.empty(n, self._kind) for _ in range(2)]
-            self._shares: list[Array] = list(own)
+            held = shares or [cupy.empty(n, self._kind) for _ in range(2)]
+            self._shares: list[Array] = list(held)
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),

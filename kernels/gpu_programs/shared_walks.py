@@ -88,10 +88,10 @@ def shared_walk(
         raise
 
 
-class _Dealt(NamedTuple):
-    """Which rank has which vertices advance. roles: uint32 (n,), as the kernel says. own_split:
-    uint32, this rank's vertices whose rows stand in several shares; splits: whether any rank has
-    such. told: how often it tells another rank of a vertex, in an iteration.
+class _Ownership(NamedTuple):
+    """Which rank owns which vertices: has them advance. roles: uint32 (n,), as the kernel says.
+    own_split: uint32, this rank's vertices whose rows stand in several shares; splits: whether any
+    rank has such. told: how often it tells another rank of a vertex, in an iteration.
     """
 
     roles: Array
@@ -100,7 +100,7 @@ class _Dealt(NamedTuple):
     told: int
 
     @classmethod
-    def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Dealt:
+    def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Ownership:
         n = graph.cut.vertices
         with graph.device.use() as cupy:
             marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
@@ -145,21 +145,21 @@ class _WalkInMemory(GpuWalk):
         super().__init__(graph, damping, tolerance, keeps, likely, share, single, both)
         self._ranks, self._meeting = ranks, meeting
         self._ended = meeting.ended
-        self._dealt = _Dealt.of(graph, ranks)
+        self._owned = _Ownership.of(graph, ranks)
         self._tables = [meeting.table(name) for name in ("came", *_SHARES)]
         self._shared = pack(
             SHARED,
             came=self._tables[0],
             own_came=meeting.array("came"),
             shares=[table.data.ptr for table in self._tables[1:]],
-            roles=self._dealt.roles,
-            own_split=self._dealt.own_split,
+            roles=self._owned.roles,
+            own_split=self._owned.own_split,
             meeting=meeting.packed(),
             vertices=graph.cut.vertices,
-            own_splits=len(self._dealt.own_split),
-            splits=self._dealt.splits,
+            own_splits=len(self._owned.own_split),
+            splits=self._owned.splits,
         )
-        self.sent = self._dealt.sent(ranks, both[0].itemsize)
+        self.sent = self._owned.sent(ranks, both[0].itemsize)
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         done = self.run(iterations)

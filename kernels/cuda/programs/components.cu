@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
               const u32 *pairs, u32 count, const __grid_constant__ Pairs joined, u64 *arrived) {
   if (labels) FOR_ITEMS(v, vertices) join(forest, v, labels[v], joined);
   if (members)
-    FOR_ITEMS(v, vertices) if (members[v / 32] >> (v % 32) & 1) join(forest, v, *root, joined);
+    FOR_ITEMS(v, vertices) if (has_bit(members, v)) join(forest, v, *root, joined);
   FOR_ITEMS(i, count) join(forest, pairs[2 * i], pairs[2 * i + 1], joined);
   grid_barrier(arrived);
   flatten(forest, vertices);

@@ -384,43 +384,6 @@ def check_walk_by_tiles(
     assert len(made) == 3 * ranks
 
 
-def check_whose_vertices_are(
-    store: Store, devices: Sequence[Device], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> int:
-    """By all ranks of a walk, which tell each other of what they read; rows that are split."""
-    seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
-    of = shared_walks._Dealt.of
-
-    def watch(graph: ProgramGraph, ranks: Ranks) -> Any:
-        dealt, rows = of(graph, ranks), graph.cut.rows
-        targets = np.unique(rows.near.get())
-        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)) > 0, targets, dealt
-        return dealt
-
-    monkeypatch.setattr(shared_walks._Dealt, "of", watch)
-    n, size = store.info.vertices, len(devices)
-    run(store, Walk(n, 0.85, None, 3, "even", None), devices, size, kind)
-    has_any = np.stack([seen[rank][0] for rank in range(size)])
-    roles = np.stack([seen[rank][2].roles.get() for rank in range(size)])
-    own = roles >> np.arange(size, dtype=np.uint32)[:, None] & 1 > 0
-    assert (own.sum(axis=0) == 1).all()
-    assert (has_any.sum(axis=0) == 0).any()
-    assert (own[1:].any(axis=0) & (roles[1:] & 1 == 0).all(axis=0)).any()  # told at the end
-    alone, split = has_any.sum(axis=0) == 1, has_any.sum(axis=0) > 1
-    assert (own[:, alone] == has_any[:, alone]).all()
-    assert (roles >> 31 == split).all()
-    for rank, (_, _, dealt) in seen.items():
-        assert dealt.splits == split.any()
-        assert dealt.own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
-        readers = np.zeros((size, n), np.bool_)
-        for peer, (_, targets, _) in seen.items():
-            readers[peer, targets] = True
-            told = roles[rank] >> np.uint32(peer) & 1 > 0
-            assert (told == (own[rank] & (readers[peer] | (peer == rank)))).all()
-        assert dealt.told == (readers & own[rank])[np.arange(size) != rank].sum()
-    return int(split.sum())
-
-
 @contextmanager
 def told(monkeypatch: pytest.MonkeyPatch, direct: bool) -> Iterator[None]:
     """PageRank and shortest paths go by ranks' memory, or by messages; in fact."""
@@ -527,14 +490,44 @@ def test_walks_by_messages_emulated(emulated, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
+    """By all ranks of a walk, which tell each other of what they read."""
     devices = emulated[:3]
     src, dst = SHAPES["hubs"]
     last = 1 + max(src.max(), dst.max())
     ends = last + np.arange(100)  # of which edges lead to none
     options = BuildOptions(directed=True, **LAYOUTS[layout])
     store = stored(tmp_path, np.r_[src, ends], np.r_[dst, src[:100]], options)
-    splits = check_whose_vertices_are(store, devices, monkeypatch, "nccl")
-    assert (splits > 0) == (layout != "1d")
+    seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
+    of = shared_walks._Ownership.of
+
+    def watch(graph: ProgramGraph, ranks: Ranks) -> Any:
+        dealt, rows = of(graph, ranks), graph.cut.rows
+        targets = np.unique(rows.near.get())
+        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)) > 0, targets, dealt
+        return dealt
+
+    monkeypatch.setattr(shared_walks._Ownership, "of", watch)
+    n, size = store.info.vertices, len(devices)
+    run(store, Walk(n, 0.85, None, 3, "even", None), devices, size, "nccl")
+    has_any = np.stack([seen[rank][0] for rank in range(size)])
+    roles = np.stack([seen[rank][2].roles.get() for rank in range(size)])
+    own = roles >> np.arange(size, dtype=np.uint32)[:, None] & 1 > 0
+    assert (own.sum(axis=0) == 1).all()
+    assert (has_any.sum(axis=0) == 0).any()
+    assert (own[1:].any(axis=0) & (roles[1:] & 1 == 0).all(axis=0)).any()  # told at the end
+    alone, split = has_any.sum(axis=0) == 1, has_any.sum(axis=0) > 1
+    assert (own[:, alone] == has_any[:, alone]).all()
+    assert (roles >> 31 == split).all()
+    for rank, (_, _, dealt) in seen.items():
+        assert dealt.splits == split.any()
+        assert dealt.own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
+        readers = np.zeros((size, n), np.bool_)
+        for peer, (_, targets, _) in seen.items():
+            readers[peer, targets] = True
+            told = roles[rank] >> np.uint32(peer) & 1 > 0
+            assert (told == (own[rank] & (readers[peer] | (peer == rank)))).all()
+        assert dealt.told == (readers & own[rank])[np.arange(size) != rank].sum()
+    assert split.any() == (layout != "1d")
 
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "grid"))
