@@ -1,5 +1,5 @@
 """PageRank on a device: the definition is reference.pagerank, the kernel stands in
-cuda/programs/pagerank.cu.
+cuda/programs/pagerank.cu (pagerank.cuh).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ IN_ROWS = np.dtype(
 )
 SUM = np.dtype([("weights", "u8")], align=True)
 
-SOURCE = "programs/pagerank.cu"
+_SOURCE = "programs/pagerank.cu"
 
 _MOST_AT_ONCE = 1024  # iterations of a launch
 
@@ -63,7 +63,7 @@ def share_type(single: bool) -> type[np.floating]:
 
 
 class GpuWalk:
-    """Iterations over one graph. degree, weights of which are there; see Walk of pagerank.cu.
+    """Iterations over one graph. degree, weights of which are there; see Walk of pagerank.cuh.
 
     share: float64 (n,), what each vertex begins with, in host memory, or None for everywhere alike.
     single: whether shares are held in 32 bits.
@@ -72,6 +72,8 @@ class GpuWalk:
     keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
     shares: two arrays (n,) to hold them; None: own ones.
     """
+
+    source = _SOURCE
 
     def __init__(
         self,
@@ -150,7 +152,7 @@ class GpuWalk:
         self._ended.record()
 
     def _kernel(self, function: str) -> Callable[..., None]:
-        return kernel(self._graph, function, self._kind, self._in.tiling)
+        return kernel(self._graph, function, self._kind, self._in.tiling, self.source)
 
     def share(self) -> np.ndarray:
         """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""
@@ -172,7 +174,7 @@ class GpuWalk:
 
 class _Arranged(NamedTuple):
     """How the entries stand that are gathered. packed: for kernels, an InRows or Tiles of
-    pagerank.cu. weights: of all entries. tiling: None where they stand in rows. held: what stays
+    pagerank.cuh. weights: of all entries. tiling: None where they stand in rows. held: what stays
     while these are in use.
     """
 
@@ -207,15 +209,20 @@ def _in_rows(graph: ProgramGraph, cut: CutRows, weights: Array | None, cuts: Cut
     return _Arranged(packed, weights, None, (cut, *sums))
 
 
-def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("pagerank",)) -> None:
+def warm_up(
+    graph: ProgramGraph,
+    single: bool,
+    functions: Sequence[str] = ("pagerank",),
+    source: str = _SOURCE,
+) -> None:
     """Compile, or load from the cache, all that a walk may call."""
     kind, offset_type = share_type(single), graph.cut.rows.offset_type
     way = locality.choose(graph, kind)
     tiling = way if isinstance(way, Tiling) else None
     for function in functions:
-        kernel(graph, function, kind, None)
+        kernel(graph, function, kind, None, source)
         if tiling is not None:  # (rows are what is left where there is no room for these)
-            kernel(graph, function, kind, tiling)
+            kernel(graph, function, kind, tiling, source)
     if tiling is not None:
         tiles.warm_up(graph.device, offset_type)
     elif way is not None:
@@ -223,7 +230,11 @@ def warm_up(graph: ProgramGraph, single: bool, functions: Sequence[str] = ("page
 
 
 def kernel(
-    graph: ProgramGraph, function: str, share: DTypeLike, tiling: Tiling | None
+    graph: ProgramGraph,
+    function: str,
+    share: DTypeLike,
+    tiling: Tiling | None,
+    source: str = _SOURCE,
 ) -> Callable[..., None]:
     """Of entries that stand by tiles, or in rows."""
     kind, cut = np.dtype(share), graph.cut
@@ -231,9 +242,9 @@ def kernel(
     stands = f"InRows<{cut.rows.offset_type}, {cut.tiered}>" if tiling is None else "Tiles"
     kinds = stands, operator, c_name(kind.name)
     if tiling is None:
-        return kernel_of(graph.device, SOURCE, function, kinds)
+        return kernel_of(graph.device, source, function, kinds)
     shared_bytes = tiles.shared_bytes(tiling, kind.itemsize)
-    return kernel_of(graph.device, SOURCE, function, kinds, tiles.LAUNCH, shared_bytes)
+    return kernel_of(graph.device, source, function, kinds, tiles.LAUNCH, shared_bytes)
 
 
 def device_bytes(vertices: int, personalized: bool) -> int:

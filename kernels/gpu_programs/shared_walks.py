@@ -1,6 +1,6 @@
 """PageRank by ranks with a share of the edges each. Each has a part of the vertices advance, and
 tells others of them; what comes to a vertex by edges of several is added up over these.
-Kernels: cuda/programs/pagerank.cu.
+Kernels: cuda/programs/shared_walks.cu.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..base.arrays import Array as Declared
 from ..gpu.device import pack
 from ..gpu.graph import Array
 from .meeting import MEETING, Meeting, open_meeting
-from .pagerank import CONTROL, SOURCE, GpuWalk, Iteration, share_type
+from .pagerank import CONTROL, GpuWalk, Iteration, share_type
 from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
 from .rows import ProgramGraph, blocks_of, c_name, kernel_of
@@ -32,6 +32,7 @@ SHARED = np.dtype(
     align=True,
 )
 
+_SOURCE = "programs/shared_walks.cu"
 _SHARES = "even shares", "odd shares"
 _SPLIT = np.uint32(1 << 31)
 _MOST_RANKS = 31  # that a role has bits for
@@ -129,6 +130,8 @@ class _WalkInMemory(GpuWalk):
     split: many iterations are one launch, as of one device.
     """
 
+    source = _SOURCE
+
     def __init__(
         self,
         graph: ProgramGraph,
@@ -178,6 +181,8 @@ class _WalkInMemory(GpuWalk):
 class _WalkByMessages(GpuWalk):
     """An iteration is two launches, and two exchanges."""
 
+    source = _SOURCE
+
     def __init__(
         self,
         graph: ProgramGraph,
@@ -224,7 +229,7 @@ class _WalkByMessages(GpuWalk):
 
 def warm_up(graph: ProgramGraph, single: bool) -> None:
     """Compile, or load from the cache, all that a walk may call."""
-    warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"))
+    warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"), _SOURCE)
     _advance(graph, share_type(single))
     _mark_entries(graph)
     _find_roles(graph)
@@ -232,15 +237,15 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
 
 def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:
     kinds = graph.cut.rows.offset_type, graph.cut.tiered
-    return kernel_of(graph.device, SOURCE, "mark_entries", kinds)
+    return kernel_of(graph.device, _SOURCE, "mark_entries", kinds)
 
 
 def _find_roles(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel_of(graph.device, SOURCE, "find_roles", ())
+    return kernel_of(graph.device, _SOURCE, "find_roles", ())
 
 
 def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
-    return kernel_of(graph.device, SOURCE, "advance_part", (c_name(np.dtype(share).name),))
+    return kernel_of(graph.device, _SOURCE, "advance_part", (c_name(np.dtype(share).name),))
 
 
 def told_bytes(vertices: int) -> int:

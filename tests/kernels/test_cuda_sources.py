@@ -63,6 +63,24 @@ def instances(architecture: int) -> dict[str, list[str]]:
     if architecture < 90:
         searches = list(zip(OFFSETS, DISTANCES, BOOLS, strict=True))
     operators = "Sum", "WeightedSum<u32>", "WeightedSum<float>"
+
+    def walks(name: str) -> list[str]:
+        of_rows = (
+            *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
+            *itertools.product(OFFSETS, ["Sum"], ["false"], ["float"]),
+            *zip(OFFSETS, operators[1:], ["true", "true"], ["float", "float"], strict=True),
+        )
+        return [
+            *(
+                f"{name}<InRows<{offset}, {tiered}>, {operator}, {share}, {together}>"
+                for offset, operator, tiered, share in of_rows
+            ),
+            *(
+                f"{name}<Tiles, {operator}, {share}, {tiled}>"
+                for operator, share in itertools.product(operators, ("double", "float"))
+            ),
+        ]
+
     return {
         "bfs/wide_search.cu": [
             f"wide_search<{offset}, {distance}, {tiered}, {wide}>"
@@ -127,21 +145,10 @@ def instances(architecture: int) -> dict[str, list[str]]:
             ),
             *(f"{name}<{together}>" for name in ("tell_forest", "join_told")),
         ],
-        "programs/pagerank.cu": [
-            *(
-                f"{name}<InRows<{offset}, {tiered}>, {operator}, {share}, {together}>"
-                for name in ("pagerank", "pagerank_shares", "gather_shares")
-                for offset, operator, tiered, share in (
-                    *itertools.product(OFFSETS, operators, BOOLS, ["double"]),
-                    *itertools.product(OFFSETS, ["Sum"], ["false"], ["float"]),
-                    *zip(OFFSETS, operators[1:], ["true", "true"], ["float", "float"], strict=True),
-                )
-            ),
-            *(
-                f"{name}<Tiles, {operator}, {share}, {tiled}>"
-                for name in ("pagerank", "pagerank_shares", "gather_shares")
-                for operator, share in itertools.product(operators, ("double", "float"))
-            ),
+        "programs/pagerank.cu": walks("pagerank"),
+        "programs/shared_walks.cu": [
+            *walks("pagerank_shares"),
+            *walks("gather_shares"),
             *(f"advance_part<{share}, {together}>" for share in ("double", "float")),
             *(
                 f"mark_entries<{offset}, {tiered}, {together}>"
@@ -316,7 +323,7 @@ STRUCTURES = [
     ("programs/tiles.cu", "Group", program_tiles.GROUP),
     ("programs/tiles.cu", "Tiling", program_tiles.TILING),
     ("programs/tiles.cu", "Bands", program_tiles.BANDS),
-    ("programs/pagerank.cu", "Shared<float>", shared_walks.SHARED),
+    ("programs/shared_walks.cu", "Shared<float>", shared_walks.SHARED),
 ]
 
 
