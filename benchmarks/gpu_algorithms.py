@@ -80,7 +80,7 @@ class Subject(NamedTuple):
 
     @property
     def vertices(self) -> int:
-        return self.graph.cut.vertices
+        return self.graph.vertices
 
     @property
     def rows(self) -> Rows:

@@ -53,7 +53,7 @@ class GpuBrandes:
 
     def _allocate(self, count: int) -> dict[str, Any]:
         """Of so many gangs, by name: each has a row of an array."""
-        declared = _arrays(self._graph.cut.vertices, self._graph.cut.rows.edges)
+        declared = _arrays(self._graph.vertices, self._graph.cut.rows.edges)
         return allocate_gangs(self._graph.device, declared, count)
 
     def _pack(self) -> Any:
@@ -93,7 +93,7 @@ class GpuBrandes:
         edges, levels = self._trees["looked"][0].get().tolist()
         if edges >= EDGES_TO_SHARE * max(1, levels):
             return False
-        each = tree_bytes(self._graph.cut.vertices, self._graph.cut.rows.edges)
+        each = tree_bytes(self._graph.vertices, self._graph.cut.rows.edges)
         gangs = min(left, blocks, self._graph.room // each)
         if gangs < 2:
             return False

@@ -29,7 +29,7 @@ def join_all(graph: ProgramGraph) -> Array:
     """The same on the device."""
     device, cut = graph.device, graph.cut
     with device.use() as cupy:
-        forest, arrived = cupy.empty(cut.vertices, np.uint32), cupy.zeros(1, np.uint64)
+        forest, arrived = cupy.empty(graph.vertices, np.uint32), cupy.zeros(1, np.uint64)
         kernel(graph)(cut.packed(), forest, np.uint32(graph.twice), arrived)
         return forest
 
@@ -65,7 +65,7 @@ class _Share:
 
     def __init__(self, graph: ProgramGraph) -> None:
         """Plants the forest."""
-        self._graph, self._n = graph, graph.cut.vertices
+        self._graph, self._n = graph, graph.vertices
         device = graph.device
         with device.use() as cupy:
             self.forest = cupy.empty(self._n, np.uint32)

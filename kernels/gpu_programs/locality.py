@@ -47,7 +47,7 @@ _TILES = 4, 8, 12, 16, 24, 32, 48, 64, 96
 
 def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
     """What reads least, if it saves enough; None: rows as they are. kind: of values."""
-    rows, n = graph.cut.rows, graph.cut.vertices
+    rows, n = graph.cut.rows, graph.vertices
     size = np.dtype(kind).itemsize
     shift = (graph.device.cache_bytes // _CACHED // size).bit_length() - 1
     if rows.far is not None or rows.edges == 0 or graph.cut.parts + n >= MOST_PIECES:
@@ -96,7 +96,7 @@ def _columns(graph: ProgramGraph, shift: int, missed: float) -> Iterator[tuple[C
     """Columns of 2^shift vertices, and the sectors that they save. missed: the share of entries
     that lead beyond as many.
     """
-    rows, n = graph.cut.rows, graph.cut.vertices
+    rows, n = graph.cut.rows, graph.vertices
     count = -(-n >> shift)
     if count < 2:
         return

@@ -87,7 +87,7 @@ class GpuWalk:
         shares: Sequence[Array] | None = None,
     ) -> None:
         self._graph, self._kind = graph, share_type(single)
-        device, n = graph.device, graph.cut.vertices
+        device, n = graph.device, graph.vertices
         assert graph.degree is not None
         blocks = blocks_of(device)
         self._in = _arrange(graph, self._kind)

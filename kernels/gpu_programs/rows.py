@@ -60,7 +60,7 @@ class CutRows:
     first_parts: Array
 
     @property
-    def vertices(self) -> int:
+    def count(self) -> int:
         return len(self.rows.offsets) - 1
 
     @property
@@ -80,7 +80,7 @@ class CutRows:
             turn_rows=self.turn_rows,
             long_rows=self.long_rows,
             first_parts=self.first_parts,
-            rows=self.vertices,
+            rows=self.count,
             turns=len(self.turn_rows) - 1,
             longs=len(self.long_rows),
             parts=self.parts,
@@ -107,6 +107,10 @@ class ProgramGraph:
     degree: Array | None = None
     spare: int = 0
     ranks: int = 1
+
+    @property
+    def vertices(self) -> int:
+        return self.cut.count
 
     @property
     def room(self) -> int:
@@ -155,7 +159,7 @@ def in_columns(
 
     whole: rows that stand on the device. weights: by entry. Holds ``columns_bytes`` meanwhile.
     """
-    n, dense, rows, kind = whole.vertices, cuts.dense, whole.rows, whole.rows.offset_type
+    n, dense, rows, kind = whole.count, cuts.dense, whole.rows, whole.rows.offset_type
     with device.use() as cupy:
         starts = cupy.empty((cuts.columns + 1, dense), rows.offsets.dtype)
         unsorted = cupy.zeros(1, np.uint32)
@@ -187,7 +191,7 @@ def warm_up_columns(device: Device, offset_type: str) -> None:
 
 
 def columns_bytes(device: Device, whole: CutRows, cuts: Cuts, weighted: bool) -> int:
-    n, entries, size = whole.vertices, whole.rows.edges, whole.rows.offsets.dtype.itemsize
+    n, entries, size = whole.count, whole.rows.edges, whole.rows.offsets.dtype.itemsize
     pieces = cuts.pieces + n
     offsets, starts = (pieces + 1) * size, (cuts.pieces + n) * size
     return 4 * entries * (1 + weighted) + 2 * offsets + starts + cut_bytes(device, pieces, entries)

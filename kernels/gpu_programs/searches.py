@@ -113,14 +113,14 @@ class GpuSearches:
     @property
     def _blocks_apart(self) -> int:
         """That there is room, and work, for."""
-        graph, n, entries = self._graph, self._graph.cut.vertices, self._graph.cut.rows.edges
+        graph, n, entries = self._graph, self._graph.vertices, self._graph.cut.rows.edges
         room = device_bytes(n, entries, self._distances) + graph.room
         blocks = min(self._most, blocks_of(graph.device, APART))
         return min(max(1, room // gang_bytes(n, entries)), blocks)
 
     def together(self, sources: np.ndarray, most: int | None = None) -> Met:
         """From ``sources``, global ids, each once, WIDTH of them at most; ``most`` levels."""
-        graph, count, n = self._graph, len(sources), self._graph.cut.vertices
+        graph, count, n = self._graph, len(sources), self._graph.vertices
         with graph.device.use() as cupy:
             if self._arrays is None:
                 declared = _together_arrays(n, graph.cut.rows.edges, self._distances)
@@ -177,7 +177,7 @@ class GpuSearches:
         with graph.device.use() as cupy:
             if self._gangs is None:
                 self._arrays, count = None, self._blocks_apart
-                declared = _gang_arrays(graph.cut.vertices, graph.cut.rows.edges)
+                declared = _gang_arrays(graph.vertices, graph.cut.rows.edges)
                 self._gangs = allocate_gangs(graph.device, declared, count)
             gangs = self._gangs
             looked = cupy.zeros(1, np.uint64)
@@ -219,7 +219,7 @@ class Near(NamedTuple):
 def nearest(graph: ProgramGraph, sources: np.ndarray, most: int | None = None) -> Near:
     """From ``sources``, global ids, each once, at the same time; ``most`` levels."""
     with graph.device.use() as cupy:
-        arrays = allocate(_nearest_arrays(graph.cut.vertices, graph.cut.rows.edges), cupy)
+        arrays = allocate(_nearest_arrays(graph.vertices, graph.cut.rows.edges), cupy)
         control = cupy.zeros(CONTROL.itemsize, np.uint8)
         of = pack(NEAREST, **arrays, control=control)
         some = cupy.asarray(sources.astype(np.uint32))

@@ -78,7 +78,7 @@ class SharedPaths(GpuPaths, ABC):
         """
         graph, ranks = self._graph, self._ranks
         with graph.device.use() as cupy:
-            parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
+            parent = cupy.full(graph.vertices, UNREACHED, np.uint32)
             self._kernel("adopt_nearer")(self._rows, graph.weights, self._distance, parent)
             ranks.fold_whole(parent, cupy.minimum)
             settled = self._settled(parent)
@@ -104,7 +104,7 @@ def shared_paths(
     saved: tuple[np.ndarray, float] | None = None,
 ) -> SharedPaths:
     """In the ranks' memory where they can read each other's, else by messages."""
-    n, asked = graph.cut.vertices, _Asked(source, width, most, saved)
+    n, asked = graph.vertices, _Asked(source, width, most, saved)
     declared = [Declared("distance", np.float64, n), Declared("news", np.uint32, 2 * n)]
     meeting = open_meeting(ranks, declared)
     if meeting is None:
@@ -138,7 +138,7 @@ class _PathsInMemory(SharedPaths):
             news=self._tables[1],
             heard=self._heard,
             meeting=meeting.packed(),
-            vertices=graph.cut.vertices,
+            vertices=graph.vertices,
         )
         ranks.total([])  # all distances are written
 
@@ -168,13 +168,13 @@ class _PathsByMessages(SharedPaths):
     def __init__(self, graph: ProgramGraph, ranks: Ranks, asked: _Asked) -> None:
         super().__init__(graph, ranks, asked)
         _, width, most, saved = asked
-        self._at_once = -(-graph.cut.vertices // ranks.size)  # told: no more by many than by few
+        self._at_once = -(-graph.vertices // ranks.size)  # told: no more by many than by few
         self._rule = Rule(_LITTLE, _AGAIN, most)
         self._phases = self._followed = 0
         self._over = False
         self._paths["stays"] = 1
         with graph.device.use() as cupy:
-            self._told: Array = cupy.full(graph.cut.vertices, np.inf, np.float64)
+            self._told: Array = cupy.full(graph.vertices, np.inf, np.float64)
             begin = 0.0
             if saved is not None:
                 begin = saved[1]

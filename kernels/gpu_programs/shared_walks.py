@@ -75,7 +75,7 @@ def shared_walk(
     single: bool = False,
 ) -> SharedWalk:
     """In the ranks' memory where they can read each other's, else by messages."""
-    n = graph.cut.vertices
+    n = graph.vertices
     of = damping, keeps, likely, share, single
     arrays = [Declared("came", np.float64, n)]
     arrays += [Declared(name, share_type(single), n) for name in _SHARES]
@@ -102,7 +102,7 @@ class _Ownership(NamedTuple):
 
     @classmethod
     def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Ownership:
-        n = graph.cut.vertices
+        n = graph.vertices
         with graph.device.use() as cupy:
             marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
             _mark_entries(graph)(graph.cut.packed(), *marks)
@@ -158,7 +158,7 @@ class _WalkInMemory(GpuWalk):
             roles=self._owned.roles,
             own_split=self._owned.own_split,
             meeting=meeting.packed(),
-            vertices=graph.cut.vertices,
+            vertices=graph.vertices,
             own_splits=len(self._owned.own_split),
             splits=self._owned.splits,
         )
@@ -196,12 +196,12 @@ class _WalkByMessages(GpuWalk):
         super().__init__(graph, damping, None, keeps, likely, share, single)
         self._ranks = ranks
         with graph.device.use() as cupy:
-            self._came: Array = cupy.empty(graph.cut.vertices, np.float64)
+            self._came: Array = cupy.empty(graph.vertices, np.float64)
         del self._shares[1]
         self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
         self._damping = damping
         each = 8 + self._shares[0].itemsize
-        self.sent = (ranks.size - 1) * (each * graph.cut.vertices + 8 * _TOLD * ranks.size)
+        self.sent = (ranks.size - 1) * (each * graph.vertices + 8 * _TOLD * ranks.size)
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         """One."""

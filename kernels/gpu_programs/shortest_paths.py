@@ -76,7 +76,7 @@ class GpuPaths:
     ) -> None:
         self._graph = graph
         self._source = source
-        n = graph.cut.vertices
+        n = graph.vertices
         items = items_of(n, graph.cut.rows.edges)
         with graph.device.use() as cupy:
             self._distance: Array = cupy.full(n, self._NOWHERE, np.uint64).view(np.float64)
@@ -175,7 +175,7 @@ class GpuPaths:
         """The same on the device."""
         graph = self._graph
         with graph.device.use() as cupy:
-            parent = cupy.full(graph.cut.vertices, UNREACHED, np.uint32)
+            parent = cupy.full(graph.vertices, UNREACHED, np.uint32)
             arguments = (self._rows, graph.weights, self._distance, parent)
             self._kernel("adopt_nearer")(*arguments)
             return self._with_those_alike(parent)
@@ -204,7 +204,7 @@ class GpuPaths:
 
     def _queue_marked(self, paths: np.ndarray) -> None:
         """Vertices whose ``queued_in`` is not 0, for round 1."""
-        graph, n = self._graph, self._graph.cut.vertices
+        graph, n = self._graph, self._graph.vertices
         name = f"queue_marked<{graph.cut.rows.offset_type}>"
         of = graph.cut.rows.offsets, np.uint32(n), paths
         graph.device.launch(_SOURCE, name, -(-n // 32) * 32, of)
@@ -245,7 +245,7 @@ class GpuWholePaths(GpuPaths):
 
     def adopt(self) -> Array:
         """Once, and before ``distance`` is looked at."""
-        n = self._graph.cut.vertices
+        n = self._graph.vertices
         with self._graph.device.use() as cupy:
             parent = cupy.empty(n, np.uint32)
             arguments = (self._distance, np.uint32(n), parent)

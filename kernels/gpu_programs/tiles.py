@@ -103,7 +103,7 @@ class TiledRows:
             long_rows=self.whole.long_rows,
             first_parts=self.whole.first_parts,
             near_end=len(self.near),
-            rows=self.whole.vertices,
+            rows=self.whole.count,
             longs=len(self.whole.long_rows),
             parts=self.whole.parts,
             bands=self.bands,
@@ -122,11 +122,11 @@ def tile_rows(
 
     whole: rows that stand on the device. weights: uint32, by entry.
     """
-    assert (tiling.tiles - 1) << tiling.shift < whole.vertices
+    assert (tiling.tiles - 1) << tiling.shift < whole.count
     reached = (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift)
-    assert reached >= whole.vertices
+    assert reached >= whole.count
     kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
-    pieces, blocks = whole.parts + whole.vertices, blocks_of(device, LAUNCH)
+    pieces, blocks = whole.parts + whole.count, blocks_of(device, LAUNCH)
     counters = 4 * tiling.cells * len(_LONGEST)  # of a band
     if counters > device.shared_bytes:
         return None

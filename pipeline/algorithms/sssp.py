@@ -119,7 +119,7 @@ class DeltaStepping:
         (on_device if graph.ranks == 1 else on_devices).warm_up(graph)
 
     def run_on(self, graph: ProgramGraph, checkpoint: Checkpoint | None, tell: Tell) -> Given:
-        n = graph.cut.vertices
+        n = graph.vertices
         done, width, so_far = 0, self.first_width, None
         saved = checkpoint and checkpoint.load_state({"distance": (np.float64, n)})
         if checkpoint and saved:
@@ -151,7 +151,7 @@ class DeltaStepping:
 
     def run_on_shares(self, graph: ProgramGraph, ranks: Ranks, saving: RanksSaving) -> Given:
         done, width, so_far = 0, self.first_width, None
-        saved = saving.load("distance", (np.float64, graph.cut.vertices))
+        saved = saving.load("distance", (np.float64, graph.vertices))
         if saved is not None:
             distance, (done, (begin, width)) = saved
             so_far = distance, begin

@@ -157,7 +157,7 @@ class DeviceHeldEngine:
         """That are held on the device while a program runs."""
         graph = self._graph
         assert graph is not None
-        rows, n = graph.cut.rows, graph.cut.vertices
+        rows, n = graph.cut.rows, graph.vertices
         arrays = (rows.offsets, rows.near, graph.weights, graph.degree)
         held = sum(array.nbytes for array in arrays if array is not None) + SLACK
         held += cut_bytes(self.device, n, rows.edges)

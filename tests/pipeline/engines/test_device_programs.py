@@ -195,7 +195,7 @@ STANDS = {
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    monkeypatch.setattr(locality, "choose", lambda graph, _: STANDS[stands](graph.cut.vertices))
+    monkeypatch.setattr(locality, "choose", lambda graph, _: STANDS[stands](graph.vertices))
     made: list[bool] = []
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
