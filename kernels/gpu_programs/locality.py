@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .rows import MOST_PIECES, Cuts, ProgramGraph
+from ..gpu.device import Device
+from .rows import MOST_PIECES, CutRows, Cuts
 from .tiles import LAUNCH, Tiling, tile_shift
 
 _CACHED = 3
@@ -45,16 +46,18 @@ _SUM_BYTES = 8
 _TILES = 4, 8, 12, 16, 24, 32, 48, 64, 96
 
 
-def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
-    """What reads least, if it saves enough; None: rows as they are. kind: of values."""
-    rows, n = graph.cut.rows, graph.vertices
+def choose(device: Device, cut: CutRows, n: int, kind: DTypeLike) -> Cuts | Tiling | None:
+    """What reads least, if it saves enough; None: rows as they are. n: vertices, which targets are
+    of. kind: of values.
+    """
+    rows, count = cut.rows, cut.count
     size = np.dtype(kind).itemsize
-    shift = (graph.device.cache_bytes // _CACHED // size).bit_length() - 1
-    if rows.far is not None or rows.edges == 0 or graph.cut.parts + n >= MOST_PIECES:
+    shift = (device.cache_bytes // _CACHED // size).bit_length() - 1
+    if rows.far is not None or rows.edges == 0 or cut.parts + count >= MOST_PIECES:
         return None
-    with graph.device.use() as cupy:
+    with device.use() as cupy:
         samples = cupy.sort(rows.near[:: max(1, rows.edges // _SAMPLES)]).get()
-        some = cupy.asarray(np.linspace(0, n - 1, _ROWS).astype(np.int64))
+        some = cupy.asarray(np.linspace(0, count - 1, _ROWS).astype(np.int64))
         lengths = (rows.offsets[some + 1] - rows.offsets[some]).get().astype(np.float64)
 
     def beyond(vertex: int) -> float:
@@ -63,19 +66,19 @@ def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
 
     def segments(share: float) -> float:
         """Rows that have an entry where this share of all lead, if any entry is as likely to."""
-        return n * float(np.mean(-np.expm1(-share * lengths)))
+        return count * float(np.mean(-np.expm1(-share * lengths)))
 
     as_rows = rows.edges * (
         _HUB_ENTRY
         + (_ROW_ENTRY - _HUB_ENTRY) * beyond(min(n, _HUBS))
         + _MISSED * beyond(min(n, 1 << shift))
     )
-    missed_sum = _MISSED_SUM * max(0.0, 1.0 - graph.device.cache_bytes / 2 / (_SUM_BYTES * n))
+    missed_sum = _MISSED_SUM * max(0.0, 1.0 - device.cache_bytes / 2 / (_SUM_BYTES * count))
     best, least = None, as_rows - _FEW_SAVED
-    for cuts, saved in _columns(graph, shift, beyond(min(n, 1 << shift))):
+    for cuts, saved in _columns(device, cut, n, shift, beyond(min(n, 1 << shift))):
         if as_rows - saved < least:
             best, least = cuts, as_rows - saved
-    for tiling in _tilings(n, tile_shift(graph.device, size), shift):
+    for tiling in _tilings(n, tile_shift(device, size), shift):
         ends = np.searchsorted(samples, np.arange(tiling.tiles + 1) << tiling.shift)
         rest = beyond(tiling.tiles << tiling.shift)
         near = sum(map(segments, np.diff(ends) / len(samples)))
@@ -85,28 +88,29 @@ def choose(graph: ProgramGraph, kind: DTypeLike) -> Cuts | Tiling | None:
             rows.edges * (_TILED + _NEAR_ENTRY * (1 - rest) + _FAR_ENTRY * rest)
             + (_NEAR_SEGMENT + missed_sum) * near
             + (_FAR_SEGMENT + missed_sum) * far
-            + _HELD * held * LAUNCH.blocks * graph.device.multiprocessors
+            + _HELD * held * LAUNCH.blocks * device.multiprocessors
         )
         if takes < least:
             best, least = tiling, takes
     return best
 
 
-def _columns(graph: ProgramGraph, shift: int, missed: float) -> Iterator[tuple[Cuts, float]]:
+def _columns(
+    device: Device, cut: CutRows, n: int, shift: int, missed: float
+) -> Iterator[tuple[Cuts, float]]:
     """Columns of 2^shift vertices, and the sectors that they save. missed: the share of entries
     that lead beyond as many.
     """
-    rows, n = graph.cut.rows, graph.vertices
-    count = -(-n >> shift)
-    if count < 2:
+    rows, columns = cut.rows, -(-n >> shift)
+    if columns < 2:
         return
-    with graph.device.use() as cupy:
+    with device.use() as cupy:
         # Rows, the first ones, of two entries a column or more.
-        dense = int(cupy.count_nonzero(rows.offsets[1:] - rows.offsets[:-1] >= 2 * count))
+        dense = int(cupy.count_nonzero(rows.offsets[1:] - rows.offsets[:-1] >= 2 * columns))
         entries = int(rows.offsets[dense])
-    if dense and dense * count + n < MOST_PIECES:
-        saved = entries * _MISSED * missed - _PIECE * dense * count - _CUT * rows.edges
-        yield Cuts(dense, count, shift), saved
+    if dense and dense * columns + cut.count < MOST_PIECES:
+        saved = entries * _MISSED * missed - _PIECE * dense * columns - _CUT * rows.edges
+        yield Cuts(dense, columns, shift), saved
 
 
 def _tilings(n: int, shift: int, column_shift: int) -> Iterator[Tiling]:

@@ -70,7 +70,8 @@ class GpuWalk:
     tolerance: of the change of an iteration, after which none follows; None: none. likely: float64
     (n,), in host memory, how likely a walk is where when it teleports; None: everywhere alike.
     keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
-    shares: two arrays (n,) to hold them; None: own ones.
+    shares: two arrays (n,) to hold them; None: own ones. cut: rows to gather along, where these are
+    not the graph's own.
     """
 
     source = _SOURCE
@@ -85,12 +86,13 @@ class GpuWalk:
         share: np.ndarray | None = None,
         single: bool = False,
         shares: Sequence[Array] | None = None,
+        cut: CutRows | None = None,
     ) -> None:
         self._graph, self._kind = graph, share_type(single)
         device, n = graph.device, graph.vertices
         assert graph.degree is not None
         blocks = blocks_of(device)
-        self._in = _arrange(graph, self._kind)
+        self._in = _arrange(graph, graph.cut if cut is None else cut, self._kind)
         with device.use() as cupy:
             held = shares or [cupy.empty(n, self._kind) for _ in range(2)]
             self._shares: list[Array] = list(held)
@@ -184,11 +186,12 @@ class _Arranged(NamedTuple):
     held: tuple[Any, ...]
 
 
-def _arrange(graph: ProgramGraph, kind: DTypeLike) -> _Arranged:
+def _arrange(graph: ProgramGraph, cut: CutRows, kind: DTypeLike) -> _Arranged:
     """In columns or by tiles where that pays and there is room."""
-    device, cut, weights, way = graph.device, graph.cut, graph.weights, locality.choose(graph, kind)
+    device, n, weights = graph.device, graph.vertices, graph.weights
+    way = locality.choose(device, cut, n, kind)
     if isinstance(way, Tiling):
-        made = tiles.tile_rows(device, cut, way, weights, graph.room)
+        made = tiles.tile_rows(device, cut, n, way, weights, graph.room)
         if made is not None:
             return _Arranged(made.packed(), made.weights, way, (made,))
     cuts = Cuts(0, 0, 0)
@@ -217,7 +220,7 @@ def warm_up(
 ) -> None:
     """Compile, or load from the cache, all that a walk may call."""
     kind, offset_type = share_type(single), graph.cut.rows.offset_type
-    way = locality.choose(graph, kind)
+    way = locality.choose(graph.device, graph.cut, graph.vertices, kind)
     tiling = way if isinstance(way, Tiling) else None
     for function in functions:
         kernel(graph, function, kind, None, source)

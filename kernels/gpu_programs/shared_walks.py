@@ -14,27 +14,26 @@ from numpy.typing import DTypeLike
 
 from ..base.arrays import Array as Declared
 from ..gpu.device import pack
-from ..gpu.graph import Array
+from ..gpu.graph import Array, Rows
 from .meeting import MEETING, Meeting, open_meeting
 from .pagerank import CONTROL, GpuWalk, Iteration, share_type
 from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
-from .rows import ProgramGraph, blocks_of, c_name, kernel_of
+from .rows import CutRows, ProgramGraph, blocks_of, c_name, cut, kernel_of
 
 SHARED = np.dtype(
     [
         *((name, "u8") for name in ("came", "own_came")),
         ("shares", "u8", 2),
-        *((name, "u8") for name in ("roles", "own_split")),
+        *((name, "u8") for name in ("rows", "own_split")),
         ("meeting", MEETING),
-        *((name, "u4") for name in ("vertices", "own_splits", "splits")),
+        *((name, "u4") for name in ("listed", "own_splits", "splits")),
     ],
     align=True,
 )
 
 _SOURCE = "programs/shared_walks.cu"
 _SHARES = "even shares", "odd shares"
-_SPLIT = np.uint32(1 << 31)
 _MOST_RANKS = 31  # that a role has bits for
 _TOLD = 3  # numbers, by each rank in an iteration
 
@@ -90,39 +89,45 @@ def shared_walk(
 
 
 class _Ownership(NamedTuple):
-    """Which rank owns which vertices: has them advance. roles: uint32 (n,), as the kernel says.
-    own_split: uint32, this rank's vertices whose rows stand in several shares; splits: whether any
-    rank has such. told: how often it tells another rank of a vertex, in an iteration.
+    """Which rank owns which vertices, has them advance; and the rows, of those of the graph, of the
+    vertices that this rank owns or has entries of: rows that are others' stay out of its way.
+
+    rows: uint32 (rows, 2), vertices and their roles, as the kernel says. cut: what stands in them.
+    own_split: uint32, which of them are of own vertices and stand in several shares; splits:
+    whether any rank has such. sent: bytes, by all ranks in an iteration.
     """
 
-    roles: Array
+    rows: Array
+    cut: CutRows
     own_split: Array
     splits: bool
-    told: int
+    sent: int
 
     @classmethod
-    def of(cls, graph: ProgramGraph, ranks: Ranks) -> _Ownership:
-        n = graph.vertices
+    def of(cls, graph: ProgramGraph, ranks: Ranks, each: int) -> _Ownership:
+        """each: bytes of a share."""
+        whole, n = graph.cut.rows, graph.vertices
         with graph.device.use() as cupy:
             marks = [cupy.zeros(-(-n // 32), np.uint32) for _ in range(2)]
             _mark_entries(graph)(graph.cut.packed(), *marks)
             came = ranks.tell([marks] * ranks.size)
             every = cupy.concatenate([cupy.asarray(some) for message in came for some in message])
             del marks, came
-            roles, counts = cupy.empty(n, np.uint32), cupy.zeros(2, np.uint64)
-            place = np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
-            _find_roles(graph)(every, *place, roles, counts)
-            del every
-            told, splits = map(int, counts.get())
-            is_own = roles & np.uint32(1 << ranks.rank) != 0
-            own_split = cupy.flatnonzero(is_own & (roles >= _SPLIT)).astype(np.uint32)
-            return cls(roles, own_split, splits > 0, told)
-
-    def sent(self, ranks: Ranks, each: int) -> int:
-        """Bytes, by all ranks in an iteration. each: of a share."""
-        came = 8 * (ranks.size - 1) * len(self.own_split)
-        (sent,) = ranks.total([each * self.told + came])
-        return int(sent)
+            of = every, np.uint32(n), np.uint32(ranks.rank), np.uint32(ranks.size)
+            firsts = [cupy.zeros(-(-n // 32) + 1, np.uint32) for _ in range(2)]
+            told = cupy.zeros(1, np.uint64)
+            _count_roles(graph)(*of, *firsts, told)
+            for first in firsts:
+                cupy.cumsum(first, out=first)
+            listed, own_splits = (int(first[-1]) for first in firsts)
+            rows, own_split = cupy.empty((listed, 2), np.uint32), cupy.empty(own_splits, np.uint32)
+            offsets = cupy.full(listed + 1, whole.edges, whole.offsets.dtype)
+            _list_rows(graph)(*of, *firsts, whole.offsets, rows, offsets, own_split)
+            del of, every, firsts
+            sent = each * int(told[0]) + 8 * (ranks.size - 1) * own_splits
+            sent, splits = ranks.total([sent, own_splits])
+            own = cut(graph.device, Rows(offsets, whole.near, whole.far))
+            return cls(rows, own, own_split, splits > 0, int(sent))
 
 
 class _WalkInMemory(GpuWalk):
@@ -145,24 +150,25 @@ class _WalkInMemory(GpuWalk):
         single: bool,
     ) -> None:
         both = [meeting.array(name) for name in _SHARES]
-        super().__init__(graph, damping, tolerance, keeps, likely, share, single, both)
+        owned = _Ownership.of(graph, ranks, both[0].itemsize)
+        of = damping, tolerance, keeps, likely, share, single
+        super().__init__(graph, *of, both, owned.cut)
         self._ranks, self._meeting = ranks, meeting
         self._ended = meeting.ended
-        self._owned = _Ownership.of(graph, ranks)
+        self._owned, self.sent = owned, owned.sent
         self._tables = [meeting.table(name) for name in ("came", *_SHARES)]
         self._shared = pack(
             SHARED,
             came=self._tables[0],
             own_came=meeting.array("came"),
             shares=[table.data.ptr for table in self._tables[1:]],
-            roles=self._owned.roles,
-            own_split=self._owned.own_split,
+            rows=owned.rows,
+            own_split=owned.own_split,
             meeting=meeting.packed(),
-            vertices=graph.vertices,
-            own_splits=len(self._owned.own_split),
-            splits=self._owned.splits,
+            listed=len(owned.rows),
+            own_splits=len(owned.own_split),
+            splits=owned.splits,
         )
-        self.sent = self._owned.sent(ranks, both[0].itemsize)
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         done = self.run(iterations)
@@ -231,8 +237,8 @@ def warm_up(graph: ProgramGraph, single: bool) -> None:
     """Compile, or load from the cache, all that a walk may call."""
     warm_up_walk(graph, single, ("pagerank_shares", "gather_shares"), _SOURCE)
     _advance(graph, share_type(single))
-    _mark_entries(graph)
-    _find_roles(graph)
+    for one in (_mark_entries, _count_roles, _list_rows):
+        one(graph)
 
 
 def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:
@@ -240,8 +246,12 @@ def _mark_entries(graph: ProgramGraph) -> Callable[..., None]:
     return kernel_of(graph.device, _SOURCE, "mark_entries", kinds)
 
 
-def _find_roles(graph: ProgramGraph) -> Callable[..., None]:
-    return kernel_of(graph.device, _SOURCE, "find_roles", ())
+def _count_roles(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, _SOURCE, "count_roles", ())
+
+
+def _list_rows(graph: ProgramGraph) -> Callable[..., None]:
+    return kernel_of(graph.device, _SOURCE, "list_rows", (graph.cut.rows.offset_type,))
 
 
 def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
@@ -250,7 +260,9 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
 
 def told_bytes(vertices: int) -> int:
     """That a share holds besides. By messages: of an iteration what comes of others, and what goes
-    to them. In memory: what comes to split rows, roles, a list of own ones; while they are found,
-    besides, no more than a walk holds while it begins.
+    to them. In memory, which takes more: what comes to split rows; own rows, their offsets, and
+    which of them are split. While these are found, besides, no more than a walk holds while it
+    begins.
     """
-    return 2 * 8 * vertices
+    came, rows, offsets, own_split = 8, 8, 8, 4
+    return (came + rows + offsets + own_split) * vertices

@@ -21,7 +21,7 @@ TILES = np.dtype(
     [
         *((name, "u8") for name in ("groups", "band_rows", "near", "far", "pieces", "sums")),
         *((name, "u8") for name in ("long_rows", "first_parts", "near_end")),
-        *((name, "u4") for name in ("rows", "longs", "parts", "bands")),
+        *((name, "u4") for name in ("vertices", "longs", "parts", "bands")),
         *((name, "u4") for name in ("tiles", "columns", "shift")),
     ],
     align=True,
@@ -80,6 +80,7 @@ class TiledRows:
     none.
     """
 
+    vertices: int
     tiling: Tiling
     whole: CutRows
     bands: int
@@ -103,7 +104,7 @@ class TiledRows:
             long_rows=self.whole.long_rows,
             first_parts=self.whole.first_parts,
             near_end=len(self.near),
-            rows=self.whole.count,
+            vertices=self.vertices,
             longs=len(self.whole.long_rows),
             parts=self.whole.parts,
             bands=self.bands,
@@ -114,17 +115,22 @@ class TiledRows:
 
 
 def tile_rows(
-    device: Device, whole: CutRows, tiling: Tiling, weights: Array | None, room: int
+    device: Device,
+    whole: CutRows,
+    vertices: int,
+    tiling: Tiling,
+    weights: Array | None,
+    room: int,
 ) -> TiledRows | None:
     """The same entries by tiles, with their weights. None where cells fall along a row, as they
     never do if targets rise; where this would hold more than ``room`` bytes; where a block has no
     room to count by.
 
-    whole: rows that stand on the device. weights: uint32, by entry.
+    whole: rows that stand on the device. vertices: that targets are of. weights: uint32, by entry.
     """
-    assert (tiling.tiles - 1) << tiling.shift < whole.count
+    assert (tiling.tiles - 1) << tiling.shift < vertices
     reached = (tiling.tiles << tiling.shift) + (tiling.columns << tiling.column_shift)
-    assert reached >= whole.count
+    assert reached >= vertices
     kind, units = whole.rows.offset_type, whole.parts + len(whole.turn_rows) - 1
     pieces, blocks = whole.parts + whole.count, blocks_of(device, LAUNCH)
     counters = 4 * tiling.cells * len(_LONGEST)  # of a band
@@ -151,6 +157,7 @@ def tile_rows(
         if entries + 8 * pieces + 2 * groups.nbytes > room:
             return None
         made = TiledRows(
+            vertices,
             tiling,
             whole,
             blocks,

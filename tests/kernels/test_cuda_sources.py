@@ -154,7 +154,8 @@ def instances(architecture: int) -> dict[str, list[str]]:
                 f"mark_entries<{offset}, {tiered}, {together}>"
                 for offset, tiered in itertools.product(OFFSETS, BOOLS)
             ),
-            f"find_roles<{together}>",
+            f"count_roles<{together}>",
+            *(f"list_rows<{offset}, {together}>" for offset in OFFSETS),
         ],
         "programs/tiles.cu": [
             f"{name}<{offset}>"

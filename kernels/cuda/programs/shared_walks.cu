@@ -56,52 +56,83 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   });
 }
 
-// What a rank has to do with a vertex, in bits: its own bit says that it *owns* the vertex, those of others that it
-// tells them its share; and whether the row is split. Of a vertex of another rank, whose row is not, nothing.
+// What a rank has to do with a vertex, its *role*, in bits: its own bit says that it *owns* the vertex, those of others
+// that it tells them its share; and whether the row is split. 0: nothing.
 #define SPLIT 0x80000000u
 
-// One rank owns a vertex: that which alone has entries in its row, or else any. marks: of each rank, in bits of
-// vertices, has_any and is_target of `mark_entries`. counts: how often shares are told; how many rows are split, of
-// any rank.
+// marks: of each rank, in bits of vertices, has_any and is_target of `mark_entries`. One rank owns a vertex: that which
+// alone has entries in its row, or else any.
+__device__ inline u32 role_of(const u32 *marks, u32 vertices, u32 rank, u32 ranks, u32 vertex) {
+  const u64 words = (vertices + 31) / 32;
+  u32 parts = 0, owner = 0, readers = 0;
+  for (u32 peer = 0; peer < ranks; peer++) {
+    const u32 *const of = marks + 2 * words * peer;
+    readers |= (u32)has_bit(of + words, vertex) << peer;
+    if (has_bit(of, vertex)) owner = peer, parts++;
+  }
+  if (parts != 1) owner = vertex / 32 % ranks;
+  const u32 split = parts > 1 ? SPLIT : 0;
+  if (owner == rank) return readers | 1u << rank | split;
+  return has_bit(marks + 2 * words * rank, vertex) ? split : 0;
+}
+
+__device__ inline bool splits_own(u32 role, u32 rank) { return role & SPLIT && role >> rank & 1; }
+
+// listed, own_splits: of the vertices before each 32, and an end, how many have a role, and how many own ones a row
+// that is split; here of these 32 alone, at the place of the next ones. told: how often others are told a share.
 template <int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    find_roles(const u32 *marks, u32 vertices, u32 rank, u32 ranks, u32 *roles, u64 *counts) {
-  const u64 words = (vertices + 31) / 32;
-  FOR_STRIPS(strip, words) {
-    const u32 v = 32 * strip + lane_id();
-    u32 parts = 0, owner = strip % ranks, readers = 0;
-    for (u32 peer = 0; peer < ranks; peer++) {
-      const u32 *const of = marks + 2 * words * peer;
-      readers |= (u32)has_bit(of + words, v) << peer;
-      if (has_bit(of, v) && parts++ == 0) owner = peer;
+    count_roles(const u32 *marks, u32 vertices, u32 rank, u32 ranks, u32 *listed, u32 *own_splits, u64 *told) {
+  FOR_STRIPS(strip, (vertices + 31) / 32) {
+    const u32 v = 32 * strip + lane_id(), role = v < vertices ? role_of(marks, vertices, rank, ranks, v) : 0;
+    const u32 some = __popc(__ballot_sync(ALL, role != 0)), splits = __popc(__ballot_sync(ALL, splits_own(role, rank)));
+    const u32 peers = warp_sum(__popc(role & ~(SPLIT | 1u << rank)));
+    if (lane_id() == 0) {
+      listed[strip + 1] = some, own_splits[strip + 1] = splits;
+      if (peers) atomicAdd(told, (u64)peers);
     }
-    if (parts > 1) owner = strip % ranks;
-    const u32 told = owner == rank ? readers & ~(1u << rank) : 0;
-    const u32 sums[] = {warp_sum(__popc(told)), warp_sum(parts > 1)};
-    if (lane_id() < 2 && sums[lane_id()]) atomicAdd(counts + lane_id(), (u64)sums[lane_id()]);
-    if (v < vertices) roles[v] = (owner == rank ? told | 1u << rank : 0) | (parts > 1 ? SPLIT : 0);
+  }
+}
+
+// A vertex, and its role.
+struct OwnRow {
+  u32 vertex, role;
+};
+
+// The rows of vertices that have a role, and where their entries begin: what is between has none. own_split: which
+// of these rows are split, and their vertices own ones. Others as of `count_roles`.
+template <class Offset, int THREADS, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    list_rows(const u32 *marks, u32 vertices, u32 rank, u32 ranks, const u32 *listed, const u32 *own_splits,
+              const Offset *offsets, OwnRow *rows, Offset *row_offsets, u32 *own_split) {
+  FOR_STRIPS(strip, (vertices + 31) / 32) {
+    const u32 v = 32 * strip + lane_id(), role = v < vertices ? role_of(marks, vertices, rank, ranks, v) : 0;
+    const u32 some = __ballot_sync(ALL, role != 0), splits = __ballot_sync(ALL, splits_own(role, rank));
+    const u32 row = listed[strip] + __popc(some & lanes_before());
+    if (role) rows[row] = {v, role}, row_offsets[row] = offsets[v];
+    if (splits_own(role, rank)) own_split[own_splits[strip] + __popc(splits & lanes_before())] = row;
   }
 }
 
 // Ranks that have shares of the edges, and each other's memory. An own vertex whose row stands in its owner's share
 // advances once that is added up, and those who read its share are told at once. Of rows that are split each rank
 // adds up its part; when all have, owners add up these. By rank: came, by its part of split rows; shares, of both
-// turns. own_split: a list.
+// turns. rows, own_split: as of `list_rows`.
 template <class Share>
 struct Shared {
   double *const *came;
   double *own_came;
   Share *const *shares[2];
-  const u32 *roles;
+  const OwnRow *rows;
   const u32 *own_split;
   Meeting meeting;
-  u32 vertices;
+  u32 listed;  // rows
   u32 own_splits;
   u32 splits;  // whether there are any, of whatever rank
 
-  __device__ void tell(u32 turn, u32 role, u32 vertex, Share now) const {
-    for (u32 peers = role & ~SPLIT; peers; peers &= peers - 1)
-      shares[turn][__ffs(peers) - 1][vertex] = now;
+  __device__ void tell(u32 turn, const OwnRow &row, Share now) const {
+    for (u32 peers = row.role & ~SPLIT; peers; peers &= peers - 1)
+      shares[turn][__ffs(peers) - 1][row.vertex] = now;
   }
 };
 
@@ -149,27 +180,28 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     turn ^= 1;  // these are written from here on; who read them has met all others since
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
-    gather_all(in, along, share, &control.arrived, [&](const auto &vertices, const auto &came) {
-      const u32 MANY = sizeof vertices / sizeof *vertices;
-      u32 role[MANY], whole[MANY];
+    gather_all(in, along, share, &control.arrived, [&](const auto &places, const auto &came) {
+      const u32 MANY = sizeof places / sizeof *places;
+      OwnRow row[MANY];
+      u32 whole[MANY];
 #pragma unroll
-      for (u32 k = 0; k < MANY; k++) role[k] = vertices[k] == NONE ? 0 : __ldg(shared.roles + vertices[k]);
+      for (u32 k = 0; k < MANY; k++) row[k] = places[k] == NONE ? OwnRow{NONE, 0} : shared.rows[places[k]];
 #pragma unroll
       for (u32 k = 0; k < MANY; k++) {
-        whole[k] = role[k] && !(role[k] & SPLIT) ? vertices[k] : NONE;
-        if (role[k] & SPLIT) shared.own_came[vertices[k]] = came[k];
+        whole[k] = row[k].role & SPLIT ? NONE : row[k].vertex;
+        if (row[k].role & SPLIT) shared.own_came[row[k].vertex] = came[k];
       }
-      auto put = [&](u32 k, Share now) { shared.tell(turn, role[k], vertices[k], now); };
+      auto put = [&](u32 k, Share now) { shared.tell(turn, row[k], now); };
       advance_some(walk, share, anywhere, whole, came, moved, put);
     });
     if (shared.splits) {
       if (!meet_all(shared.meeting, control, nullptr, 0)) return;
       FOR_ITEMS(i, shared.own_splits) {
-        const u32 vertex = shared.own_split[i];
+        const OwnRow row = shared.rows[shared.own_split[i]];
+        const u32 vertex = row.vertex;
         double sum = 0;
         for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
-        const Share now = advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved);
-        shared.tell(turn, shared.roles[vertex], vertex, now);
+        shared.tell(turn, row, advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved));
       }
     }
     moved = block_sum(moved);
@@ -183,8 +215,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   }
   if (first_item() == 0) control.done = done, control.turn = turn;
   // The first rank has all at the end, also what it does not read.
-  FOR_ITEMS(v, shared.vertices) {
-    const u32 role = shared.roles[v];
-    if (role >> rank & 1 && !(role & 1)) shared.tell(turn, 1, v, shared.shares[turn][rank][v]);
+  FOR_ITEMS(i, shared.listed) {
+    const OwnRow row = shared.rows[i];
+    if (row.role >> rank & 1 && !(row.role & 1))
+      shared.tell(turn, {row.vertex, 1}, shared.shares[turn][rank][row.vertex]);
   }
 }

@@ -52,7 +52,7 @@ struct Tiles {
   const u32 *long_rows;
   const u32 *first_parts;
   u64 near_end;
-  u32 rows;
+  u32 vertices;  // that have values
   u32 longs;
   u32 parts;
   u32 bands;
@@ -195,7 +195,7 @@ __device__ inline void add_cell(const From &from, const Operator &along, const T
 // blocks, who meet afterwards.
 template <class Value>
 __device__ inline void hold_tile(Value *held, const Tiles &tiles, const Value *values, u32 tile) {
-  const u32 first = tile << tiles.shift, count = min(1u << tiles.shift, tiles.rows - first);
+  const u32 first = tile << tiles.shift, count = min(1u << tiles.shift, tiles.vertices - first);
   const u32 whole = count * sizeof(Value) / sizeof(uint4);
   // (Past the nearest cache, where they would be in the way of what is read from anywhere.)
   const uint4 *const of = (const uint4 *)(values + first);

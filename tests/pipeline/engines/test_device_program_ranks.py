@@ -500,33 +500,43 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
     seen: dict[int, tuple[np.ndarray, np.ndarray, Any]] = {}
     of = shared_walks._Ownership.of
 
-    def watch(graph: ProgramGraph, ranks: Ranks) -> Any:
-        dealt, rows = of(graph, ranks), graph.cut.rows
+    def watch(graph: ProgramGraph, ranks: Ranks, each: int) -> Any:
+        dealt, rows = of(graph, ranks, each), graph.cut.rows
         targets = np.unique(rows.near.get())
-        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)) > 0, targets, dealt
+        seen[ranks.rank] = np.diff(rows.offsets.get().astype(np.int64)), targets, dealt
         return dealt
 
     monkeypatch.setattr(shared_walks._Ownership, "of", watch)
     n, size = store.info.vertices, len(devices)
     run(store, Walk(n, 0.85, None, 3, "even", None), devices, size, "nccl")
-    has_any = np.stack([seen[rank][0] for rank in range(size)])
-    roles = np.stack([seen[rank][2].roles.get() for rank in range(size)])
+    has_any = np.stack([seen[rank][0] > 0 for rank in range(size)])
+    roles = np.zeros((size, n), np.uint32)
+    for rank, (lengths, _, dealt) in seen.items():
+        vertices, of_these = dealt.rows.get().T
+        roles[rank, vertices] = of_these
+        assert (of_these > 0).all()
+        assert (np.diff(vertices.astype(np.int64)) > 0).all()
+        assert (np.diff(dealt.cut.rows.offsets.get().astype(np.int64)) == lengths[vertices]).all()
     own = roles >> np.arange(size, dtype=np.uint32)[:, None] & 1 > 0
     assert (own.sum(axis=0) == 1).all()
     assert (has_any.sum(axis=0) == 0).any()
     assert (own[1:].any(axis=0) & (roles[1:] & 1 == 0).all(axis=0)).any()  # told at the end
     alone, split = has_any.sum(axis=0) == 1, has_any.sum(axis=0) > 1
     assert (own[:, alone] == has_any[:, alone]).all()
-    assert (roles >> 31 == split).all()
+    assert ((roles > 0) == (own | has_any)).all()
+    assert (roles >> 31 == ((roles > 0) & split)).all()
+    sent = 8 * (size - 1) * split.sum()
     for rank, (_, _, dealt) in seen.items():
         assert dealt.splits == split.any()
-        assert dealt.own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
+        own_split = dealt.rows.get()[dealt.own_split.get(), 0]
+        assert own_split.tolist() == np.flatnonzero(own[rank] & split).tolist()
         readers = np.zeros((size, n), np.bool_)
         for peer, (_, targets, _) in seen.items():
             readers[peer, targets] = True
             told = roles[rank] >> np.uint32(peer) & 1 > 0
             assert (told == (own[rank] & (readers[peer] | (peer == rank)))).all()
-        assert dealt.told == (readers & own[rank])[np.arange(size) != rank].sum()
+        sent += 8 * (readers & own[rank])[np.arange(size) != rank].sum()
+    assert all(dealt.sent == sent for _, _, dealt in seen.values())
     assert split.any() == (layout != "1d")
 
 

@@ -195,7 +195,7 @@ STANDS = {
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    monkeypatch.setattr(locality, "choose", lambda graph, _: STANDS[stands](graph.vertices))
+    monkeypatch.setattr(locality, "choose", lambda device, cut, n, kind: STANDS[stands](n))
     made: list[bool] = []
 
     def watched(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,7 +232,7 @@ def test_columns_and_tiles_are_of_rows_that_rise(device, tmp_path):
         rise = order == "degree"
         assert (cut_rows.in_columns(device, cut, STANDS["columns"](n)) is not None) == rise
         tiling = STANDS["tiles and columns"](n)
-        assert (tiles.tile_rows(device, cut, tiling, None, 1 << 30) is not None) == rise
+        assert (tiles.tile_rows(device, cut, n, tiling, None, 1 << 30) is not None) == rise
 
 
 TILINGS = [Tiling(3, 10, 20, 8), Tiling(1, 13, 1, 31), Tiling(32, 8, 1, 31)]
@@ -242,27 +242,27 @@ LENGTHS = [range(1, 1025), [1024] * 3 + [1, 0, 700, 3] * 50, [5000, 1]]
 @pytest.mark.parametrize("lengths", LENGTHS, ids=["all", "mixed", "a long one"])
 @pytest.mark.parametrize("tiling", TILINGS)
 def test_tiles_have_every_entry_once(device, lengths, tiling):
-    """By what a tile holds: each entry once, in the segment of its row, and nothing besides."""
+    """By what a tile holds: each entry once, in the segment of its row, and nothing besides. There
+    are fewer rows than vertices.
+    """
     rng, n = np.random.default_rng(len(lengths)), 1 << 13
     rows = [np.sort(rng.choice(n, length, replace=False)) for length in lengths]
-    offsets = np.zeros(n + 1, np.uint32)
-    offsets[1 : len(rows) + 1] = np.cumsum([len(row) for row in rows])
-    offsets[len(rows) + 1 :] = offsets[len(rows)]
+    offsets = np.cumsum([0, *map(len, rows), *[0] * 70], dtype=np.uint32)
     targets = np.concatenate(rows).astype(np.uint32)
     with device.use() as cupy:
         cut = cut_rows.cut(device, Rows(cupy.asarray(offsets), cupy.asarray(targets)))
         weights = cupy.arange(len(targets), dtype=np.uint32)
-        made = tiles.tile_rows(device, cut, tiling, weights, 1 << 30)
+        made = tiles.tile_rows(device, cut, n, tiling, weights, 1 << 30)
     assert made is not None
     found = _entries_of(made, n)
-    owner = np.repeat(np.arange(n), np.diff(offsets.astype(np.int64)))
+    owner = np.repeat(np.arange(cut.count), np.diff(offsets.astype(np.int64)))
     expected = np.stack([owner, targets, np.arange(len(targets))], axis=1)
     np.testing.assert_array_equal(found[np.argsort(found[:, 2])], expected)
     assert made.weights is not None
     held = made.near, made.far, made.pieces, made.sums, made.weights, made.groups, made.groups
     needed = sum(some.nbytes for some in held)
-    assert tiles.tile_rows(device, cut, tiling, weights, needed) is not None
-    assert tiles.tile_rows(device, cut, tiling, weights, needed - 1) is None
+    assert tiles.tile_rows(device, cut, n, tiling, weights, needed) is not None
+    assert tiles.tile_rows(device, cut, n, tiling, weights, needed - 1) is None
 
 
 def test_bands_cost_the_same(device, monkeypatch):
@@ -324,8 +324,8 @@ def test_the_way_that_reads_least(device, tmp_path, monkeypatch):
     def choose(store: Store, cached: int) -> Cuts | Tiling | None:
         """For a device with so much cache, tiles of 32, and 100 blocks that hold one."""
         of = {"cache_bytes": 3 * 8 * cached, "shared_bytes": 2048 + 8 * 33, "multiprocessors": 100}
-        graph = replace(graph_of(store, device), device=replace(device, **of))
-        return locality.choose(graph, np.float64)
+        cut, n = graph_of(store, device).cut, store.info.vertices
+        return locality.choose(replace(device, **of), cut, n, np.float64)
 
     assert choose(even, 64) is None  # too little to save
     monkeypatch.setattr(locality, "_FEW_SAVED", 0)
