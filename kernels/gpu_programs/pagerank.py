@@ -70,8 +70,7 @@ class GpuWalk:
     tolerance: of the change of an iteration, after which none follows; None: none. likely: float64
     (n,), in host memory, how likely a walk is where when it teleports; None: everywhere alike.
     keeps: whether walks teleport from vertices that no edge leaves, rather than end there.
-    shares: two arrays (n,) to hold them; None: own ones. cut: rows to gather along, where these are
-    not the graph's own.
+    cut: rows to gather along, where these are not the graph's own.
     """
 
     source = _SOURCE
@@ -85,7 +84,6 @@ class GpuWalk:
         likely: np.ndarray | None = None,
         share: np.ndarray | None = None,
         single: bool = False,
-        shares: Sequence[Array] | None = None,
         cut: CutRows | None = None,
     ) -> None:
         self._graph, self._kind = graph, share_type(single)
@@ -94,19 +92,18 @@ class GpuWalk:
         blocks = blocks_of(device)
         self._in = _arrange(graph, graph.cut if cut is None else cut, self._kind)
         with device.use() as cupy:
-            held = shares or [cupy.empty(n, self._kind) for _ in range(2)]
-            self._shares: list[Array] = list(held)
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
                 "block_sums": cupy.empty(2 * 2 * blocks, np.float64),
                 "changes": cupy.empty(_MOST_AT_ONCE, np.float64),
                 "clocks": cupy.empty(_MOST_AT_ONCE, np.uint64),
             }
-            self._begin(share)
-            ends = cupy.where(
-                graph.degree == 0, self._shares[0].astype(np.float64, copy=False), 0.0
-            )
+            first = self._first(share)
+            ends = cupy.where(graph.degree == 0, first.astype(np.float64, copy=False), 0.0)
             lost = float(ends.sum()) if keeps else 0.0
+            del ends
+            self._shares = self._hold(first)
+            del first
             self._control: Array = cupy.asarray(pack(CONTROL, lost=lost).view(np.uint8))
             self._begun, self._ended = cupy.cuda.Event(), cupy.cuda.Event()
         self._turn = 0
@@ -125,13 +122,13 @@ class GpuWalk:
             **self._made,
         )
 
-    def _begin(self, share: np.ndarray | None) -> None:
-        own = self._shares[0]
+    def _first(self, share: np.ndarray | None) -> Array:
+        cupy, n = self._graph.device.cupy, self._graph.vertices
         if share is not None:
-            own.set(share.astype(self._kind, copy=False))
-            return
-        own.fill(1 / len(own))
-        self._times_degree(own, self._graph.device.cupy.divide)
+            return cupy.asarray(share.astype(self._kind, copy=False))
+        first = cupy.full(n, 1 / n, self._kind)
+        self._times_degree(first, cupy.divide)
+        return first
 
     def run(self, iterations: int) -> list[Iteration]:
         """One, or some: at most so many, until one changes less than the tolerance, or for about
@@ -159,14 +156,22 @@ class GpuWalk:
     def share(self) -> np.ndarray:
         """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""
         with self._graph.device.use():
-            return self._shares[self._turn].get().astype(np.float64, copy=False)
+            return self._now().get().astype(np.float64, copy=False)
 
     def ranks(self) -> np.ndarray:
         """float64 (n,), in host memory. The end: the walk is over."""
         with self._graph.device.use() as cupy:
-            share = self._shares[self._turn].astype(np.float64, copy=False)
+            share = self._now().astype(np.float64, copy=False)
             self._times_degree(share, cupy.multiply)
             return share.get()
+
+    def _hold(self, first: Array) -> list[Array]:
+        """Two arrays of shares; the first one has these, which are by vertex."""
+        return [first, self._graph.device.cupy.empty_like(first)]
+
+    def _now(self) -> Array:
+        """(n,): the current shares, by vertex."""
+        return self._shares[self._turn]
 
     def _times_degree(self, share: Array, by: Any) -> None:
         """Multiply, or divide, by the degree, where there is one."""

@@ -6,7 +6,7 @@ Kernels: cuda/programs/shared_walks.cu.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,12 +21,14 @@ from .pagerank import warm_up as warm_up_walk
 from .ranks import Ranks
 from .rows import CutRows, ProgramGraph, blocks_of, c_name, cut, kernel_of
 
+DEALING = np.dtype([("part", "u8"), ("ranks", "u4"), ("each", "u4")], align=True)
 SHARED = np.dtype(
     [
         *((name, "u8") for name in ("came", "own_came")),
         ("shares", "u8", 2),
         *((name, "u8") for name in ("rows", "own_split")),
         ("meeting", MEETING),
+        ("dealing", DEALING),
         *((name, "u4") for name in ("listed", "own_splits", "splits")),
     ],
     align=True,
@@ -74,10 +76,10 @@ def shared_walk(
     single: bool = False,
 ) -> SharedWalk:
     """In the ranks' memory where they can read each other's, else by messages."""
-    n = graph.vertices
     of = damping, keeps, likely, share, single
-    arrays = [Declared("came", np.float64, n)]
-    arrays += [Declared(name, share_type(single), n) for name in _SHARES]
+    dealt = ranks.size * _each(graph, ranks)
+    arrays = [Declared("came", np.float64, dealt)]
+    arrays += [Declared(name, share_type(single), dealt) for name in _SHARES]
     meeting = open_meeting(ranks, arrays) if ranks.size <= _MOST_RANKS else None
     if meeting is None:
         return _WalkByMessages(graph, ranks, *of)
@@ -132,7 +134,8 @@ class _Ownership(NamedTuple):
 
 class _WalkInMemory(GpuWalk):
     """Ranks write shares in each other's memory, and read there what has come to rows that are
-    split: many iterations are one launch, as of one device.
+    split: many iterations are one launch, as of one device. What is of a vertex stands as they are
+    dealt out (cuda/programs/values.cuh).
     """
 
     source = _SOURCE
@@ -149,11 +152,9 @@ class _WalkInMemory(GpuWalk):
         share: np.ndarray | None,
         single: bool,
     ) -> None:
-        both = [meeting.array(name) for name in _SHARES]
-        owned = _Ownership.of(graph, ranks, both[0].itemsize)
-        of = damping, tolerance, keeps, likely, share, single
-        super().__init__(graph, *of, both, owned.cut)
         self._ranks, self._meeting = ranks, meeting
+        owned = _Ownership.of(graph, ranks, np.dtype(share_type(single)).itemsize)
+        super().__init__(graph, damping, tolerance, keeps, likely, share, single, owned.cut)
         self._ended = meeting.ended
         self._owned, self.sent = owned, owned.sent
         self._tables = [meeting.table(name) for name in ("came", *_SHARES)]
@@ -165,6 +166,12 @@ class _WalkInMemory(GpuWalk):
             rows=owned.rows,
             own_split=owned.own_split,
             meeting=meeting.packed(),
+            dealing=pack(
+                DEALING,
+                part=-(-(1 << 64) // ranks.size),
+                ranks=ranks.size,
+                each=_each(graph, ranks),
+            ),
             listed=len(owned.rows),
             own_splits=len(owned.own_split),
             splits=owned.splits,
@@ -174,6 +181,24 @@ class _WalkInMemory(GpuWalk):
         done = self.run(iterations)
         (wants,) = self._ranks.total([due])
         return done, wants > 0
+
+    def _hold(self, first: Array) -> list[Array]:
+        both = [self._meeting.array(name) for name in _SHARES]
+        for held, of in self._dealt(both[0]):
+            held[:] = first[of]
+        return both
+
+    def _now(self) -> Array:
+        found = self._graph.device.cupy.empty(self._graph.vertices, self._kind)
+        for held, of in self._dealt(self._shares[self._turn]):
+            found[of] = held
+        return found
+
+    def _dealt(self, values: Array) -> Iterator[tuple[Array, slice]]:
+        """Those of each rank, and the vertices that these are of."""
+        n, size, each = self._graph.vertices, self._ranks.size, _each(self._graph, self._ranks)
+        for rank in range(size):
+            yield values[rank * each :][: len(range(rank, n, size))], slice(rank, None, size)
 
     def _launch(self) -> None:
         launch = self._kernel("pagerank_shares")
@@ -258,11 +283,16 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
     return kernel_of(graph.device, _SOURCE, "advance_part", (c_name(np.dtype(share).name),))
 
 
+def _each(graph: ProgramGraph, ranks: Ranks) -> int:
+    """Vertices of a rank, at most, if they are dealt out in turn."""
+    return -(-graph.vertices // ranks.size)
+
+
 def told_bytes(vertices: int) -> int:
     """That a share holds besides. By messages: of an iteration what comes of others, and what goes
     to them. In memory, which takes more: what comes to split rows; own rows, their offsets, and
-    which of them are split. While these are found, besides, no more than a walk holds while it
-    begins.
+    which of them are split; while it begins, or ends, shares by vertex. While roles are found,
+    besides, no more than any walk holds while it begins.
     """
-    came, rows, offsets, own_split = 8, 8, 8, 4
-    return (came + rows + offsets + own_split) * vertices
+    came, rows, offsets, own_split, shares = 8, 8, 8, 4, 8
+    return (came + rows + offsets + own_split + shares) * vertices

@@ -325,6 +325,7 @@ STRUCTURES = [
     ("programs/tiles.cu", "Tiling", program_tiles.TILING),
     ("programs/tiles.cu", "Bands", program_tiles.BANDS),
     ("programs/shared_walks.cu", "Shared<float>", shared_walks.SHARED),
+    ("programs/shared_walks.cu", "Dealing", shared_walks.DEALING),
 ]
 
 

@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   while (done < walk.iterations) {
     const u64 began = clock64();
     // (Not by the read-only cache: what it has of them is of the iteration before the last.)
-    const Share *const share = turn ? walk.shares[1] : walk.shares[0];
+    const InOrder<Share> share{turn ? walk.shares[1] : walk.shares[0]};
     Share *const next = turn ? walk.shares[0] : walk.shares[1];
     turn ^= 1;
     const double anywhere = 1 - walk.damping + walk.damping * all.other;

@@ -87,8 +87,8 @@ struct InRows {
   u32 columns;
 };
 
-template <bool TIERED, class Offset, class Operator, class Share>
-__device__ inline double gather(const Rows<Offset> &rows, const Operator &along, const Share *share,
+template <bool TIERED, class Offset, class Operator, class Shares>
+__device__ inline double gather(const Rows<Offset> &rows, const Operator &along, const Shares &share,
                                 Entries entries, u32 lane, u32 width) {
   double sum = 0;
   for (u64 e = entries.begin + lane; e < entries.end; e += (u64)TOGETHER * width) {
@@ -118,8 +118,8 @@ __device__ inline Share advance(const Walk<Share> &walk, double before, double d
 }
 
 // The same of several vertices, whose loads are under way at once; NONE is none. Calls `put(k, share)`.
-template <u32 MANY, class Share, class Put>
-__device__ inline void advance_some(const Walk<Share> &walk, const Share *share, double anywhere,
+template <u32 MANY, class Share, class Shares, class Put>
+__device__ inline void advance_some(const Walk<Share> &walk, const Shares &share, double anywhere,
                                     const u32 (&vertex)[MANY], const double (&came)[MANY], Pair &moved, Put put) {
   double before[MANY], degree[MANY];
 #pragma unroll
@@ -142,8 +142,8 @@ __device__ inline void give_one(Give &give, u32 vertex, double came) {
 
 // Call `give(vertices, came)` with all that comes to each, once, some at a time; NONE is none. Called by the
 // whole grid. arrived: of its barrier.
-template <class Offset, bool TIERED, class Operator, class Share, class Give>
-__device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operator &along, const Share *share,
+template <class Offset, bool TIERED, class Operator, class Shares, class Give>
+__device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operator &along, const Shares &share,
                                   u64 *arrived, Give give) {
   const Rows<Offset> &rows = in.rows;
   const Crew crew = whole_grid();
@@ -189,8 +189,8 @@ __device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operat
 }
 
 // The same of rows whose entries stand by tiles.
-template <class Operator, class Share, class Give>
-__device__ inline void gather_all(const Tiles &tiles, const Operator &along, const Share *share, u64 *arrived,
+template <class Operator, class Shares, class Give>
+__device__ inline void gather_all(const Tiles &tiles, const Operator &along, const Shares &share, u64 *arrived,
                                   Give give) {
   double *const sums = tiles.sums + tiles.parts;
   add_bands(tiles, along, share, [&](u32 begin, u32 end) {

@@ -19,8 +19,7 @@ struct Write {
 template <class In, class Operator, class Share, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_shares(const __grid_constant__ In in, const Operator along, const Walk<Share> walk, double *came) {
-  const Share *share = walk.shares[0];
-  gather_all(in, along, share, &walk.control->arrived, Write{came});
+  gather_all(in, along, InOrder<Share>{walk.shares[0]}, &walk.control->arrived, Write{came});
 }
 
 // Then vertices from `first` on, so many, advance by what has come to them: next, came: of these alone.
@@ -70,7 +69,7 @@ __device__ inline u32 role_of(const u32 *marks, u32 vertices, u32 rank, u32 rank
     readers |= (u32)has_bit(of + words, vertex) << peer;
     if (has_bit(of, vertex)) owner = peer, parts++;
   }
-  if (parts != 1) owner = vertex / 32 % ranks;
+  if (parts != 1) owner = vertex % ranks;
   const u32 split = parts > 1 ? SPLIT : 0;
   if (owner == rank) return readers | 1u << rank | split;
   return has_bit(marks + 2 * words * rank, vertex) ? split : 0;
@@ -117,7 +116,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 // Ranks that have shares of the edges, and each other's memory. An own vertex whose row stands in its owner's share
 // advances once that is added up, and those who read its share are told at once. Of rows that are split each rank
 // adds up its part; when all have, owners add up these. By rank: came, by its part of split rows; shares, of both
-// turns. rows, own_split: as of `list_rows`.
+// turns: both as vertices are dealt out. rows, own_split: as of `list_rows`.
 template <class Share>
 struct Shared {
   double *const *came;
@@ -126,13 +125,14 @@ struct Shared {
   const OwnRow *rows;
   const u32 *own_split;
   Meeting meeting;
+  Dealing dealing;
   u32 listed;  // rows
   u32 own_splits;
   u32 splits;  // whether there are any, of whatever rank
 
   __device__ void tell(u32 turn, const OwnRow &row, Share now) const {
     for (u32 peers = row.role & ~SPLIT; peers; peers &= peers - 1)
-      shares[turn][__ffs(peers) - 1][row.vertex] = now;
+      shares[turn][__ffs(peers) - 1][dealing.place(row.vertex)] = now;
   }
 };
 
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   while (done < walk.iterations) {
     const u64 began = clock64();
     // (As arguments of the launch name it: what a table names may be any kind of memory, and takes longer to read.)
-    const Share *const share = turn ? walk.shares[1] : walk.shares[0];
+    const Dealt<Share> share{turn ? walk.shares[1] : walk.shares[0], shared.dealing};
     turn ^= 1;  // these are written from here on; who read them has met all others since
     const double anywhere = 1 - walk.damping + walk.damping * lost;
     Pair moved = {0, 0};
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
       for (u32 k = 0; k < MANY; k++) {
         whole[k] = row[k].role & SPLIT ? NONE : row[k].vertex;
-        if (row[k].role & SPLIT) shared.own_came[row[k].vertex] = came[k];
+        if (row[k].role & SPLIT) shared.own_came[shared.dealing.place(row[k].vertex)] = came[k];
       }
       auto put = [&](u32 k, Share now) { shared.tell(turn, row[k], now); };
       advance_some(walk, share, anywhere, whole, came, moved, put);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const OwnRow row = shared.rows[shared.own_split[i]];
         const u32 vertex = row.vertex;
         double sum = 0;
-        for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + vertex);
+        for (u32 peer = 0; peer < ranks; peer++) sum += far_load(shared.came[peer] + shared.dealing.place(vertex));
         shared.tell(turn, row, advance(walk, share[vertex], walk.degree[vertex], anywhere, vertex, sum, moved));
       }
     }
@@ -218,6 +218,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
   FOR_ITEMS(i, shared.listed) {
     const OwnRow row = shared.rows[i];
     if (row.role >> rank & 1 && !(row.role & 1))
-      shared.tell(turn, {row.vertex, 1}, shared.shares[turn][rank][row.vertex]);
+      shared.tell(turn, {row.vertex, 1}, shared.shares[turn][rank][shared.dealing.place(row.vertex)]);
   }
 }

@@ -15,6 +15,7 @@
 // sum is added up in the same order each time.
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
+#include "programs/values.cuh"
 
 #define GROUPS 19  // of a cell: segments of so many lengths
 #define AT_ONCE 8  // entries of a lane whose loads are under way at once
@@ -79,10 +80,11 @@ struct NearEntries {
   __device__ Value value(u32 entry) const { return values[entry]; }
 };
 
-template <class Value>
+template <class Values>
 struct FarEntries {
+  using Value = typename Values::Value;
   const u32 *entries;
-  const Value *values;
+  const Values &values;
   u64 at;
 
   __device__ u32 one(u64 i) const { return __ldcs(entries + i); }
@@ -193,23 +195,18 @@ __device__ inline void add_cell(const From &from, const Operator &along, const T
 
 // Have a tile's values in the block's own memory, and a 0 behind them for what is none. Called by whole
 // blocks, who meet afterwards.
-template <class Value>
-__device__ inline void hold_tile(Value *held, const Tiles &tiles, const Value *values, u32 tile) {
-  const u32 first = tile << tiles.shift, count = min(1u << tiles.shift, tiles.vertices - first);
-  const u32 whole = count * sizeof(Value) / sizeof(uint4);
-  // (Past the nearest cache, where they would be in the way of what is read from anywhere.)
-  const uint4 *const of = (const uint4 *)(values + first);
-#pragma unroll 8
-  for (u32 i = threadIdx.x; i < whole; i += blockDim.x) ((uint4 *)held)[i] = __ldcg(of + i);
-  for (u32 i = whole * sizeof(uint4) / sizeof(Value) + threadIdx.x; i < count; i += blockDim.x)
-    held[i] = __ldcg(values + first + i);
+template <class Values>
+__device__ inline void hold_tile(typename Values::Value *held, const Tiles &tiles, const Values &values, u32 tile) {
+  const u32 first = tile << tiles.shift;
+  values.hold(held, first, min(1u << tiles.shift, tiles.vertices - first));
   if (threadIdx.x == 0) held[1u << tiles.shift] = 0;
 }
 
 // Add up all pieces, and call `added(first, last)` with the rows of a band, by its block, as soon as their sums
 // are there, but for long ones'. Called by the whole grid, whose blocks have shared memory for a tile.
-template <class Operator, class Value, class Added>
-__device__ inline void add_bands(const Tiles &tiles, const Operator &along, const Value *values, Added added) {
+template <class Operator, class Values, class Added>
+__device__ inline void add_bands(const Tiles &tiles, const Operator &along, const Values &values, Added added) {
+  using Value = typename Values::Value;
   extern __shared__ uint4 tile_memory[];
   __shared__ Group groups[GROUPS];
   Value *const held = (Value *)tile_memory;
@@ -223,7 +220,7 @@ __device__ inline void add_bands(const Tiles &tiles, const Operator &along, cons
       if (cell < tiles.tiles)
         add_cell(NearEntries<Value>{tiles.near, held, 0, 1u << tiles.shift}, along, tiles, groups);
       else
-        add_cell(FarEntries<Value>{tiles.far, values, tiles.near_end}, along, tiles, groups);
+        add_cell(FarEntries<Values>{tiles.far, values, tiles.near_end}, along, tiles, groups);
       __syncthreads();
     }
     added(tiles.band_rows[band], tiles.band_rows[band + 1]);

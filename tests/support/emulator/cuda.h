@@ -264,6 +264,9 @@ T __ldcs(const T *address) { return *(const volatile T *)address; }
 inline uint2 __ldcs(const uint2 *address) { return {__ldcs(&address->x), __ldcs(&address->y)}; }
 template <class T>
 void __stcs(T *address, T value) { *(volatile T *)address = value; }
+inline unsigned long long __umul64hi(unsigned long long one, unsigned long long other) {
+  return (unsigned __int128)one * other >> 64;
+}
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __ffs(unsigned word) { return __builtin_ffs((int)word); }
 inline int __clz(unsigned word) { return word ? __builtin_clz(word) : 32; }
