@@ -133,6 +133,19 @@ __device__ inline void advance_some(const Walk<Share> &walk, const Shares &share
       put(k, advance(walk, before[k], degree[k], anywhere, vertex[k], came[k], moved));
 }
 
+// Call `settle(row, sum)` with each row that is longer than a turn, and the sum of its parts, which `take(part)` gives.
+// Called by the whole grid, which has met since parts were added up.
+template <class Take, class Settle>
+__device__ inline void add_parts(const u32 *long_rows, const u32 *first_parts, u32 longs, Take take, Settle settle) {
+  const Crew crew = whole_grid();
+  for (u32 place = crew.warp; place < longs; place += crew.warps) {
+    double sum = 0;
+    for (u32 part = first_parts[place] + lane_id(); part < first_parts[place + 1]; part += 32) sum += take(part);
+    sum = lanes_sum(sum);
+    if (lane_id() == 0) settle(long_rows[place], sum);
+  }
+}
+
 template <class Give>
 __device__ inline void give_one(Give &give, u32 vertex, double came) {
   const u32 vertices[] = {vertex};
@@ -155,27 +168,19 @@ __device__ inline void gather_all(const InRows<Offset, TIERED> &in, const Operat
       give_one(give, (u32)(row - cut) + in.dense, came);
   };
   for (u32 unit = crew.warp; unit < rows.parts + rows.turns; unit += crew.warps) {
-    if (unit < rows.parts) {
-      const Entries entries = entries_of_part(rows, unit, place_of(rows, unit));
-      const double sum = gather<TIERED>(rows, along, share, entries, lane_id(), 32);
-      if (lane_id() == 0) in.part_sums[unit] = sum;
-      continue;
-    }
-    visit_turn(rows, unit - rows.parts, [&](u32 row, Entries entries, u32 lane, u32 width) {
-      const double came = gather<TIERED>(rows, along, share, entries, lane, width);
-      if (row != NONE && lane == 0) settle(row, came);
+    visit_unit(rows, unit, [&](u32 piece, Entries some, u32 lane, u32 width) {
+      const double sum = gather<TIERED>(rows, along, share, some, lane, width);
+      if (piece == NONE || lane) return;
+      if (piece < rows.parts)
+        in.part_sums[piece] = sum;
+      else
+        settle(piece - rows.parts, sum);
     });
   }
   if (rows.longs) {
     grid_barrier(arrived);
-    for (u32 place = crew.warp; place < rows.longs; place += crew.warps) {
-      const u32 last = rows.first_parts[place + 1];
-      double came = 0;
-      for (u32 part = rows.first_parts[place] + lane_id(); part < last; part += 32)
-        came += __ldcg(in.part_sums + part);
-      came = lanes_sum(came);
-      if (lane_id() == 0) settle(rows.long_rows[place], came);
-    }
+    auto take = [&](u32 part) { return __ldcg(in.part_sums + part); };
+    add_parts(rows.long_rows, rows.first_parts, rows.longs, take, settle);
   }
   if (cut) {
     grid_barrier(arrived);
@@ -213,16 +218,12 @@ __device__ inline void gather_all(const Tiles &tiles, const Operator &along, con
   });
   if (tiles.longs) {
     grid_barrier(arrived);
-    const Crew crew = whole_grid();
-    for (u32 place = crew.warp; place < tiles.longs; place += crew.warps) {
-      const u32 last = tiles.first_parts[place + 1];
-      double came = 0;
-      for (u32 part = tiles.first_parts[place] + lane_id(); part < last; part += 32) {
-        came += __ldcg(tiles.sums + part);
-        tiles.sums[part] = 0;
-      }
-      came = lanes_sum(came);
-      if (lane_id() == 0) give_one(give, tiles.long_rows[place], came);
-    }
+    auto take = [&](u32 part) {
+      const double sum = __ldcg(tiles.sums + part);
+      tiles.sums[part] = 0;
+      return sum;
+    };
+    auto settle = [&](u32 row, double came) { give_one(give, row, came); };
+    add_parts(tiles.long_rows, tiles.first_parts, tiles.longs, take, settle);
   }
 }
