@@ -5,7 +5,7 @@ python benchmarks/scaling_model.py
 
 Of searches the cost model is that of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU
 Cluster, section V-B), fed with what was measured on two H200s; of PageRank, what is told, and what
-was measured on two H200s (docs/scaling.md says where each figure comes from).
+was measured on one to four H200s (docs/scaling.md says where each figure comes from).
 Prints the tables of docs/scaling.md.
 """
 
@@ -24,7 +24,9 @@ PULLS = 2  # of these, in which a rank within a host tells of its own delegates 
 NVLINK = 300e9  # bytes a second and GPU
 NETWORK = 50e9  # assumed
 LATENCY = 10e-6  # of an exchange over the network, assumed
-WALK_SECONDS = {1: 6.19e-3, 2: 9.47e-3}  # an iteration of kron25 on one H200, kron26 on two
+# An iteration of kron25 on one H200, kron26 on two, kron27 on four, if nobody is told.
+WALK_SECONDS = {1: 6.06e-3, 2: 7.86e-3, 4: 9.30e-3}
+WALK_SEEN = 0.5  # of what is told; the rest is on its way while rows are gathered
 # Of a rank's vertices, by another one of so many: of kron24 on two and four; of eight as degrees
 # let one expect, the mean of 1 - (7 / 8)^degree (which gives 0.84 and 0.68 of the others).
 READ = {2: 0.83, 4: 0.67, 8: 0.53}
@@ -53,8 +55,11 @@ def seconds(gpus: int, threshold: int) -> tuple[float, float, float]:
 
 
 def walk_seconds(gpus: int) -> tuple[float, float]:
-    """Of an iteration: what a GPU does by itself, as one of two does; what is told."""
-    alone = WALK_SECONDS[2] - _told_seconds(2)
+    """Of an iteration: what a GPU does by itself, where each doubling of the graph adds what the
+    last one that was measured did; what is told.
+    """
+    more = WALK_SECONDS[4] - WALK_SECONDS[2]
+    alone = WALK_SECONDS.get(gpus, WALK_SECONDS[4] + more * log2(gpus / 4))
     return alone, _told_seconds(gpus)
 
 
@@ -63,7 +68,7 @@ def _told_seconds(gpus: int) -> float:
     each of the others for each vertex of its part, and its part's shares to each.
     """
     each = 8 * WALK_VERTICES * (gpus - 1)
-    return each * READ[gpus] / NVLINK if gpus in READ else 2 * each / NETWORK
+    return WALK_SEEN * each * READ[gpus] / NVLINK if gpus in READ else 2 * each / NETWORK
 
 
 def main() -> None:
