@@ -74,6 +74,7 @@ class GpuWalk:
     """
 
     source = _SOURCE
+    function = "pagerank"
 
     def __init__(
         self,
@@ -91,6 +92,8 @@ class GpuWalk:
         assert graph.degree is not None
         blocks = blocks_of(device)
         self._in = _arrange(graph, graph.cut if cut is None else cut, self._kind)
+        of = self._kind, self._in.tiling, self.source
+        self._kernel = kernel(graph, self.function, *of)  # compiled before any launch is timed
         with device.use() as cupy:
             self._likely = None if likely is None else cupy.asarray(likely)
             self._made = {
@@ -147,11 +150,8 @@ class GpuWalk:
         return [Iteration(*some) for some in zip(changes.tolist(), each.tolist(), strict=True)]
 
     def _launch(self) -> None:
-        self._kernel("pagerank")(self._in.packed, self._sum, self._walk)
+        self._kernel(self._in.packed, self._sum, self._walk)
         self._ended.record()
-
-    def _kernel(self, function: str) -> Callable[..., None]:
-        return kernel(self._graph, function, self._kind, self._in.tiling, self.source)
 
     def share(self) -> np.ndarray:
         """float64 (n,): what each vertex's edges carry now, by their weight: to go on from."""

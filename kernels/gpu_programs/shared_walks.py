@@ -37,6 +37,7 @@ SHARED = np.dtype(
 _SOURCE = "programs/shared_walks.cu"
 _SHARES = "even shares", "odd shares"
 _MOST_RANKS = 31  # that a role has bits for
+_LINE = 16  # values of a line of the cache
 _TOLD = 3  # numbers, by each rank in an iteration
 
 
@@ -75,7 +76,7 @@ def shared_walk(
     share: np.ndarray | None = None,
     single: bool = False,
 ) -> SharedWalk:
-    """In the ranks' memory where they can read each other's, else by messages."""
+    """Of two or more ranks: in their memory where they can read each other's, else by messages."""
     of = damping, keeps, likely, share, single
     dealt = ranks.size * _each(graph, ranks)
     arrays = [Declared("came", np.float64, dealt)]
@@ -138,7 +139,7 @@ class _WalkInMemory(GpuWalk):
     dealt out (cuda/programs/values.cuh).
     """
 
-    source = _SOURCE
+    source, function = _SOURCE, "pagerank_shares"
 
     def __init__(
         self,
@@ -176,6 +177,7 @@ class _WalkInMemory(GpuWalk):
             own_splits=len(owned.own_split),
             splits=owned.splits,
         )
+        ranks.total([])  # none waits in a kernel for one that still makes what it needs
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         done = self.run(iterations)
@@ -201,9 +203,8 @@ class _WalkInMemory(GpuWalk):
             yield values[rank * each :][: len(range(rank, n, size))], slice(rank, None, size)
 
     def _launch(self) -> None:
-        launch = self._kernel("pagerank_shares")
         of = self._in.packed, self._sum, self._walk, self._shared
-        self._meeting.run(lambda: launch(*of))
+        self._meeting.run(lambda: self._kernel(*of))
 
     def close(self) -> None:
         self._meeting.close()
@@ -212,7 +213,7 @@ class _WalkInMemory(GpuWalk):
 class _WalkByMessages(GpuWalk):
     """An iteration is two launches, and two exchanges."""
 
-    source = _SOURCE
+    source, function = _SOURCE, "gather_shares"
 
     def __init__(
         self,
@@ -242,7 +243,7 @@ class _WalkByMessages(GpuWalk):
         own = ranks.part(len(share))
         count = own.stop - own.start
         with graph.device.use() as cupy:
-            self._kernel("gather_shares")(self._in.packed, self._sum, self._walk, came)
+            self._kernel(self._in.packed, self._sum, self._walk, came)
             part, following = ranks.fold(came, cupy.add), cupy.empty(count, self._kind)
             anywhere = np.float64(1 - self._damping + self._damping * self._lost)
             of = np.uint32(own.start), np.uint32(count), anywhere, part, following
@@ -284,8 +285,10 @@ def _advance(graph: ProgramGraph, share: DTypeLike) -> Callable[..., None]:
 
 
 def _each(graph: ProgramGraph, ranks: Ranks) -> int:
-    """Vertices of a rank, at most, if they are dealt out in turn."""
-    return -(-graph.vertices // ranks.size)
+    """Places of a rank if vertices are dealt out in turn, and each rank's begin where a line of the
+    cache does.
+    """
+    return -(-graph.vertices // (_LINE * ranks.size)) * _LINE
 
 
 def told_bytes(vertices: int) -> int:

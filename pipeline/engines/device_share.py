@@ -86,7 +86,7 @@ class DeviceShare:
         slack = SLACK
         if self.ranks > 1 and isinstance(program, SharedProgram):
             running += program.told_bytes(n)
-            running += cut_bytes(device, n, entries)  # of own rows, once more (shared_walks.py)
+            running += cut_bytes(device, n, entries)  # where some of the rows are cut once more
             slack += _TELLING
         kind = self._offsets_type(entries)
         least = (n + 1) * kind.itemsize + max(making + 8 * n, running) + slack + beside

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 }
 
 // A vertex, and its role.
-struct OwnRow {
+struct __align__(8) OwnRow {
   u32 vertex, role;
 };
 
@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 // Ranks that have shares of the edges, and each other's memory. An own vertex whose row stands in its owner's share
 // advances once that is added up, and those who read its share are told at once. Of rows that are split each rank
-// adds up its part; when all have, owners add up these. By rank: came, by its part of split rows; shares, of both
-// turns: both as vertices are dealt out. rows, own_split: as of `list_rows`.
+// adds up its part; when all have, owners add up these. By rank: came, by its part of split rows, 0 always where it has
+// no entries of one; shares, of both turns: both as vertices are dealt out. rows, own_split: as of `list_rows`.
 template <class Share>
 struct Shared {
   double *const *came;

@@ -21,8 +21,9 @@ struct InOrder {
   }
 };
 
-// Where the value of a vertex stands if they are dealt out to ranks in turn, as layouts deal rows: those of a rank
-// stand together, so that it writes them side by side. each: of a rank. part: 2^64 / ranks, rounded up.
+// Where the value of a vertex stands if they are dealt out to ranks in turn: those of a rank stand together. Layouts
+// deal rows so where each rank has as many partitions, and a rank then writes side by side what is of its vertices.
+// each: places of a rank. part: 2^64 / ranks, rounded up; there are two ranks or more.
 struct Dealing {
   u64 part;
   u32 ranks;

@@ -15,7 +15,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,12 @@ from delegraph.kernels.gpu_programs import (
     locality,
     shared_paths,
     shared_walks,
+    stored_rows,
     tiles,
 )
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs.ranks import Ranks
-from delegraph.kernels.gpu_programs.rows import ProgramGraph
+from delegraph.kernels.gpu_programs.rows import CutRows, Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
@@ -47,12 +49,19 @@ from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.operations.program import DealtProgram, Given, Program
+from delegraph.pipeline.engines import device_share
+from delegraph.pipeline.engines.device_share import DeviceShare
+from delegraph.pipeline.engines.operations.program import (
+    DealtProgram,
+    Given,
+    Program,
+    SharedProgram,
+)
 from delegraph.pipeline.engines.workers.on_devices import OfRank, Place, run_on_devices
 from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
-from support.graphs import SHAPES, SMALL, edges_of, graphs, grid
+from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
 from support.marks import mostly_slow, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
@@ -352,36 +361,85 @@ def test_two_devices(two_devices, tmp_path, monkeypatch, layout, direct):
         check_all(store, two_devices, 2, "nccl on GPUs")
 
 
+STANDS: dict[str, Callable[[int, int], Cuts | Tiling]] = {
+    "tiles": lambda rows, n: Tiling(9, 4, 1, 31),
+    "columns": lambda rows, n: Cuts(rows // 2, -(-n // 16), 4),
+}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("stands", STANDS)
 @pytest.mark.parametrize("direct", [True, False])
-def test_walks_by_tiles(two_devices, tmp_path, monkeypatch, direct, layout):
-    check_walk_by_tiles(two_devices, tmp_path, monkeypatch, 2, direct, layout, "nccl on GPUs")
+def test_where_entries_stand(two_devices, tmp_path, monkeypatch, direct, stands, layout):
+    of = two_devices, tmp_path, monkeypatch, 2
+    check_where_entries_stand(*of, direct, stands, layout, "nccl on GPUs")
 
 
-def check_walk_by_tiles(
+def check_where_entries_stand(
     devices: Sequence[Device],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     ranks: int,
     direct: bool,
+    stands: str,
     layout: str,
     kind: str,
 ) -> None:
     store = make(folder, "hubs", "ties", True, layout)
     made: list[bool] = []
-    tile_rows = tiles.tile_rows
 
-    def watched(*of: Any) -> Any:
-        found = tile_rows(*of)
-        made.append(found is not None)
-        return found
+    def watched(make: Callable[..., Any]) -> Callable[..., Any]:
+        def and_seen(*of: Any) -> Any:
+            found = make(*of)
+            made.append(found is not None)
+            return found
 
-    monkeypatch.setattr(locality, "choose", lambda *_: Tiling(9, 4, 1, 31))
-    monkeypatch.setattr(tiles, "tile_rows", watched)
+        return and_seen
+
+    def choose(device: Device, cut: CutRows, n: int, kind: Any) -> Cuts | Tiling:
+        return STANDS[stands](cut.count, n)
+
+    monkeypatch.setattr(locality, "choose", choose)
+    monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
+    monkeypatch.setattr(cut_rows, "in_columns", watched(cut_rows.in_columns))
     with told(monkeypatch, direct):
         check_walk(store, devices, ranks, kind, entries_of(store)[2])
-    assert all(made)
-    assert len(made) == 3 * ranks
+    assert made == [True] * 3 * ranks
+
+
+SHARED: dict[str, Callable[[Store], SharedProgram]] = {
+    "components": lambda store: JoinAll(),
+    "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None),
+    "single": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None, single=True),
+    "sssp": lambda store: program_of(store, 0),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("name", SHARED)
+def test_what_is_said_is_enough(two_devices, tmp_path, monkeypatch, name, direct, layout):
+    """No more can be held while ranks load and run; of vertices, of which there are many."""
+    src, dst = random_edges(3, 1_000_000, 2_000_000)
+    weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
+    store = stored(tmp_path, src, dst, BuildOptions(directed=True, **LAYOUTS[layout]), weight)
+    monkeypatch.setattr(device_share, "SLACK", 4 << 20)  # half of what a vector takes
+    monkeypatch.setattr(device_share, "_TELLING", 0)
+    program, limited = SHARED[name](store), []
+    pool = two_devices[0].cupy.get_default_memory_pool()
+    try:
+        for rank, device in enumerate(two_devices):
+            share = DeviceShare(store, rank, 2)
+            limited.append(replace(device, memory_bytes=share.room(program, device).device))
+            with device.use():
+                pool.free_all_blocks()
+                pool.set_limit(size=limited[-1].memory_bytes)
+        with told(monkeypatch, direct) if name != "components" else nullcontext():
+            run(store, program, limited, 2, "nccl on GPUs")
+    finally:
+        for device in two_devices:
+            with device.use():
+                pool.set_limit(size=0)
 
 
 @contextmanager
@@ -541,9 +599,36 @@ def test_whose_vertices_are_emulated(emulated, tmp_path, monkeypatch, layout):
 
 
 @pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "grid"))
+@pytest.mark.parametrize("stands", STANDS)
 @pytest.mark.parametrize("direct", [True, slow(False)])
-def test_walks_by_tiles_emulated(emulated, tmp_path, monkeypatch, direct, layout):
-    check_walk_by_tiles(emulated, tmp_path, monkeypatch, 3, direct, layout, "nccl")
+def test_where_entries_stand_emulated(emulated, tmp_path, monkeypatch, direct, stands, layout):
+    of = emulated, tmp_path, monkeypatch, 3
+    check_where_entries_stand(*of, direct, stands, layout, "nccl")
+
+
+@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
+def test_walks_of_large_graphs_emulated(emulated, tmp_path, monkeypatch, layout):
+    """Whose offsets have 64 bits, and half of whose targets stand in host memory."""
+    for module in (device_share, stored_rows):
+        monkeypatch.setattr(module, "MOST_SHORT", 0)
+    room, seen = DeviceShare.room, []
+
+    def less(self: DeviceShare, program: Any, *of: Any) -> Any:
+        found = room(self, program, *of)
+        return found if program.weighted else found._replace(near=found.near // 2)
+
+    of = shared_walks._Ownership.of
+
+    def watch(graph: ProgramGraph, *more: Any) -> Any:
+        found = of(graph, *more)
+        seen.append((found.cut.rows.offset_type, found.cut.tiered))
+        return found
+
+    monkeypatch.setattr(DeviceShare, "room", less)
+    monkeypatch.setattr(shared_walks._Ownership, "of", watch)
+    store = make(tmp_path, "hubs", "ties", True, layout)
+    check_walk(store, emulated, 3, "nccl", entries_of(store)[2])
+    assert Counter(seen) == {("u64", "true"): 6, ("u64", "false"): 3}
 
 
 @pytest.mark.parametrize("weights", mostly_slow(WEIGHTS))
