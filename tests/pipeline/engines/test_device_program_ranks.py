@@ -31,15 +31,13 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.peer_memory import PeerMemory
 from delegraph.kernels.gpu_programs import (
     components,
-    locality,
     shared_paths,
     shared_walks,
     stored_rows,
-    tiles,
 )
 from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs.ranks import Ranks
-from delegraph.kernels.gpu_programs.rows import CutRows, Cuts, ProgramGraph
+from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
@@ -69,6 +67,7 @@ from support.programs import stored
 from support.ranks import communicators
 from support.ranks import run as on_ranks
 from support.searches import check_distances, check_nearest, check_sums
+from support.standing import standing
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 4, "threshold": 6},
@@ -386,22 +385,7 @@ def check_where_entries_stand(
     kind: str,
 ) -> None:
     store = make(folder, "hubs", "ties", True, layout)
-    made: list[bool] = []
-
-    def watched(make: Callable[..., Any]) -> Callable[..., Any]:
-        def and_seen(*of: Any) -> Any:
-            found = make(*of)
-            made.append(found is not None)
-            return found
-
-        return and_seen
-
-    def choose(device: Device, cut: CutRows, n: int, kind: Any) -> Cuts | Tiling:
-        return STANDS[stands](cut.count, n)
-
-    monkeypatch.setattr(locality, "choose", choose)
-    monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
-    monkeypatch.setattr(cut_rows, "in_columns", watched(cut_rows.in_columns))
+    made = standing(monkeypatch, STANDS[stands])
     with told(monkeypatch, direct):
         check_walk(store, devices, ranks, kind, entries_of(store)[2])
     assert made == [True] * 3 * ranks

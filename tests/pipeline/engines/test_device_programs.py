@@ -43,6 +43,7 @@ from support.paths import WEIGHTS as PATH_WEIGHTS
 from support.paths import check_paths, entries_of, program_of
 from support.programs import stored
 from support.searches import check_distances, check_nearest, check_sums
+from support.standing import standing
 
 Stores = Callable[..., Store]
 
@@ -195,19 +196,7 @@ STANDS = {
 @pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
 def test_where_entries_stand(device, stores, monkeypatch, shape, directed, weights, stands, turn):
     _cut_by(monkeypatch, turn)
-    monkeypatch.setattr(locality, "choose", lambda device, cut, n, kind: STANDS[stands](n))
-    made: list[bool] = []
-
-    def watched(make: Callable[..., Any]) -> Callable[..., Any]:
-        def and_seen(*of: Any) -> Any:
-            found = make(*of)
-            made.append(found is not None)
-            return found
-
-        return and_seen
-
-    monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
-    monkeypatch.setattr(cut_rows, "in_columns", watched(cut_rows.in_columns))
+    made = standing(monkeypatch, lambda rows, n: STANDS[stands](n))
     store = stores(shape, directed, weights)
     check_walk(store, device)
     check_walk(store, device, single=True)

@@ -1,0 +1,38 @@
+"""Where the entries of PageRank's rows stand on a device, whatever would pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from delegraph.kernels.gpu.device import Device
+from delegraph.kernels.gpu_programs import locality, rows, tiles
+from delegraph.kernels.gpu_programs.rows import CutRows, Cuts
+from delegraph.kernels.gpu_programs.tiles import Tiling
+
+
+def standing(
+    monkeypatch: pytest.MonkeyPatch, choose: Callable[[int, int], Cuts | Tiling]
+) -> list[bool]:
+    """As this says, by how many rows and vertices there are. Gives whether they do, of each time
+    that they are put there.
+    """
+    made: list[bool] = []
+
+    def watched(make: Callable[..., Any]) -> Callable[..., Any]:
+        def and_seen(*of: Any) -> Any:
+            found = make(*of)
+            made.append(found is not None)
+            return found
+
+        return and_seen
+
+    def chosen(device: Device, cut: CutRows, vertices: int, kind: Any) -> Cuts | Tiling:
+        return choose(cut.count, vertices)
+
+    monkeypatch.setattr(locality, "choose", chosen)
+    monkeypatch.setattr(tiles, "tile_rows", watched(tiles.tile_rows))
+    monkeypatch.setattr(rows, "in_columns", watched(rows.in_columns))
+    return made
