@@ -166,7 +166,7 @@ class GpuWalk:
             return share.get()
 
     def _hold(self, first: Array) -> list[Array]:
-        """Two arrays of shares; the first one has these, which are by vertex."""
+        """Arrays of shares, for two turns or for all; the first one has these, by vertex."""
         return [first, self._graph.device.cupy.empty_like(first)]
 
     def _now(self) -> Array:

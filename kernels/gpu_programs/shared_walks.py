@@ -229,11 +229,13 @@ class _WalkByMessages(GpuWalk):
         self._ranks = ranks
         with graph.device.use() as cupy:
             self._came: Array = cupy.empty(graph.vertices, np.float64)
-        del self._shares[1]
         self._lost = float(self._control.get().view(CONTROL)[0]["lost"])
         self._damping = damping
         each = 8 + self._shares[0].itemsize
         self.sent = (ranks.size - 1) * (each * graph.vertices + 8 * _TOLD * ranks.size)
+
+    def _hold(self, first: Array) -> list[Array]:
+        return [first]  # others tell of theirs once all have read it
 
     def step(self, iterations: int, due: bool) -> tuple[list[Iteration], bool]:
         """One."""
