@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--sources", type=int, default=16)
     real.add_option(parser)
     options = parser.parse_args()
+    options.found = real.real_graphs(options.data)
     about = gpu.describe(open_device())
     about["gpu"]["count"] = options.ranks
     counts = [1 << i for i in range(options.ranks.bit_length()) if 1 << i <= options.ranks]
@@ -140,7 +141,7 @@ def be_rank(
     below.join([address for _, address in sorted(queues[rank].get() for _ in queues)])
     communicator = NcclCommunicator(below, device)
     with device.use(), telling_others(rank, communicator):
-        subject = subject_of(device, name, real.real_graphs(options.data), options.sources)
+        subject = subject_of(device, name, options.found, options.sources)
         whole = subject.graph
         part = whole if size == 1 else part_of(whole, rank, size)
         for algorithm in options.algorithms.split(","):

@@ -9,7 +9,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 # Two threads entering Numba's own parallel runtime at once abort the process with this layer:
@@ -41,6 +41,9 @@ def pytest_addoption(parser):
     parser.addoption("--kills", type=int, default=0, help="of each program, each way")
     parser.addoption(
         "--emulate", action="store_true", help="run GPU tests on the CPU: kernels by g++, slowly"
+    )
+    parser.addoption(
+        "--multiprocessors", type=int, help="use so many of a device, so that racecheck ends"
     )
 
 
@@ -161,34 +164,33 @@ def failing(bucket, monkeypatch) -> Iterator[Before]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def device() -> Device:
+def devices(count: int, config: pytest.Config) -> list[Device]:
     try:
-        return open_device()
-    except DeviceError as error:  # as where CI runs
-        pytest.skip(str(error))
-
-
-def devices(count: int) -> list[Device]:
-    try:
-        return [open_device(number) for number in range(count)]
+        found = [open_device(number) for number in range(count)]
     except DeviceError as error:
-        pytest.skip(str(error))  # as where CI runs, or with fewer GPUs: see ``device``
+        pytest.skip(str(error))  # as where CI runs, or with fewer GPUs
+    few = config.getoption("--multiprocessors")
+    return [replace(one, multiprocessors=few or one.multiprocessors) for one in found]
 
 
 @pytest.fixture(scope="module")
-def two_devices() -> list[Device]:
-    return devices(2)
+def device(pytestconfig) -> Device:
+    return devices(1, pytestconfig)[0]
 
 
 @pytest.fixture(scope="module")
-def four_devices() -> list[Device]:
-    return devices(4)
+def two_devices(pytestconfig) -> list[Device]:
+    return devices(2, pytestconfig)
 
 
 @pytest.fixture(scope="module")
-def eight_devices() -> list[Device]:
-    return devices(8)
+def four_devices(pytestconfig) -> list[Device]:
+    return devices(4, pytestconfig)
+
+
+@pytest.fixture(scope="module")
+def eight_devices(pytestconfig) -> list[Device]:
+    return devices(8, pytestconfig)
 
 
 @pytest.fixture
