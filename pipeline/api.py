@@ -366,7 +366,7 @@ def eccentricity(
 
 
 def _where(options: RunningOptions) -> RunningOptions:
-    """On CPUs, unless a device is asked for."""
+    """On CPUs, unless a device is named, or its memory limited."""
     named = options.get("device", "auto") not in ("auto", "cpu")
     if not named and options.get("device_memory_limit") is None:
         return {**options, "device": "cpu"}

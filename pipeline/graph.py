@@ -362,7 +362,11 @@ class Graph:
             self._let_go()
         if self._programs is None:
             self._programs = self._first(engines)
-        self._programs.compile(program)
+        try:
+            self._programs.compile(program)
+        except BaseException:  # it may have let go of what it had loaded
+            self._let_go()
+            raise
         return self._programs
 
     def _let_go(self) -> None:

@@ -51,7 +51,7 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     --sources writes source, vertex and distance: for each source, by rising id, all that it
     reaches; 64 searches share a pass over the edges. With --together it writes vertex, distance and
     nearest of every vertex: how far the nearest source is, and which one, of several the first by
-    id. Both run on CPUs unless --device names a GPU.
+    id. Both run on CPUs unless --device names a GPU, or its memory is limited.
 
     Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
     was cut off goes on from its last checkpoint when the same command runs again.

@@ -65,7 +65,7 @@ def check(
         for rule in RULES:
             violations.add(rule, counts[rule], *_vertices(rule, places[rule], parent))
         if counts[2]:  # else every parent is one level up, which no cycle can be
-            _add_astray(cupy, distance, parent, source, violations)
+            _add_astray(cupy, parent, source, violations)
     return violations
 
 
@@ -78,7 +78,7 @@ def _vertices(rule: int, place: int, parent: Any) -> tuple[int, ...]:
     return (place, int(parent[place])) if rule == 5 else (place,)
 
 
-def _add_astray(cupy: Any, distance: Any, parent: Any, source: int, violations: Violations) -> None:
+def _add_astray(cupy: Any, parent: Any, source: int, violations: Violations) -> None:
     """Rule 1 for vertices with a parent whose parents do not lead to the source."""
     n = len(parent)
     own = cupy.arange(n, dtype=np.uint32)

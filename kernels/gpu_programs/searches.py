@@ -28,6 +28,8 @@ ASKED_FOR_TOLD = 16
 
 APART = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
+MOST_TAKEN_BYTES = 2
+"""Of each vertex, by who is given distances of a search apart."""
 
 HOPS = np.dtype(
     [("reached", "u8"), ("total", "u8"), ("farthest", "u4"), ("unused", "u4")], align=True
@@ -115,6 +117,7 @@ class GpuSearches:
         """That there is room, and work, for."""
         graph, n, entries = self._graph, self._graph.vertices, self._graph.cut.rows.edges
         room = device_bytes(n, entries, self._distances) + graph.room
+        room -= MOST_TAKEN_BYTES * n * self._distances
         blocks = min(self._most, blocks_of(graph.device, APART))
         return min(max(1, room // gang_bytes(n, entries)), blocks)
 
@@ -168,12 +171,13 @@ class GpuSearches:
         nowhere: int = _UNREACHED,
     ) -> np.ndarray | None:
         """From each of ``sources`` by itself: of HOPS. take: is given what number each has, and its
-        distances, uint32 (n,), the greatest number where unreached, on the device. nowhere: None is
+        distances, uint32 (n,), the greatest number where unreached, on the device; it may hold
+        MOST_TAKEN_BYTES there for each vertex. nowhere: None is
         returned where there is a distance as great as that.
         """
         graph, done = self._graph, 0
         most = nowhere if most is None else min(most, nowhere)
-        found = np.zeros(len(sources), HOPS)
+        found: np.ndarray | None = np.zeros(len(sources), HOPS)
         with graph.device.use() as cupy:
             if self._gangs is None:
                 self._arrays, count = None, self._blocks_apart
@@ -191,7 +195,8 @@ class GpuSearches:
                 hops = gangs["hops"].get().view(HOPS).ravel()[: len(some)]
                 found[done : done + len(some)] = hops
                 if int(hops["farthest"].max()) >= nowhere:
-                    return None
+                    found = None
+                    break
                 if take is not None:
                     for i in range(len(some)):
                         take(done + i, gangs["distance"][i])

@@ -243,7 +243,7 @@ class DelegateRowsMaker:
         packed = self._pack(cupy.asarray(owners.view(np.uint8)))
         self.device.launch(_SOURCE, "mark_ghosts", len(targets), (targets, count, packed, marked))
         before = cupy.zeros(len(marked) + 1, np.uint32)
-        before[1:] = cupy.cumsum(_ones(cupy, marked), dtype=np.uint32)
+        before[1:] = cupy.cumsum(_ones(marked), dtype=np.uint32)
         ends = before[cupy.asarray(words)].get().astype(np.int64)
         found = np.diff(ends)
         first = numbering.own_numbers(self.rank) + np.cumsum([0, *map(aligned, found.tolist())])
@@ -297,7 +297,7 @@ def _ghost_ids(cupy: Any, numbering: DelegateNumbering, owner: int, ghosts: Arra
     return (ghosts - first) * np.uint32(numbering.partitions) + partition
 
 
-def _ones(cupy: Any, words: Array) -> Array:
+def _ones(words: Array) -> Array:
     """Set bits of each word."""
     words = words - ((words >> 1) & np.uint32(0x55555555))
     words = (words & np.uint32(0x33333333)) + ((words >> 2) & np.uint32(0x33333333))

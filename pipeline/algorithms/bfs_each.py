@@ -157,7 +157,8 @@ class DistanceBits:
         kind, distances = np.dtype(f"u{self.bits // 8}"), {}
 
         def take(i: int, distance: Any) -> None:
-            distances[f"distance{i}"] = distance.astype(kind).get()  # the greatest one stays so
+            few = distance.astype(kind, copy=False)  # the greatest one stays so
+            distances[f"distance{i}"] = few.get()
             tell(i + 1, len(self.sources), f"of the batch {i + 1}")
 
         nowhere = int(np.iinfo(kind).max)

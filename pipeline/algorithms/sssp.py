@@ -161,7 +161,9 @@ class DeltaStepping:
                 if paths.step(saving.due()):
                     facts = list(paths.bucket)
                     saving.save(done + paths.rounds, "distance", paths.known(), facts)
-            values = {"distance": paths.distances(), "parent": paths.parents()}
+            values, parent = {}, paths.adopt()
+            if ranks.rank == 0:
+                values = {"distance": paths.distances(), "parent": parent.get()}
         edges, sent = ranks.total([paths.edges, ranks.sent])
         looked = Looked(edges=int(edges), sent=int(sent))._asdict()
         return Given(values, {**looked, **self._record(done, paths)})

@@ -19,6 +19,7 @@ import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device, DeviceMemoryError
+from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.kernels.prepare import weights
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
@@ -27,7 +28,7 @@ from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
 from delegraph.pipeline.engines import device_edges
 from delegraph.pipeline.engines.device_edges import DeviceHeldEngine
-from delegraph.pipeline.engines.held_rows import HeldRowsEngine
+from delegraph.pipeline.engines.held_rows import HeldRows, HeldRowsEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.graph import Graph
 from delegraph.pipeline.run.execute import Executor
@@ -314,6 +315,27 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
         found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
         assert graph.notes == ("through a store: no room for degrees",)
+
+
+def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monkeypatch):
+    """The next question loads it again."""
+    load, interrupted = HeldRows.program_graph, []
+
+    def interrupt(rows: HeldRows, device: Device, program: DeviceProgram) -> ProgramGraph:
+        if program.wants_degrees and not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        return load(rows, device, program)
+
+    monkeypatch.setattr(HeldRows, "program_graph", interrupt)
+    edges = edge_list(*random_edges(3, 100, 400))
+    with delegraph.open(edges, device="cuda") as graph, delegraph.open(edges, device="cpu") as own:
+        assert graph.components().table.equals(own.components().table)
+        with pytest.raises(KeyboardInterrupt):
+            graph.pagerank()
+        found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        assert not graph.notes
 
 
 @pytest.mark.parametrize("kind", ["uint64", "string"])

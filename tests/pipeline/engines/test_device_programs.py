@@ -606,7 +606,11 @@ def test_several_sources(device, stores, monkeypatch, shape, directed, way):
 
 def test_when_searches_go_apart(device, stores):
     """Those of a path seldom meet, and it has more levels than eight bits count."""
-    records = check_sources(stores("path", False), device, count=5)
+    path = stores("path", False)
+    in_vain = run(path, DistanceBits(np.zeros(1, np.uint32), 8, apart=True), device).record
+    assert in_vain["deeper"]
+    assert in_vain["edges"] >= 2 * 255  # at each level an entry back, and one ahead
+    records = check_sources(path, device, count=5)
     assert [(one["deeper"], one["apart"]) for one in records] == [(True, True), (False, True)]
     assert not check_sources(stores("hubs", False), device)[-1]["apart"]
 

@@ -17,6 +17,7 @@ from delegraph.kernels.gpu_programs.rows import ProgramGraph
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.algorithms.bfs_each import DistanceBits
 from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
@@ -119,6 +120,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "sssp": lambda store: program_of(store, 0),
     "betweenness": lambda store: Brandes(store.info.vertices, np.arange(2, dtype=np.uint32), False),
     "closeness": lambda store: Sums(np.arange(70, dtype=np.uint32), along=False),
+    "distances": lambda store: DistanceBits(np.arange(32, dtype=np.uint32), 16, apart=True),
 }
 
 
