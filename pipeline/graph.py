@@ -308,7 +308,7 @@ class Graph:
             if isinstance(self._graph, Store):
                 program = program_of(subject.names, self._graph.info)
                 loaded = None
-                if isinstance(engine, MemoryEngine) and self._graph.info.partitions == 1:
+                if isinstance(engine, MemoryEngine):
                     loaded = engine.graph
                 of = self._graph, subject, program, threads, beside, device, loaded
                 return self._first_ready(engines_of_program(*of), program, beside), program

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 
 class Array(NamedTuple):
@@ -44,3 +44,30 @@ def allocate(arrays: Iterable[Array], xp: Any = np) -> dict[str, Any]:
         name: xp.empty(length, dtype) if fill is None else xp.full(length, fill, dtype)
         for name, dtype, length, fill, _ in arrays
     }
+
+
+class Buffers:
+    """Arrays of a task, of one thread, that are used again and again: getting memory that was not
+    touched before took a quarter of the processors' time of a build through files.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, NDArray] = {}
+
+    def take(self, name: str, length: int, dtype: DTypeLike) -> NDArray:
+        """An array of any content, in place of what was taken by this name before.
+
+        >>> buffers = Buffers()
+        >>> first = buffers.take("keys", 3, np.uint32)
+        >>> np.shares_memory(first, buffers.take("keys", 2, np.uint32))
+        True
+        """
+        kept = self._kept.pop(name, None)
+        if kept is None or len(kept) < length:
+            del kept  # before there is a larger one
+            kept = np.empty(length, dtype)
+        self._kept[name] = kept
+        return kept[:length]
+
+    def clear(self) -> None:
+        self._kept.clear()

@@ -192,6 +192,11 @@ def local_rows(vertices: int, partitions: int, partition: int) -> int:
     return (vertices - partition + partitions - 1) // partitions
 
 
+def offsets_dtype(most_edges: int) -> type[np.unsignedinteger]:
+    """Type of a subgraph's offsets, from a bound on its edges."""
+    return np.uint32 if most_edges < 2**32 else np.uint64
+
+
 def kept_subgraphs(grid: Grid | None, directed: bool) -> tuple[str, ...]:
     """Names of what a partition stores, in order; ``reverse-`` marks a transpose.
 

@@ -16,13 +16,13 @@ from typing import BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.base.arrays import Buffers
 from ...kernels.prepare import csr
 from ..disk.scratch import FileScratch, Scratch, lost, scratch_file
 from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
 from ..input.weights import NO_WEIGHTS
-from .buffers import Buffers
 from .layout import Layout, Ranges
 
 NO_OFFSETS = np.empty(0, np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base import bitmap, sort
+from ...kernels.base.arrays import Buffers
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.sort import radix_sort, radix_sort_with
 from ...kernels.prepare import csr, positions, weights
@@ -24,7 +25,6 @@ from ..disk.files import ArrayWriter, FileRecord
 from ..disk.scratch import Scratch, replacing
 from ..input.weights import NO_WEIGHTS, WeightType
 from . import long_rows
-from .buffers import Buffers
 from .layout import Layout, Shard, Subgraph, ends_of
 from .manifest import targets_file, weights_of
 from .runs import Runs, Slice, room_for, with_global_ids

@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import DTypeLike, NDArray
 
-from ...kernels.base import sort
 from ...kernels.base.graph import Graph
 from ...kernels.base.numbering import Numbering, by_table, renumber_all
 from ...kernels.base.team import Team
@@ -41,7 +40,7 @@ from ..disk.files import (
 from ..disk.outputs import MANIFEST, write_file
 from ..disk.urls import refuse_remote
 from ..input.arrow import as_numpy
-from .layout import kept_subgraphs, numberings
+from .layout import kept_subgraphs, numberings, offsets_dtype
 from .manifest import (
     DELEGATES,
     VERTICES,
@@ -53,16 +52,12 @@ from .manifest import (
 )
 from .manifest_check import read_manifest
 from .vertex_table import read_vertices
+from .whole import WholeGraph, in_one_partition, merged_rows
 
 EDGE_BATCH = 1 << 22
 """Edges in memory that a thread checks at once."""
 
 _WINDOW = 1 << 18
-
-
-def offsets_dtype(most_edges: int) -> type[np.unsignedinteger]:
-    """Type of a subgraph's offsets, from a bound on its edges."""
-    return np.uint32 if most_edges < 2**32 else np.uint64
 
 
 class StoreWriter:
@@ -308,31 +303,29 @@ class Store:
 
     def graph(self, team: Team) -> Graph:
         """The whole graph in global ids; several partitions are merged into one graph."""
-        if self.info.partitions == 1:
-            forward = self.subgraph(0, "nn", team)
-            if not self.info.directed:
-                return Graph.undirected(*forward)
-            return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
-        position = self._positions(team)
-        pairs = list(self.edge_batches(team))
-        sources = np.concatenate([np.empty(0, np.uint32), *(s for s, _ in pairs)])
-        targets = np.concatenate([np.empty(0, np.uint32), *(t for _, t in pairs)])
-        del pairs
-        forward = _rows_by_position(sources, targets, position)
+        if self.info.partitions > 1:
+            return self.merged(team).graph()
+        forward = self.subgraph(0, "nn", team)
         if not self.info.directed:
             return Graph.undirected(*forward)
-        return Graph(*forward, *_rows_by_position(targets, sources, position))
+        return Graph(*forward, *self.subgraph(0, "reverse-nn", team))
 
-    def _positions(self, team: Team) -> NDArray[np.uint32]:
-        """Position by global id: by falling degree, ties by user id."""
-        n = self.info.vertices
+    def merged(self, team: Team, weighted: bool = False) -> WholeGraph:
+        """Of several partitions, with or without weights."""
+        if weighted:
+            batches = [(*ends, some.view(np.uint32)) for *ends, some in self.weighted_batches(team)]
+        else:
+            batches = list(self.edge_batches(team))
+        rows = merged_rows(batches, self._order(team), self.info.directed)
+        return WholeGraph(in_one_partition(self.info), rows)
+
+    def _order(self, team: Team) -> NDArray[np.uint32]:
+        """Global ids by falling degree, ties by user id."""
         if self.info.order == "degree":
-            return np.arange(n, dtype=np.uint32)
+            return np.arange(self.info.vertices, dtype=np.uint32)
         table = self.vertices(team, ["global_id", "degree"])
         degree = as_numpy(table["degree"]).astype(np.int64)
-        position = np.empty(n, np.uint32)
-        position[as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]] = np.arange(n)
-        return position
+        return as_numpy(table["global_id"])[np.argsort(-degree, kind="stable")]
 
 
 def _rising(offsets: NDArray, team: Team) -> bool:
@@ -353,21 +346,6 @@ def rows_of_edges(offsets: NDArray, start: int, stop: int) -> NDArray[np.uint32]
     last = int(np.searchsorted(offsets, stop, side="left"))
     bounds = np.clip(offsets[first : last + 1].astype(np.int64), start, stop)
     return np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(bounds))
-
-
-def _rows_by_position(
-    sources: NDArray[np.uint32], targets: NDArray[np.uint32], position: NDArray[np.uint32]
-) -> tuple[NDArray, NDArray[np.uint32]]:
-    """Compressed sparse rows of distinct edges, neighbours by rising position."""
-    n = len(position)
-    bits = max(n - 1, 0).bit_length()
-    keys = (sources.astype(np.uint64) << np.uint64(32)) | position[targets]
-    keys = sort.radix_sort(keys, np.empty_like(keys), bits, bits)
-    offsets = np.zeros(n + 1, np.uint32 if len(keys) < 2**32 else np.uint64)
-    np.cumsum(np.bincount(sources, minlength=n), out=offsets[1:])
-    vertex = np.empty(n, np.uint32)
-    vertex[position] = np.arange(n, dtype=np.uint32)
-    return offsets, vertex[keys.astype(np.uint32)]
 
 
 def open_store(path: str | Path) -> Store:

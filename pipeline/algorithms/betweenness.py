@@ -79,7 +79,7 @@ class Brandes:
     normalized: bool
     dealt: tuple[int, int] = (0, 1)
     columns = ("betweenness",)
-    weighted = into = wants_degrees = False
+    weighted = into = wants_degrees = scans_once = False
     kernels = (path_kernels,)
 
     def held_bytes(self, counts: Counts) -> int:

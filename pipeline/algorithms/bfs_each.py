@@ -71,7 +71,7 @@ class DistanceBits:
     bits: int
     max_depth: int | None = None
     apart: bool = False
-    weighted = into = wants_degrees = False
+    weighted = into = wants_degrees = scans_once = False
     kernels = (hops,)
 
     @property

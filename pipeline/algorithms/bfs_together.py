@@ -48,7 +48,7 @@ class Nearest:
     sources: NDArray[np.uint32]
     max_depth: int | None = None
     columns = ("distance", "nearest")
-    weighted = into = wants_degrees = False
+    weighted = into = wants_degrees = scans_once = False
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:

@@ -40,6 +40,7 @@ class JoinAll:
 
     columns = ("component",)
     weighted = into = wants_degrees = False
+    scans_once = True
     kernels = ()
 
     def held_bytes(self, counts: Counts) -> int:

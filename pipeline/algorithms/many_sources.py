@@ -53,7 +53,7 @@ class Sums:
     along: bool
     dealt: tuple[int, int] = (0, 1)
     columns = ("source", "reached", "total", "farthest")
-    weighted = wants_degrees = False
+    weighted = wants_degrees = scans_once = False
     kernels = (hops,)
 
     @property

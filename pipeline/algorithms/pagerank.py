@@ -83,6 +83,7 @@ class Walk:
     columns = ("pagerank",)
     kernels = (walk,)
     into = wants_degrees = True
+    scans_once = False
 
     @property
     def weighted(self) -> bool:

@@ -92,7 +92,7 @@ class DeltaStepping:
     most: float
     columns = ("distance", "parent")
     weighted = True
-    into = wants_degrees = False
+    into = wants_degrees = scans_once = False
     kernels = (relax,)
 
     def held_bytes(self, counts: Counts) -> int:

@@ -28,9 +28,9 @@ from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Batch
 from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
-from ...partition.store.layout import kept_subgraphs
+from ...partition.store.layout import kept_subgraphs, offsets_dtype
 from ...partition.store.manifest import VERTICES, offsets_file
-from ...partition.store.store import EDGE_BATCH, Store, offsets_dtype
+from ...partition.store.store import EDGE_BATCH, Store
 from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions

@@ -18,8 +18,9 @@ from ...kernels.base.team import Team
 from ...partition.disk.memory import machine_bytes
 from ...partition.errors import DelegraphError, InputError
 from ...partition.store.store import Store, open_store
+from ...partition.store.whole import merged_offsets
 from ..engines.engine import choose
-from ..engines.memory import MemoryEngine, merged_offsets
+from ..engines.memory import MemoryEngine
 from ..engines.operations.products import Switches, compile_search, search, search_bytes
 from ..results.names import names_of_store
 from ..run.records import hardware, versions
@@ -99,7 +100,7 @@ def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
     rows_from = rows_from_vertex(store, team)
     drawn = draw_sources(names_of_store(store, team), rows_from, options)
     began = time.perf_counter()
-    compile_search(merged_offsets(store), *store.offsets_types())
+    compile_search(merged_offsets(store.info), *store.offsets_types())
     engine, _ = choose([_engine(store, options.threads)], machine_bytes(), [])
     compiled = time.perf_counter()
     engine.load()

@@ -11,19 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import UNREACHED, Graph
-from ...kernels.base.team import Team
+from ...kernels.base.graph import UNREACHED
 from ...kernels.prepare.csr import SUBGRAPHS
 from ...partition.disk.scratch import MemoryScratch
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource
-from ...partition.store.layout import Subgraph
-from ...partition.store.manifest import GraphInfo, WeightInfo
+from ...partition.store.layout import Subgraph, offsets_dtype
+from ...partition.store.manifest import WeightInfo
 from ...partition.store.runs import Runs
 from ...partition.store.shards import build_rows
-from ...partition.store.store import offsets_dtype
 from ...partition.store.weighing import WeightFacts, weight_info
+from ...partition.store.whole import WholeGraph, WholeRows
 from ..results.names import VertexNames, names_by_position
 from ..run.execute import Executor
 from ..run.plan import Budget, Facts, Plan
@@ -44,44 +43,12 @@ from .write_store import graph_info, scatter, weighing_of
 _ANY = 1 << 62  # of a limit: whether it fits is for whoever asks what is needed
 
 
-class _Rows(NamedTuple):
-    """weights: bits, uint32, of each target; (0,) where there are none."""
-
-    offsets: NDArray
-    targets: NDArray[np.uint32]
-    weights: NDArray[np.uint32]
-
-
 @dataclass(frozen=True)
-class HeldGraph:
-    """A store of one partition, by degree, as far as ranks ask for it; by subgraph its rows.
+class HeldGraph(WholeGraph):
+    """By degree. ids: what dense ids are."""
 
-    ids: what dense ids are.
-    """
-
-    info: GraphInfo
     names: VertexNames
     ids: Ids
-    rows: dict[str, _Rows]
-
-    def delegates(self, team: Team) -> NDArray[np.uint32]:
-        return np.empty(0, np.uint32)
-
-    def subgraph(self, partition: int, name: str, team: Team) -> tuple[NDArray, NDArray]:
-        return self.rows[name][:2]
-
-    def weights(self, partition: int, name: str, team: Team) -> NDArray[np.uint32]:
-        return self.rows[name].weights
-
-    def offsets_types(self) -> list[np.dtype]:
-        return [rows.offsets.dtype for rows in self.rows.values()]
-
-    def graph(self) -> Graph:
-        """The same arrays, as searches see them."""
-        forward = self.rows["nn"][:2]
-        if not self.info.directed:
-            return Graph.undirected(*forward)
-        return Graph(*forward, *self.rows["reverse-nn"][:2])
 
 
 def fits_held(edges: EdgeList) -> bool:
@@ -140,7 +107,7 @@ def hold(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGrap
     edges.check_unchanged()
     entries = {name: len(rows[name].targets) if name in rows else 0 for name in SUBGRAPHS}
     info = graph_info(edges, options, counted, entries, _weight_info(run, rows))
-    return HeldGraph(info, _names(dense.ids, run.scratch.load("position-0")), dense.ids, rows)
+    return HeldGraph(info, rows, _names(dense.ids, run.scratch.load("position-0")), dense.ids)
 
 
 def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
@@ -152,7 +119,7 @@ def _names(ids: Ids, position: NDArray[np.uint32]) -> VertexNames:
     return names_by_position(ids, index, dense_of)
 
 
-def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> _Rows:
+def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph) -> WholeRows:
     """Shards are built where their keys would fit, and then moved together."""
     shards, base, vertices = subgraph.shards(), subgraph.first_bucket, counted.order.vertices
     weighing = weighing_of(run.edges, run.options)
@@ -175,10 +142,10 @@ def _rows_of(run: Preparation, counted: Counted, runs: Runs, subgraph: Subgraph)
         at += its
     lengths = np.concatenate([np.zeros(1, np.uint32), *counts])
     offsets = np.cumsum(lengths, dtype=offsets_dtype(begins[-1]))
-    return _Rows(offsets, targets[:at], bits[:at])
+    return WholeRows(offsets, targets[:at], bits[:at])
 
 
-def _weight_info(run: Preparation, rows: dict[str, _Rows]) -> WeightInfo | None:
+def _weight_info(run: Preparation, rows: dict[str, WholeRows]) -> WeightInfo | None:
     weighing = weighing_of(run.edges, run.options)
     if weighing is None or run.edges.weight is None:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.arrays import Buffers
 from ...kernels.base.graph import UNREACHED
 from ...kernels.prepare.csr import SUBGRAPHS
 from ...partition.disk.files import FileRecord
@@ -20,7 +21,6 @@ from ...partition.input.arrow import as_arrow
 from ...partition.input.edges import EdgeList
 from ...partition.input.sources import HeldSource
 from ...partition.store import shards as build
-from ...partition.store.buffers import Buffers
 from ...partition.store.layout import Shard, Subgraph
 from ...partition.store.manifest import (
     GraphInfo,

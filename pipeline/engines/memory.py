@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.base import sort
 from ...kernels.base.arrays import total_bytes
 from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import Graph
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.state import Backend, SearchState, level_arrays, state_arrays
-from ...partition.store.store import Store, offsets_dtype
+from ...kernels.prepare import merge
+from ...partition.store.store import Store
+from ...partition.store.whole import merged_bytes, merged_offsets
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..results.superstep_log import SuperstepLog
 from .direction import Direction, choose
 from .engine import Engine, Need, Subject
 
-_MERGED_EDGE = 28  # of an entry: its ends, two keys to sort, and a key's halves on their way
 _LEVELS_AT_ONCE = 256  # so many tiny levels between two looks at the clock
 
 
@@ -176,8 +176,8 @@ class MemoryEngine(HostRows):
         return Need(graph_bytes(self.store) + self._beside)
 
     def compile(self) -> None:
-        compile_search(*self.store.offsets_types(), merged_offsets(self.store))
-        compile_kernels(sort)  # by which partitions are merged
+        compile_search(*self.store.offsets_types(), merged_offsets(self.store.info))
+        compile_kernels(merge, offsets=merged_offsets(self.store.info))
 
     def load(self) -> None:
         if self.graph is None:
@@ -193,11 +193,6 @@ class MemoryEngine(HostRows):
         self._taken = False
 
 
-def merged_offsets(store: Store) -> np.dtype:
-    """What offsets of the whole graph have: each direction's as many entries as the store's."""
-    return np.dtype(offsets_dtype(sum(store.info.subgraph_edges.values())))
-
-
 def search_bytes(vertices: int) -> int:
     """Of a search, beside its graph."""
     return total_bytes([*state_arrays(vertices), *level_arrays(vertices)])
@@ -206,18 +201,11 @@ def search_bytes(vertices: int) -> int:
 def graph_bytes(store: Store) -> int:
     """Of loading the whole graph and searching it (Store.graph, ``search``)."""
     info = store.info
-    n = info.vertices
-    state = search_bytes(n)
+    state = search_bytes(info.vertices)
     if info.partitions == 1:
         files = (
             record.bytes for name, record in store.files.items() if name.startswith("partition-")
         )
         return state + sum(files)
-    entries = sum(info.subgraph_edges.values())
-    offsets = (n + 1) * merged_offsets(store).itemsize
-    positions = n * (4 + 8 + 8)
-    loaded = offsets + 4 * entries
-    merge = offsets + positions + _MERGED_EDGE * entries
-    if info.directed:  # merged twice, the second time beside the first one's outcome
-        return loaded + max(merge, loaded + state)
-    return max(merge, loaded + state)
+    merged = merged_bytes(info)
+    return max(merged.making, merged.staying + state)

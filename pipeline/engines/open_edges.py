@@ -9,7 +9,7 @@ import numpy as np
 from ...kernels.bfs.cpu import compile_search
 from ...kernels.gpu.device import Device
 from ...partition.input.edges import EdgeList
-from ...partition.store.store import offsets_dtype
+from ...partition.store.layout import offsets_dtype
 from ..build.held import HeldGraph, held_need, hold
 from ..build.prepare import BuildOptions, compile_tasks
 from ..run.execute import Executor

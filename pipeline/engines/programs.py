@@ -12,7 +12,7 @@ from ..build.held import HeldGraph, fits_held
 from ..build.prepare import BuildOptions
 from ..run.execute import Executor
 from .engine import Subject
-from .operations.engine import AloneEngine
+from .operations.engine import AloneEngine, MergedEngine
 from .operations.held import Asked, HeldEngine, HeldGraphEngine
 from .operations.program import DeviceProgram, LocalEngine, Program, ProgramEngine
 
@@ -33,7 +33,11 @@ def engines_of_program(
     no kernel of their own for it do without.
     """
     of = store, subject, program, threads
-    on_cpus = [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]
+    one = loaded if store.info.partitions == 1 else None
+    on_cpus = [AloneEngine(*of, on_disk, beside, one) for on_disk in (False, True)]
+    merged = loaded is not None or not program.scans_once  # than a scan merging takes longer
+    if store.info.partitions > 1 and merged:
+        on_cpus.insert(0, MergedEngine(*of, beside, loaded))
     if device is None or not isinstance(program, DeviceProgram):
         return [*on_cpus]
     from .device_program import DeviceProgramEngine

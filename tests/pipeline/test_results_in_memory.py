@@ -14,7 +14,7 @@ import pytest
 import delegraph
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline.engines.engine import Need
-from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.held import HeldGraphEngine
 from delegraph.pipeline.result import Result
 from support.graphs import random_edges
@@ -145,6 +145,17 @@ def test_from_several_sources(store, source, tmp_path):
     assert each.record["searches"]["sources"] == len(sources)
     with delegraph.open(store) as graph, pytest.raises(InputError, match="one of them"):
         graph.bfs(source, sources=sources)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def test_merged_edges_are_held_once(edges, tmp_path):
+    delegraph.build(edges, tmp_path / "parts.dg", partitions=3)
+    with delegraph.open(tmp_path / "parts.dg") as graph:
+        for ask in (graph.components, lambda: graph.closeness(sources=3), graph.pagerank):
+            ask()
+            assert isinstance(graph._programs, MergedEngine)
+            assert graph._programs._graph
+            (rows,) = {id(a.rows.targets) for a in graph._programs._graph.adjacencies}  # pyright: ignore
+            assert rows == id(graph._engine.graph.targets)  # pyright: ignore
 
 
 def test_edges_are_held_once(store, source):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from ....kernels.base.compiled import compile_kernels
 from ....kernels.base.graph import Graph
 from ....kernels.base.team import Team
+from ....kernels.prepare import merge
 from ....partition.store.store import Store
+from ....partition.store.whole import WholeGraph, merged_bytes, merged_offsets
 from ...ranks.communicator import SingleCommunicator
 from ...results.checkpoint import Checkpoint
 from ...run.plan import fits
 from ..engine import Engine, Need, Subject
 from ..memory import MemoryEngine
 from ..ranks.edges import stream_team
-from ..ranks.graph import RankGraph
+from ..ranks.graph import RankGraph, bitmaps_bytes
 from ..ranks.search import load_rank
 from .operations import Operations, warm_up
 from .program import Given, Program, Tell, counts_of, program_bytes
@@ -37,8 +40,8 @@ def run_alone(
 class AloneEngine:
     """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan.
 
-    beside: bytes that whoever takes what it finds holds meanwhile. loaded: the whole graph of one
-    partition, where it is in memory already.
+    beside: bytes that whoever takes what it finds holds meanwhile. loaded: the whole graph, where
+    it is in memory already as this engine has it: of one partition, or merged and without weights.
     """
 
     device = None
@@ -69,27 +72,25 @@ class AloneEngine:
     def need(self) -> Need:
         if self._taken:
             return Need(self._program.held_bytes(counts_of(self._store)) + self._beside)
+        return Need(self._bytes() + self._beside)
+
+    def _bytes(self) -> int:
         of = self._program, self._store, 0, 1, self._threads
         there = 0 if self._loaded is None else self._loaded.nbytes
-        return Need(program_bytes(*of, not self.in_memory) + self._beside - there)
+        return program_bytes(*of, not self.in_memory) - there
 
     def compile(self, program: Program | None = None) -> None:
         warm_up(self._store.offsets_types(), (program or self._program).kernels)
 
     def load(self) -> None:
         self._team.start()
-        if self._graph is not None:
-            return
-        team = Team(self._threads)
-        self._graph = load_rank(
-            self._store,
-            0,
-            1,
-            team,
-            on_disk=not self.in_memory,
-            weighted=self._program.weighted,
-            loaded=self._loaded,
-        )
+        if self._graph is None:
+            self._graph = self._load(Team(self._threads))
+
+    def _load(self, team: Team) -> RankGraph:
+        on_disk, weighted = not self.in_memory, self._program.weighted
+        of = self._store, 0, 1, team
+        return load_rank(*of, on_disk=on_disk, weighted=weighted, loaded=self._loaded)
 
     def run(
         self,
@@ -109,14 +110,62 @@ class AloneEngine:
     def take_over(self, other: Engine) -> bool:
         """What searches have loaded will do, too: of one partition, as it stands there."""
         if isinstance(other, AloneEngine) and self.in_memory and other.in_memory:
-            alike = other._program.weighted == self._program.weighted
+            alike = type(other) is type(self)
+            alike &= other._program.weighted == self._program.weighted
             if alike and other._store.holds_the_same(self._store):
                 self._graph, self._taken = other._graph, True
-        whole = self.in_memory and self._store.info.partitions == 1
-        if isinstance(other, MemoryEngine) and whole and other.store.holds_the_same(self._store):
-            self._loaded = other.graph
+        whole = other if isinstance(other, MemoryEngine) and self._takes_whole else None
+        if whole and whole.store.holds_the_same(self._store):
+            self._loaded = whole.graph
         return self._taken or self._loaded is not None
+
+    @property
+    def _takes_whole(self) -> bool:
+        """Whether its edges stand as they do for searches of the whole graph."""
+        return self.in_memory and self._store.info.partitions == 1
 
     def close(self) -> None:
         self._graph = self._loaded = None
         self._taken = False
+
+
+class MergedEngine(AloneEngine):
+    """A rank that is alone with a store of several partitions, which are merged in memory into the
+    rows of one: a level, or an iteration, is a step over all of them, not one for each subgraph.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        subject: Subject | None,
+        program: Program,
+        threads: int,
+        beside: int = 0,
+        loaded: Graph | None = None,
+    ) -> None:
+        whole = None if program.weighted else loaded
+        super().__init__(store, subject, program, threads, False, beside, whole)
+
+    def _bytes(self) -> int:
+        info = self._store.info
+        held = bitmaps_bytes(info.vertices) + self._program.held_bytes(counts_of(self._store))
+        if self._loaded is not None:
+            return held
+        merged = merged_bytes(info, self._program.weighted)
+        return max(merged.making, merged.staying + held)
+
+    def compile(self, program: Program | None = None) -> None:
+        offsets = merged_offsets(self._store.info)
+        warm_up([offsets], (program or self._program).kernels)
+        compile_kernels(merge, offsets=offsets)
+
+    def _load(self, team: Team) -> RankGraph:
+        if self._loaded is None:
+            merged = self._store.merged(team, self._program.weighted)
+        else:
+            merged = WholeGraph.of(self._store.info, self._loaded)
+        return load_rank(merged, 0, 1, team, weighted=self._program.weighted)
+
+    @property
+    def _takes_whole(self) -> bool:
+        return not self._program.weighted

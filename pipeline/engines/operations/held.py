@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....kernels.base.bitmap import WORD
 from ....kernels.base.team import Team
 from ....partition.input.edges import EdgeList
+from ....partition.store.layout import offsets_dtype
 from ....partition.store.manifest import GraphInfo
-from ....partition.store.store import offsets_dtype
 from ...build.held import HeldGraph, held_need, hold
 from ...build.prepare import BuildOptions, compile_tasks
 from ...results.checkpoint import Checkpoint
@@ -21,7 +20,7 @@ from ...run.execute import Executor
 from ...run.plan import fits
 from ..edges import subject_of
 from ..engine import CODE_BYTES, Need, Subject, by_footers_first
-from ..ranks.graph import RankGraph
+from ..ranks.graph import RankGraph, bitmaps_bytes
 from ..ranks.search import load_rank
 from .engine import run_alone
 from .operations import warm_up
@@ -64,7 +63,7 @@ class HeldGraphEngine:
 
     def need(self) -> Need:
         n = self._held.info.vertices
-        return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + _bitmaps_bytes(n) + self._beside)
+        return Need(self._program.held_bytes(Counts(n, n, 0, 0)) + bitmaps_bytes(n) + self._beside)
 
     def has_room_for(self, program: Program, limit: int, beside: int = 0) -> bool:
         n = self._held.info.vertices
@@ -123,7 +122,7 @@ class HeldEngine:
     def _need(self, closely: bool) -> Need:
         need = held_need(self._edges, self._options, self._executor.threads, closely)
         n = need.facts.vertices
-        running = self._asked.holds(Counts(n, n, 0, 0)) + _bitmaps_bytes(n)
+        running = self._asked.holds(Counts(n, n, 0, 0)) + bitmaps_bytes(n)
         return Need(max(need.making, need.staying + running) + CODE_BYTES)
 
     def compile(self) -> None:
@@ -154,7 +153,3 @@ class HeldEngine:
 
     def close(self) -> None:
         self._held = None
-
-
-def _bitmaps_bytes(vertices: int) -> int:
-    return 3 * 8 * (vertices // WORD + 1)

@@ -49,13 +49,16 @@ class Given(NamedTuple):
 
 class Program(Protocol):
     """Frozen data: it goes to workers as it is. columns: that it gives at most. weighted: whether
-    it reads the weights of edges. kernels: modules of those that it calls itself.
+    it reads the weights of edges. scans_once: whether it goes through the edges a single time.
+    kernels: modules of those that it calls itself.
     """
 
     @property
     def columns(self) -> Sequence[str]: ...
     @property
     def weighted(self) -> bool: ...
+    @property
+    def scans_once(self) -> bool: ...
     @property
     def kernels(self) -> Sequence[ModuleType]: ...
 

@@ -27,7 +27,7 @@ from ....kernels.pieces.vertices import add_all, numbers_in
 from ....partition.store.edge_stream import EdgeStream, PageRun, run_bytes, stream_index_bytes
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
-from ...build.held import HeldGraph
+from ....partition.store.whole import WholeGraph
 from .packing import NONE, joined
 
 EDGES_A_TURN = 1 << 16
@@ -294,7 +294,7 @@ class Loader(NamedTuple):
     graph of one partition, where it is in memory already.
     """
 
-    store: Store | HeldGraph
+    store: Store | WholeGraph
     team: Team
     check: Callable[[], None]
     buffers: list[NDArray[np.uint8]] | None

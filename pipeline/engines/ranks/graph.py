@@ -295,7 +295,7 @@ def rows_bytes(store: Store, rank: int, ranks: int, weighted: bool = False) -> i
     counts = [count_of(held, info.vertices, info.partitions), info.delegates]
     for some in segments_of(info, rank, ranks).values() if ranks > 1 else ():
         counts += [count_of(segment, info.vertices, info.partitions) for segment in some]
-    bitmaps = sum(3 * 8 * -(-count // WORD) for count in counts)
+    bitmaps = sum(map(bitmaps_bytes, counts))
     return _files_bytes(store, held, weighted) + bitmaps + 4 * info.delegates
 
 
@@ -346,4 +346,9 @@ def _sent_bytes(store: Store, held: range, ranks: int, ghosts: dict[Kind, list[i
 
 def vertex_bytes(count: int) -> int:
     """Of ``Vertices``: distance, parent, three bitmaps."""
-    return count * (4 + 4) + 3 * 8 * -(-count // WORD)
+    return count * (4 + 4) + bitmaps_bytes(count)
+
+
+def bitmaps_bytes(count: int) -> int:
+    """Of the three bitmaps of ``Vertices``."""
+    return 3 * 8 * -(-count // WORD)

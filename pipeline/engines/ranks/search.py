@@ -22,7 +22,7 @@ from ....kernels.base.team import Team
 from ....kernels.pieces import active, piece, pull, push, vertices
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
-from ...build.held import HeldGraph
+from ....partition.store.whole import WholeGraph
 from ...ranks.communicator import Communicator, Message, RankError, barrier, failure_of
 from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
@@ -34,7 +34,7 @@ from .superstep import Choose, Superstep, Supersteps
 
 
 def load_rank(
-    store: Store | HeldGraph,
+    store: Store | WholeGraph,
     rank: int,
     ranks: int,
     team: Team,

@@ -17,7 +17,7 @@ from delegraph.pipeline.batches.process import JobProcess
 from delegraph.pipeline.engines import kept
 from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.memory import MemoryEngine
-from delegraph.pipeline.engines.operations.engine import AloneEngine
+from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.store import DiskEngine, subject_of
 from delegraph.pipeline.questions import components, pagerank, sssp
@@ -182,7 +182,10 @@ def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngin
     if name == "disk":
         return DiskEngine(store, subject, 1)
     question = sssp("1", None) if name == "weighted" else pagerank(unweighted=True)
-    return AloneEngine(store, subject, question.program(subject.names, store.info), 1, False)
+    program = question.program(subject.names, store.info)
+    if name == "merged":
+        return MergedEngine(store, subject, program, 1)
+    return AloneEngine(store, subject, program, 1, False)
 
 
 @pytest.mark.parametrize(
@@ -200,12 +203,34 @@ def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngin
 )
 def test_what_is_kept(here, monkeypatch, first, then, other, loads):
     """An engine takes what another one has loaded of the same store, if it reads no more of it."""
+    check_what_is_kept(monkeypatch, here / "graph.dg", first, here / other, then, loads)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "loads"),
+    [
+        ("memory", "merged", False),
+        ("merged", "merged", False),
+        ("merged", "program", True),
+        ("program", "merged", True),
+        ("memory", "program", True),
+    ],
+)
+def test_what_is_kept_of_partitions(here, monkeypatch, first, then, loads):
+    """Merged for searches, they are so for programs."""
+    store = here / "parts.dg"
+    check_what_is_kept(monkeypatch, store, first, store, then, loads)
+
+
+def check_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch, one: Path, first: str, other: Path, then: str, loads: bool
+) -> None:
     monkeypatch.setenv(KEEP, "1")
     limit = 4 << 30
-    engine = engine_of(open_store(here / "graph.dg"), first)
+    engine = engine_of(open_store(one), first)
     engine.load()
     kept.put_away(engine, limit)
-    following = engine_of(open_store(here / other), then)
+    following = engine_of(open_store(other), then)
     before = following.need().host
     kept.take_over([following], limit)
     assert (following.need().host == before) == loads

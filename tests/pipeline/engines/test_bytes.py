@@ -14,6 +14,7 @@ import pytest
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.store import Store
+from delegraph.partition.store.whole import merged_bytes
 from delegraph.pipeline.bench.store_ranks import share_bytes
 from delegraph.pipeline.build.build import build_store
 from delegraph.pipeline.build.prepare import BuildOptions
@@ -65,6 +66,9 @@ def loaded(store):
     graph = store.graph(Team({threads}))
     return search(graph, 0, CpuBackend({threads}))
 
+def merged(store):
+    return store.merged(Team({threads}), weighted=True)
+
 def benched(store):
     graph = load_rank(store, 0, 1, Team({threads}))
     rows, info = rows_from_vertex(store, Team({threads})), store.info
@@ -94,7 +98,9 @@ print(held("VmHWM") - before)
 """
 
 
-def build(folder: Path, vertices: int, strings: bool = False, **options) -> Store:
+def build(
+    folder: Path, vertices: int, strings: bool = False, weights: bool = False, **options
+) -> Store:
     """Many vertices and edges, so that both show."""
     folder.mkdir()
     rng = np.random.default_rng(1)
@@ -103,8 +109,11 @@ def build(folder: Path, vertices: int, strings: bool = False, **options) -> Stor
     if strings:
         names = pa.array([f"vertex {i:012}" for i in range(vertices)])
         columns = [names.take(end).dictionary_encode() for end in columns]
-    pq.write_table(pa.table(columns, names=["src", "dst"]), folder / "edges.parquet")
-    edges = open_edges(folder / "edges.parquet")
+    table = pa.table(columns, names=["src", "dst"])
+    if weights:
+        table = table.append_column("weight", pa.array(rng.random(len(table))))
+    pq.write_table(table, folder / "edges.parquet")
+    edges = open_edges(folder / "edges.parquet", weight="weight" if weights else None)
     return build_store(
         edges, folder / "graph.dg", BuildOptions(**options), Executor(THREADS), Resources()
     )
@@ -115,6 +124,8 @@ OPTIONS = {
     "three": {"partitions": 3},
     "grid-directed": {"layout": "2d", "grid": Grid(2, 2), "directed": True},
     "strings": {"strings": True},
+    "weighted": {"partitions": 3, "weights": True},
+    "weighted-directed": {"partitions": 3, "weights": True, "directed": True},
 }
 
 
@@ -133,6 +144,8 @@ def test_projection_against_measurement(name, tmp_path):
     }
     if name in BENCHED:
         projected["benched"] = share_bytes(store, 0, 1, None) + 8 * VERTICES
+    if "weights" in OPTIONS[name]:
+        projected["merged"] = merged_bytes(store.info, weighted=True).making
     ratios = {}
     for what, wanted in projected.items():
         code = MEASURED.replace("{threads}", str(THREADS))

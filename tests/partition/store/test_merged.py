@@ -1,0 +1,53 @@
+"""Partitions of a store as one graph, against a store of one partition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.kernels.base.team import Team
+from delegraph.partition.store.grid import Grid
+from delegraph.partition.store.layout import kept_subgraphs
+from delegraph.pipeline.build.prepare import BuildOptions
+from support.graphs import SHAPES
+from support.programs import stored
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "delegates": {"partitions": 3, "threshold": 6},
+    "all delegates": {"partitions": 3, "threshold": 1},
+    "grid": {"layout": "2d", "grid": Grid(2, 3)},
+    "1d": {"layout": "1d", "partitions": 5},
+}
+TEAM = Team(2)
+
+
+@pytest.mark.parametrize("order", ["degree", "random", "none"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", ["hubs", "star", "two components"])
+def test_merged_rows(tmp_path, shape, layout, directed, order):
+    src, dst = SHAPES[shape]
+    weight = np.random.default_rng(1).random(len(src)).astype(np.float32)
+    ways: dict[str, dict[str, Any]] = {"one": {}, "several": LAYOUTS[layout]}
+    stores = []
+    for name, way in ways.items():
+        (tmp_path / name).mkdir()
+        options = BuildOptions(directed=directed, order=order, **way)
+        stores.append(stored(tmp_path / name, src, dst, options, weight))
+    one, several = stores
+    for weighted in (True, False):
+        merged = several.merged(TEAM, weighted)
+        assert merged.info.partitions == 1
+        for name in kept_subgraphs(merged.info.grid, directed):
+            wanted = (*one.subgraph(0, name, TEAM), one.weights(0, name, TEAM))
+            for some, array in zip(merged.rows[name], wanted[: 2 + weighted], strict=False):
+                assert some.dtype == array.dtype
+                assert np.array_equal(some, array)
+        assert len(merged.rows["nn"].weights) == weighted * len(merged.rows["nn"].targets)
+
+
+def test_no_edges(tmp_path):
+    store = stored(tmp_path, [3, 5], [3, 5], BuildOptions(partitions=2))
+    assert [array.tolist() for array in store.merged(TEAM).rows["nn"]] == [[0, 0, 0], [], []]
