@@ -43,6 +43,7 @@ _COMMANDS = {
 }
 
 
+_READER_LEFT = "nobody reads stdout any more"
 _SWITCH_SECONDS = 0.0005
 
 _ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"}
@@ -67,6 +68,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
+        except BrokenPipeError:  # at which Click leaves
+            events.failed(_READER_LEFT)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -176,6 +180,7 @@ def _run_command() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read our output has left; keep Python from complaining while it ends.
+        events.failed(_READER_LEFT)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:

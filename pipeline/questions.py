@@ -114,7 +114,7 @@ def pagerank(
     if isinstance(personalize, Mapping):
         where = TypedVertices(list(personalize), "personalize", list(personalize.values()))
     elif personalize is not None:
-        where = VertexFile(named(personalize))
+        where = VertexFile(named(personalize), weighted=True)
     stops = tolerance, max_iterations, iterations
     return PageRank(damping, *stops, where, dangling, unweighted, precision)
 

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from itertools import chain
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ import pyarrow as pa
 from ..partition.disk.outputs import check_output
 from ..partition.disk.urls import named
 from ..partition.disk.work import begin_work
+from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import Ran
@@ -88,13 +91,13 @@ class Result:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
+        """Raises InputError where pandas is missing."""
+        _library("pandas")
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """Columns of numbers are not copied."""
-        import polars
-
-        return polars.from_arrow(self.table)
+        """Columns of numbers are not copied. Raises InputError where Polars is missing."""
+        return _library("polars").from_arrow(self.table)
 
     def write(self, output: AnyPath, overwrite: bool = False) -> None:
         """Write a result folder, with the run's record beside it, as the command does."""
@@ -184,3 +187,11 @@ class BfsResult(Result):
     def supersteps(self) -> list[Any]:
         assert self._answer.supersteps is not None
         return list(self._answer.supersteps)
+
+
+def _library(name: str) -> ModuleType:
+    """That is no requirement."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is missing: pip install {name}") from error

@@ -253,7 +253,7 @@ def _run(
     choices: BuildOptions,
     run: Run,
 ) -> tuple[Ran, Answer]:
-    device = run.resources.chosen_device()
+    device = run.resources.chosen_device(run.notes)
     if isinstance(graph, Store):
         return _run_on_store(algorithm, graph, device, run)
     kept.give_back()

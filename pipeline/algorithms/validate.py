@@ -89,7 +89,7 @@ def validate_result(
         check_weights(graph, path)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
-        of = partial(validate_pagerank, personalize=VertexFile(personalize))
+        of = partial(validate_pagerank, personalize=VertexFile(personalize, weighted=True))
         # The file may name every vertex.
         judge = judge._replace(by_store=_of_edges(of), more=judge.more + 8 + WEIGHT_BYTES)
     if isinstance(graph, Store):

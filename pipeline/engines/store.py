@@ -136,11 +136,11 @@ def plan_search(
     notes: list[str] = []
     engines: Sequence[Engine]
     if what is None:
-        engines = engines_of_store(store, subject, resources.chosen_device(), threads)
+        engines = engines_of_store(store, subject, resources.chosen_device(notes), threads)
     else:
         beside = subject.writing_bytes(1) if writes_meanwhile else 0
         engines = engines_of_program(
-            store, subject, what, threads, beside, resources.chosen_device()
+            store, subject, what, threads, beside, resources.chosen_device(notes)
         )
     engine, need = choose(engines, resources.limit, notes)
     return plan_of(engine, need, threads, resources.limit, notes)

@@ -53,7 +53,7 @@ class StoreNames:
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
         if _identity(self._path) != self._identity:
             store = self._path.parent
-            raise DelegraphError(f"{store} has changed since it was opened: open it again")
+            raise DelegraphError(f"{store} has changed since it was opened: begin again")
         with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
         ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])

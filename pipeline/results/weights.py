@@ -77,23 +77,27 @@ def digest_of(vertex: pa.Array) -> str:
 
 
 class VertexFile:
-    """Such a file, or one of an object store, read when it is first needed and then no more."""
+    """Such a file, or one of an object store, read when it is first needed and then no more.
 
-    def __init__(self, path: str) -> None:
+    weighted: whether ``weight`` means something; else all vertices are alike.
+    """
+
+    def __init__(self, path: str, weighted: bool = False) -> None:
         self.path = path
+        self._columns = ("vertex", "weight") if weighted else ("vertex",)
         self._read: VertexWeights | None = None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
         """id_type: of the graph. InputError for what is no weight or no vertex."""
         if self._read is None:
-            self._read = _read_weights(self.path, id_type)
+            self._read = _read_weights(self.path, self._columns, id_type)
         return self._read
 
 
-def _read_weights(path: str, id_type: pa.DataType) -> VertexWeights:
+def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> VertexWeights:
     try:
         with pq.ParquetFile(source_of(path)) as file:
-            columns = [name for name in ("vertex", "weight") if name in file.schema_arrow.names]
+            columns = [name for name in known if name in file.schema_arrow.names]
             table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error

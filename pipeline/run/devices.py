@@ -21,11 +21,14 @@ def check_choice(device: str) -> None:
         raise InputError(f"{device!r} is no device: say auto, cpu, cuda or cuda:1")
 
 
-def choose_device(device: str, limit: int | None = None) -> Device | None:
+def choose_device(
+    device: str, limit: int | None = None, notes: list[str] | None = None
+) -> Device | None:
     """The device that a user chose; None for the CPU.
 
     limit: bytes that may be held on it; None for what is free. "auto" takes the first device if it
-    is usable. Raises InputError where one was asked for by name and is missing.
+    is usable; notes: receives why it is not, where there is a limit, for which a GPU was expected.
+    Raises InputError where one was asked for by name and is missing.
     """
     check_choice(device)
     if device == "cpu":
@@ -36,6 +39,8 @@ def choose_device(device: str, limit: int | None = None) -> Device | None:
         return open_device(int(device.partition(":")[2] or 0), limit)
     except DeviceError as error:
         if device == "auto":
+            if limit is not None and notes is not None:
+                notes.append(f"on the CPU: {error}")
             return None
         raise InputError(f"--device {device}: {error}") from error
 

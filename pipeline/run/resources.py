@@ -87,11 +87,13 @@ class Resources:
     def limit(self) -> int:
         return self.memory_limit or default_limit()
 
-    def chosen_device(self) -> Device | None:
-        """This process's device; None for the CPU, and where the workers of a cluster work."""
+    def chosen_device(self, notes: list[str] | None = None) -> Device | None:
+        """This process's device; None for the CPU, and where the workers of a cluster work. notes:
+        as of choose_device.
+        """
         if self.cluster.any:
             return None
-        return choose_device(self.device, self.device_memory_limit)
+        return choose_device(self.device, self.device_memory_limit, notes)
 
 
 class ResourceOptions(TypedDict, total=False):

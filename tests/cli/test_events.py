@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from datetime import datetime
 
@@ -50,6 +53,19 @@ def test_a_failure_is_an_event(delegraph, tmp_path, monkeypatch, args, told, qui
     assert (ran.code, ended["exit_code"]) == (2, 2)
     assert told in ended["error"]
     assert len(lines(ran.err)) == (1 if quiet else 2)
+
+
+def test_a_reader_that_has_left(edge_list, tmp_path):
+    edges = edge_list([0, 1], [1, 2])
+    asked = "bfs", edges, "--source", "0", "-o", tmp_path / "out", "--log-format", "json"
+    gone, stdout = os.pipe()
+    os.close(gone)
+    command = [sys.executable, "-m", "delegraph", *asked]
+    ran = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    os.close(stdout)
+    ended = lines(ran.stderr)[-1]
+    assert (ran.returncode, ended["exit_code"]) == (1, 1)
+    assert ended["error"] == "nobody reads stdout any more"
 
 
 @pytest.mark.parametrize("way", ["memory", "disk", "scan"])

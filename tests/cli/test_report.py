@@ -89,6 +89,7 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
         (store / "page.html", "stands in the folder that is read"),
         (tmp_path / "none" / "page.html", "no such folder"),
         (tmp_path, "is no report that delegraph wrote"),
+        ("/proc/page.html", "/proc/page.html cannot be written: "),
     ):
         ran = delegraph("report", store, "-o", out)
         assert ran.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,15 @@ def test_personalised_by_a_mapping(store, source, tmp_path):
                 graph.pagerank(personalize=wrong)
         with pytest.raises(InputError, match="is not a vertex"):
             graph.pagerank(personalize={10**9: 1.0})
+
+
+def test_libraries_that_are_missing(store, monkeypatch):
+    with delegraph.open(store) as graph:
+        result = graph.pagerank(iterations=3)
+    for name, convert in (("pandas", result.to_pandas), ("polars", result.to_polars)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(InputError, match=f"{name} is missing: pip install {name}"):
+            convert()
 
 
 def test_what_a_result_shows(store, monkeypatch):

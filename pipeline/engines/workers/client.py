@@ -27,7 +27,7 @@ from ...run.contact import CLOSE_SECONDS
 from ...run.devices import has_device_each
 from ...run.fork_server import server_bytes
 from ...run.local import end_workers
-from ...run.plan import check_space
+from ...run.plan import SLACK, check_space
 from ...run.resources import Resources
 from ..engine import Engine, Need, Subject, first_that_fits
 from ..operations.program import Given, Program, Tell
@@ -310,7 +310,8 @@ def check_room(
     if way is not None:
         return way
     need = min(needs)
-    wanted = format_bytes(held(need)).replace(" ", "")
+    processes = ranks + 2 if cluster.local else 1  # with this one and the workers' server
+    wanted = format_bytes(held(need) + processes * SLACK).replace(" ", "")
     of_each = "" if cluster.local else " of each worker"
     raise LimitError(
         f"the memory limit{of_each} of {format_bytes(limit)} is too small: each of "

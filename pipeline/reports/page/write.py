@@ -37,8 +37,11 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     refuse_remote(path, "report reads what is on a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
     page, place = render(page_of(Path(path))), Path(output).absolute()
-    with naming_full_disk(place, lambda: ""):
-        write_file(place, page)
+    try:
+        with naming_full_disk(place, lambda: ""):
+            write_file(place, page)
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}") from error
 
 
 def page_of(path: Path) -> Page:

@@ -312,6 +312,17 @@ def test_wrong_rows_are_found(ok, delegraph, edge_list, tmp_path, options, chang
     assert "wrong: rule" in delegraph("validate", edges, tmp_path / "out").out
 
 
+def test_other_columns_of_a_file_mean_nothing(ok, edge_list, tmp_path):
+    edges = edge_list([1, 2], [2, 3])
+    given = pa.table({"vertex": [1, 2], "weight": ["heavy", "light"]})
+    pq.write_table(given, tmp_path / "some.parquet")
+    for command in ("bfs", "closeness"):
+        ok(command, edges, "--sources", tmp_path / "some.parquet", "-o", tmp_path / command)
+        column = "source" if command == "bfs" else "vertex"
+        found = pq.read_table(tmp_path / command, columns=[column])[column].to_pylist()
+        assert set(found) == {1, 2}
+
+
 @pytest.mark.parametrize("command", ["bfs", "closeness"])
 def test_one_vertex_by_its_id(ok, edge_list, tmp_path, command):
     edges = edge_list([5, 6, 7], [6, 7, 8])

@@ -46,6 +46,16 @@ def test_without_a_device(no_device):
         Resources(device_memory_limit=0)
 
 
+def test_a_limit_of_a_device_that_is_missing(no_device, ok, edge_list, tmp_path):
+    """Whoever limits it expects it; others are not told."""
+    edges = edge_list([0, 1], [1, 2])
+    limited = "--device-memory-limit", 77
+    ok("components", edges, "-o", tmp_path / "limited", *limited)
+    ok("components", edges, "-o", tmp_path / "out", "--device", "auto")
+    for name, notes in (("limited", ["on the CPU: no device 0 within 77"]), ("out", [])):
+        assert json.loads((tmp_path / f"{name}.run.json").read_text())["notes"] == notes
+
+
 class StandInError(Exception):
     """Stands for cupy.cuda.runtime.CUDARuntimeError."""
 
@@ -168,7 +178,7 @@ def test_profile_shows_every_superstep(no_device, ok, edge_list, tmp_path):
 def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, options):
     """The build goes on on the CPU and says why; the device is not touched."""
     small = Device(0, "Small", 90, 1, 2000, 0, 0, cupy=None)
-    monkeypatch.setattr(resources, "choose_device", lambda device, limit: small)
+    monkeypatch.setattr(resources, "choose_device", lambda *_: small)
     path = edge_list(*random_edges(1, 100, 500))
     for name, device in (("cpu", ()), ("small", ("--device", "cuda"))):
         ran = delegraph("build", path, "-o", tmp_path / f"{name}.dg", *options, *device)
@@ -202,7 +212,7 @@ def test_a_plan_on_a_device(monkeypatch, delegraph, edge_list, tmp_path, graph, 
     if graph == "store":
         assert delegraph("build", path, "-o", tmp_path / "graph.dg").code == 0
         path = tmp_path / "graph.dg"
-    monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(resources, "choose_device", lambda *_: fake)
     ran = delegraph("plan", path, "--device", "cuda", "--json")
     assert ran.code == 0, ran.err
     plan = json.loads(ran.out)
@@ -217,7 +227,7 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     path = tmp_path / "graph.dg"
     assert delegraph("build", edge_list(*random_edges(1, 1000, 5000)), "-o", path).code == 0
     fake = Device(0, "Fake", 90, 132, 10**9, 0, 0, cupy=None)
-    monkeypatch.setattr(resources, "choose_device", lambda device, limit: fake)
+    monkeypatch.setattr(resources, "choose_device", lambda *_: fake)
     monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6, 0))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
     assert ran.code == 0, ran.err
