@@ -76,10 +76,7 @@ def merged_rows(
     leaving, entering = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for sources, targets, *_ in batches:
         merge.count(sources, leaving)
-        if directed:
-            merge.count(targets, entering)
-    if not directed:
-        entering = leaving
+        merge.count(targets, entering)  # of any graph: nothing says that a store's edges are right
     unordered = _empty_rows(leaving, entries, weighted)
     room = _room(unordered)
     while batches:
@@ -122,14 +119,13 @@ class MergedBytes(NamedTuple):
 
 
 def merged_bytes(info: GraphInfo, weighted: bool = False) -> MergedBytes:
-    """Of merging a store's partitions (Store.whole)."""
+    """Of merging a store's partitions (Store.merged)."""
     n, entries = info.vertices, sum(info.subgraph_edges.values())
     a_target = 4 * (1 + weighted)
     offsets = (n + 1) * merged_offsets(info).itemsize
     made = (offsets + a_target * entries) * (1 + info.directed)
-    counts = 8 * (1 + info.directed)
     # Batches beside rows in no order; these beside ordered ones take less.
-    making = 2 * offsets + n * (counts + 8 + _ORDERING) + (4 + 2 * a_target) * entries
+    making = 2 * offsets + n * (3 * 8 + _ORDERING) + (4 + 2 * a_target) * entries
     return MergedBytes(making, made)
 
 

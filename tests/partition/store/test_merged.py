@@ -10,9 +10,11 @@ import pytest
 from delegraph.kernels.base.team import Team
 from delegraph.partition.store.grid import Grid
 from delegraph.partition.store.layout import kept_subgraphs
+from delegraph.partition.store.store import open_store
 from delegraph.pipeline.build.prepare import BuildOptions
 from support.graphs import SHAPES
 from support.programs import stored
+from support.stores import edit_array
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "delegates": {"partitions": 3, "threshold": 6},
@@ -51,3 +53,16 @@ def test_merged_rows(tmp_path, shape, layout, directed, order):
 def test_no_edges(tmp_path):
     store = stored(tmp_path, [3, 5], [3, 5], BuildOptions(partitions=2))
     assert [array.tolist() for array in store.merged(TEAM).rows["nn"]] == [[0, 0, 0], [], []]
+
+
+def test_edges_that_go_one_way(tmp_path):
+    """An undirected store that someone else made: nothing is written where it has no room."""
+    src, dst = SHAPES["hubs"]
+    path = stored(tmp_path, src, dst, BuildOptions(partitions=3, threshold=10**6)).path
+    name = "partition-0001/nn.targets-0000.npy"
+    edit_array(path, name, lambda targets: np.full_like(targets, targets.max()))
+    store = open_store(path)
+    pairs = np.hstack([np.array(batch) for batch in store.edge_batches(TEAM)])
+    offsets, targets, _ = store.merged(TEAM).rows["nn"]
+    sources = np.repeat(np.arange(store.info.vertices, dtype=np.uint32), np.diff(offsets))
+    assert sorted(zip(sources, targets, strict=True)) == sorted(zip(*pairs[::-1], strict=True))
