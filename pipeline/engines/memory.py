@@ -176,8 +176,12 @@ class MemoryEngine(HostRows):
         return Need(graph_bytes(self.store) + self._beside)
 
     def compile(self) -> None:
-        compile_search(*self.store.offsets_types(), merged_offsets(self.store.info))
-        compile_kernels(merge, offsets=merged_offsets(self.store.info))
+        if self.store.info.partitions == 1:
+            compile_search(*self.store.offsets_types())
+            return
+        offsets = merged_offsets(self.store.info)
+        compile_search(offsets)
+        compile_kernels(merge, offsets=offsets)
 
     def load(self) -> None:
         if self.graph is None:
