@@ -49,7 +49,7 @@ def scheduler_process() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         line += ["--no-dashboard", "--scheduler-file", str(file)]
         process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            wait_until(file.exists)
+            wait_until(lambda: file.exists() and file.stat().st_size > 0)  # made, then written
             yield process, json.loads(file.read_text())["address"]
         finally:
             process.kill()
