@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import resource
@@ -127,7 +128,7 @@ STREAMED = (
 STREAMED_PROGRAM = (
     "from delegraph.pipeline.engines.operations import engine; "
     "choice = engine.AloneEngine; "
-    "engine.AloneEngine = lambda *args: choice(*args[:4], True); "
+    "engine.MergedEngine = engine.AloneEngine = lambda *args: choice(*args[:4], True); "
     "from delegraph.cli.main import run; run()"
 )
 
@@ -213,6 +214,10 @@ def test_a_program_killed_at_any_moment(request, tmp_path, ok, edges, program, w
         line[1:3] = ["-c", STREAMED_PROGRAM]
     ran = subprocess.run(line, check=True, capture_output=True)  # sums depend on the engine
     assert ran.stdout
+    record = json.loads((tmp_path / "out.run.json").read_text())
+    facts = (some for some in record.values() if isinstance(some, dict))
+    methods = {some["method"] for some in facts if "method" in some}
+    assert way == "by workers" or methods == {way}
     wanted = pq.read_table(out)
     columns = [column for column in wanted.column_names if column != "parent"]
     remove(out)
