@@ -307,9 +307,7 @@ class Graph:
             engine, subject = self._open, self._subject
             if isinstance(self._graph, Store):
                 program = program_of(subject.names, self._graph.info)
-                loaded = None
-                if isinstance(engine, MemoryEngine):
-                    loaded = engine.graph
+                loaded = engine.graph if isinstance(engine, MemoryEngine) else None
                 of = self._graph, subject, program, threads, beside, device, loaded
                 return self._first_ready(engines_of_program(*of), program, beside), program
             assert isinstance(engine, KeepsRows)

@@ -172,8 +172,8 @@ class GpuSearches:
     ) -> np.ndarray | None:
         """From each of ``sources`` by itself: of HOPS. take: is given what number each has, and its
         distances, uint32 (n,), the greatest number where unreached, on the device; it may hold
-        MOST_TAKEN_BYTES there for each vertex. nowhere: None is
-        returned where there is a distance as great as that.
+        MOST_TAKEN_BYTES there for each vertex. nowhere: None is returned where there is a distance
+        as great as that.
         """
         graph, done = self._graph, 0
         most = nowhere if most is None else min(most, nowhere)

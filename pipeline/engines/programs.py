@@ -33,11 +33,10 @@ def engines_of_program(
     no kernel of their own for it do without.
     """
     of = store, subject, program, threads
-    one = loaded if store.info.partitions == 1 else None
-    on_cpus = [AloneEngine(*of, on_disk, beside, one) for on_disk in (False, True)]
+    on_cpus = [AloneEngine(*of, on_disk, beside, loaded) for on_disk in (False, True)]
     merged = loaded is not None or not program.scans_once  # than a scan merging takes longer
     if store.info.partitions > 1 and merged:
-        on_cpus.insert(0, MergedEngine(*of, beside, loaded))
+        on_cpus.insert(0, MergedEngine(*of, False, beside, loaded))
     if device is None or not isinstance(program, DeviceProgram):
         return [*on_cpus]
     from .device_program import DeviceProgramEngine

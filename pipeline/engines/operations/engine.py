@@ -41,7 +41,7 @@ class AloneEngine:
     """A rank that is alone, with its edges in memory or, if ``on_disk``, read in every scan.
 
     beside: bytes that whoever takes what it finds holds meanwhile. loaded: the whole graph, where
-    it is in memory already as this engine has it: of one partition, or merged and without weights.
+    it is in memory already, of which an engine makes use if its edges stand so.
     """
 
     device = None
@@ -64,7 +64,7 @@ class AloneEngine:
         self._program = program
         self._threads = threads
         self._beside = beside
-        self._loaded = None if on_disk else loaded
+        self._loaded = loaded if self._takes_whole else None
         self._graph: RankGraph | None = None
         self._team = Team(threads) if self.in_memory else stream_team(threads)
         self._taken = False
@@ -108,10 +108,9 @@ class AloneEngine:
         return program.weighted == self._program.weighted and fits(held + beside, limit)
 
     def take_over(self, other: Engine) -> bool:
-        """What searches have loaded will do, too: of one partition, as it stands there."""
+        """What searches have loaded will do, too, where it stands as it does here."""
         if isinstance(other, AloneEngine) and self.in_memory and other.in_memory:
-            alike = type(other) is type(self)
-            alike &= other._program.weighted == self._program.weighted
+            alike = type(other) is type(self) and other._program.weighted == self._program.weighted
             if alike and other._store.holds_the_same(self._store):
                 self._graph, self._taken = other._graph, True
         whole = other if isinstance(other, MemoryEngine) and self._takes_whole else None
@@ -133,18 +132,6 @@ class MergedEngine(AloneEngine):
     """A rank that is alone with a store of several partitions, which are merged in memory into the
     rows of one: a level, or an iteration, is a step over all of them, not one for each subgraph.
     """
-
-    def __init__(
-        self,
-        store: Store,
-        subject: Subject | None,
-        program: Program,
-        threads: int,
-        beside: int = 0,
-        loaded: Graph | None = None,
-    ) -> None:
-        whole = None if program.weighted else loaded
-        super().__init__(store, subject, program, threads, False, beside, whole)
 
     def _bytes(self) -> int:
         info = self._store.info

@@ -183,9 +183,8 @@ def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngin
         return DiskEngine(store, subject, 1)
     question = sssp("1", None) if name == "weighted" else pagerank(unweighted=True)
     program = question.program(subject.names, store.info)
-    if name == "merged":
-        return MergedEngine(store, subject, program, 1)
-    return AloneEngine(store, subject, program, 1, False)
+    engine = MergedEngine if name == "merged" else AloneEngine
+    return engine(store, subject, program, 1, False)
 
 
 @pytest.mark.parametrize(
