@@ -124,7 +124,7 @@ def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> 
         distance = distances(src, dst, vertices, int(source), directed=True)
         onward = (distance[src] >= 0) & (distance[dst] == distance[src] + 1)
         u, v = src[onward], dst[onward]
-        paths = np.zeros(vertices)
+        paths = np.full(vertices, 0, object)  # integers of any size
         paths[source] = 1
         for level in range(distance.max()):
             step = distance[u] == level
@@ -132,7 +132,8 @@ def betweenness(src: NDArray, dst: NDArray, vertices: int, sources: NDArray) -> 
         dependency = np.zeros(vertices)
         for level in range(distance.max() - 1, 0, -1):
             step = distance[u] == level
-            share = paths[u[step]] / paths[v[step]] * (1 + dependency[v[step]])
+            ratio = (paths[u[step]] / paths[v[step]]).astype(np.float64)
+            share = ratio * (1 + dependency[v[step]])
             np.add.at(dependency, u[step], share)
         total += dependency
     return total

@@ -235,7 +235,7 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     if algorithm == "bfs-together":
         return lambda info: Nearest(every(1))
     if algorithm == "betweenness":
-        return lambda info: Brandes(info.vertices, every(info.vertices), normalized=False)
+        return lambda info: Brandes(info.vertices, every(info.vertices))
     if algorithm not in ("closeness", "eccentricity"):
         raise InputError(f"{algorithm!r}: there are {', '.join(get_args(Planned))}")
     return lambda info: Sums(every(info.vertices), along=True)

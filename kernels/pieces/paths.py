@@ -8,6 +8,9 @@ thousands of levels of a few vertices: one call goes through many.
 Where a source is one thread's, vertices are numbered as they are found: a level is a range of
 numbers, so one look says whether a neighbour is new, or of the next level, and what is known of a
 level stands together.
+
+What counts and adds up here are plain floats, of which there may be no more than MOST_PATHS:
+wide_paths.py goes on beyond.
 """
 
 import numpy as np
@@ -16,6 +19,9 @@ from ..base.bitmap import contains, mask
 from ..base.compiled import f64s, i64, i64s, kernel, u32s, u64s
 from ..base.graph import UNREACHED
 from .piece import PIECE, edges_of
+
+MOST_PATHS = 2.0**900
+"""To a vertex: 2^32 times as many are a float, too, and so is what depends on one of them."""
 
 
 @kernel(PIECE, i64, u64s, f64s, u64s, u32s, i64, i64, i64s)
@@ -96,7 +102,7 @@ def add_levels(piece, few, places, ends, level, paths, share, came, score):
 @kernel(PIECE, i64, i64, u32s, u32s, f64s, i64s)
 def count_alone(piece, source, most, number, places, paths, ends):
     """All levels from a source, unless one has more than ``most`` edges. Returns (levels, 0 then;
-    vertices; edges).
+    vertices; edges; the most paths that lead to a vertex).
 
     Of a subgraph as ``count_levels`` has it. number: uint32, UNREACHED everywhere, receives that of
     each vertex. places, paths: by number, as far as vertices are reached. ends: int64, receives
@@ -110,16 +116,18 @@ def count_alone(piece, source, most, number, places, paths, ends):
     last = np.int64(1)
     levels = 0
     edges = np.int64(0)
+    most_paths = 0.0
     while first < last:
         its = edges_of(offsets, places, first, last)
         if its > most:
-            return 0, last, edges
+            return 0, last, edges, most_paths
         edges += its
         ends[levels] = first
         levels += 1
         end = last
         for i in range(first, last):
             u = places[i]
+            most_paths = max(most_paths, paths[i])
             for e in range(np.int64(offsets[u]), np.int64(offsets[u + 1])):
                 v = targets[np.uintp(e)]
                 there = number[v]
@@ -132,7 +140,7 @@ def count_alone(piece, source, most, number, places, paths, ends):
                     paths[there] += paths[i]
         first, last = last, end
     ends[levels] = last
-    return levels, last, edges
+    return levels, last, edges, most_paths
 
 
 @kernel(PIECE, u32s, u32s, f64s, f64s, i64s, i64)

@@ -2,26 +2,29 @@
 
 Brandes (A Faster Algorithm for Betweenness Centrality, 2001): from each source shortest paths are
 counted level by level, and dependencies added up on the way back. Counts and sums are 64-bit
-floats. Of an undirected graph each pair counts once. Some sources at random stand for all: sums are
-scaled by n / sources, as NetworkX does.
+floats; counts that leave their range have an exponent of their own (wide_paths.py). Of an
+undirected graph each pair counts once. Some sources may stand for all: ``scale_factors``.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.base.compiled import compile_kernels
 from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import betweenness as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import paths as path_kernels
+from ...kernels.pieces import wide_paths
 from ...kernels.pieces.operators import Or, Sum
 from ...kernels.pieces.paths import (
+    MOST_PATHS,
     add_levels,
     count_alone,
     count_levels,
@@ -43,6 +46,7 @@ from ..results.result import Option
 from .many_sources import SOURCE_BYTES, Sources, left_of, nothing_answered, sources_record
 from .run import Answer
 from .searches import lists_bytes
+from .wide_betweenness import WIDE_BYTES, WidePaths
 
 _FEW_EDGES = 1 << 20
 """Of a level that is one thread's, however many there are, as sums are to be the same: threads that
@@ -64,21 +68,21 @@ _AT_ONCE = 1 << 12
 _ANY = 1 << 62
 """Edges of a level."""
 
-_ALONE_BYTES = 2 * 4 + 3 * 8
-"""Of a vertex, for a source that is one thread's."""
+_ALONE_BYTES = 3 * 4 + 3 * 8
+"""Of a vertex, for a source that is one thread's: with exponents, which few graphs need."""
 
 
 @dataclass(frozen=True)
 class Brandes:
-    """The program. vertices: of the graph. sources: global ids. normalized: by the pairs. dealt:
-    which rank's part this is, of how many ranks.
+    """The program: dependencies of ``sources`` (global ids) on each vertex, added up and not scaled.
+
+    vertices: of the graph. dealt: which rank's part this is, of how many ranks.
     """
 
     vertices: int
     sources: NDArray[np.uint32]
-    normalized: bool
     dealt: tuple[int, int] = (0, 1)
-    columns = ("betweenness",)
+    columns = ("betweenness", "source")
     weighted = into = wants_degrees = scans_once = False
     kernels = (path_kernels,)
 
@@ -99,9 +103,8 @@ class Brandes:
             tell(done, count, "")
             if operations.due():
                 operations.save(done, state)
-        operations.each(partial(_scale, self._factor(operations.directed)), score)
-        looked = operations.looked()._asdict()
-        return Given({"betweenness": score}, {**looked, "sources": count})
+        record = {**operations.looked()._asdict(), "directed": operations.directed}
+        return Given({"betweenness": score, "source": self.sources}, record)
 
     def device_bytes(self, vertices: int, entries: int) -> int:
         return on_device.device_bytes(vertices, entries)
@@ -125,8 +128,8 @@ class Brandes:
                 score[:] = brandes.score()
                 checkpoint.save_state(done, state)
         score[:] = brandes.score()
-        values = {"betweenness": score * self._factor(directed=not graph.twice)}
-        return Given(values, {**Looked(edges=brandes.edges)._asdict(), "sources": count})
+        record = {**Looked(edges=brandes.edges)._asdict(), "directed": not graph.twice}
+        return Given({"betweenness": score, "source": self.sources}, record)
 
     def of_rank(self, rank: int, ranks: int) -> Brandes:
         return replace(self, dealt=(rank, ranks))
@@ -135,14 +138,8 @@ class Brandes:
         score = np.asarray(given.values["betweenness"])
         score += np.asarray(more.values["betweenness"])
         looked = {name: given.record[name] + more.record[name] for name in Looked._fields}
-        return Given({"betweenness": score}, {**given.record, **looked})
-
-    def _factor(self, directed: bool) -> float:
-        n, count = self.vertices, len(self.sources)
-        sampled = n / count
-        if self.normalized:
-            return sampled / ((n - 1) * (n - 2)) if n > 2 else 0.0
-        return sampled if directed else sampled / 2
+        values = {**given.values, "betweenness": score}
+        return Given(values, {**given.record, **looked})
 
 
 class _Paths:
@@ -163,11 +160,20 @@ class _Paths:
         self._came = operations.vector(np.float64, ghosts=True)
         self._levels = PlacesByLevel(len(score.own), len(score.shared))
         self._found = Marks.none(operations.graph).own
+        self._wide: WidePaths | None = None
 
     def add(self, sources: NDArray[np.uint32]) -> int:
         """Of the first one; how many these were."""
-        self._count_from(sources[0])
-        self._add_up()
+        with np.errstate(over="ignore"):  # such paths are counted again
+            self._count_from(sources[0])
+        counted = [self._paths.own.max(initial=0), self._paths.shared.max(initial=0)]
+        if self._operations.everyones(counted).max() > MOST_PATHS:
+            if self._wide is None:
+                vectors = self._score, self._paths, self._share, self._came
+                self._wide = WidePaths(self._operations, *vectors)
+            self._wide.add(self._levels)
+        else:
+            self._add_up()
         return 1
 
     def _count_from(self, source: np.uint32) -> None:
@@ -262,6 +268,7 @@ class _Alone:
         self._places = np.empty(vertices, np.uint32)
         self._paths, self._share = np.empty(vertices), np.empty(vertices)
         self._ends = np.empty(vertices + 2, np.int64)
+        self._exponents: NDArray[np.int32] | None = None
         self._source = -1
 
     def count(self, source: int, most: int) -> int:
@@ -273,7 +280,8 @@ class _Alone:
         if self._source >= 0:
             self._number.fill(UNREACHED)
         vectors = self._number, self._places, self._paths, self._ends
-        self._levels, self.reached, edges = count_alone(self._piece, source, most, *vectors)
+        found = count_alone(self._piece, source, most, *vectors)
+        self._levels, self.reached, edges, self._most_paths = found
         self._source = source
         return edges
 
@@ -284,8 +292,15 @@ class _Alone:
 
     def add_up(self) -> int:
         """What depends on each vertex; edges that were looked at."""
-        vectors = self._number, self._places, self._paths, self._share
-        return depend_alone(self._piece, *vectors, self._ends, self._levels)
+        found = self._piece, self._number, self._places, self._paths
+        levels = self._ends, self._levels
+        if self._most_paths <= MOST_PATHS:
+            return depend_alone(*found, self._share, *levels)
+        if self._exponents is None:
+            compile_kernels(wide_paths, offsets=self._piece.offsets.dtype)
+            self._exponents = np.empty(len(self._number), np.int32)
+        edges = wide_paths.count_again(*found, self._exponents, *levels)
+        return edges + wide_paths.depend_wide(*found, self._exponents, self._share, *levels)
 
     def move_to(self, score: NDArray[np.float64]) -> None:
         """Add that to the score, and forget the source."""
@@ -357,14 +372,39 @@ def _depend(share: NDArray, score: NDArray, paths: NDArray, came: NDArray) -> No
     share[:] = (1 + dependency) / paths
 
 
-def _scale(factor: float, score: NDArray) -> None:
-    score *= factor
+def scale_factors(
+    vertices: int, sources: int, directed: bool, normalized: bool
+) -> tuple[float, float]:
+    """What the sums of a vertex that is no source, and of one that is, are multiplied by.
+
+    A path leads through a vertex only if it begins elsewhere, so a source has one source less than
+    others have, and each has n - 1 that there might be (NetworkX 3.6 scales so). Of an only source
+    nothing is known: NaN. An undirected graph has each pair twice.
+
+    >>> scale_factors(5, 5, directed=True, normalized=False)  # all of them
+    (0.8, 1.0)
+    >>> scale_factors(5, 1, directed=True, normalized=False)
+    (4.0, nan)
+    """
+    most = vertices - 1
+    if most < 2:  # no path has a vertex between its ends
+        return 1.0, 1.0
+    whole = 1 / (most - 1) if normalized else most / (1 if directed else 2)
+    return whole / sources, whole / (sources - 1) if sources > 1 else math.nan
+
+
+_UNKNOWN = -1.0
+"""Becomes null."""
+
+_ONLY_SOURCE = (
+    "paths are counted from one source: its own value is null, as none of them leads through it"
+)
 
 
 def brandes_bytes(counts: Counts) -> int:
     here = counts.own + counts.shared
     levels = levels_bytes(here) + marks_bytes(counts.own) + 8 * here  # ends, for a call
-    return 6 * 8 * here + 4 * 8 * counts.ghosts + levels + lists_bytes(counts)
+    return (6 * 8 + WIDE_BYTES) * here + 4 * 8 * counts.ghosts + levels + lists_bytes(counts)
 
 
 @dataclass(frozen=True)
@@ -382,13 +422,19 @@ class Betweenness:
         return {**self.sources.told(id_type), "normalized": self.normalized}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
-        return Brandes(info.vertices, self.sources.places(names), self.normalized)
+        return Brandes(info.vertices, self.sources.places(names))
 
     def held_bytes(self, counts: Counts) -> int:
         return brandes_bytes(counts) + SOURCE_BYTES * self.sources.most(counts.vertices)
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
-        score = given.values["betweenness"]
-        assert isinstance(score, np.ndarray)
-        record = sources_record(given.record["sources"], method, given)
-        return Answer((Column("betweenness", score),), {"betweenness": record})
+        score, sources = given.values["betweenness"], given.values["source"]
+        assert isinstance(score, np.ndarray) and isinstance(sources, np.ndarray)
+        of = len(score), len(sources), given.record["directed"], self.normalized
+        others, own = scale_factors(*of)
+        values = score * others
+        values[sources] = _UNKNOWN if math.isnan(own) else score[sources] * own
+        record = sources_record(len(sources), method, given)
+        column = Column("betweenness", values, missing=_UNKNOWN)
+        notes = (_ONLY_SOURCE,) if math.isnan(own) else ()
+        return Answer((column,), {"betweenness": record}, notes=notes)

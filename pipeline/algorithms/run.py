@@ -72,13 +72,14 @@ class Answer(NamedTuple):
     """What a run found. record: what its record says of it beside all else (records.py).
 
     columns: none where a run has written its result itself. supersteps: of a search; None of what
-    has none. only: places of the vertices that are told of; None for all.
+    has none. only: places of the vertices that are told of; None for all. notes: for the user.
     """
 
     columns: Columns
     record: Mapping[str, Any]
     supersteps: SuperstepLog | None = None
     only: NDArray[np.uint32] | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Algorithm(Protocol[E]):
@@ -218,6 +219,7 @@ def run_to_result(
         ran, answer = _run(algorithm, graph, choices, run)
         if answer.columns:
             write(ran.subject, answer, run)
+        run.notes.extend(answer.notes)
         record = record_of(ran, answer, run)
         if told is not None:
             assert answer.supersteps is not None

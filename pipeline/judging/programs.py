@@ -5,6 +5,7 @@ Streams the result's rows and, once or twice, the graph's edges; holds a value o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ from ...kernels.pieces.check import (
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.store.store import Store
+from ..algorithms.betweenness import scale_factors
 from ..results.names import VertexNames, names_of_store
 from ..results.result import Option, Result
 from ..results.weights import VertexFile
@@ -240,6 +242,8 @@ def validate_betweenness(
         value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
 
     rules = read_column(graph, result, Places(names), "betweenness", put)
+    if sources is not None and len(sources) == 1 and len(index) > 2:  # its own is not known
+        value[sources] = np.where(np.isnan(value[sources]), 0.0, np.nan)
     wrong = ~(np.isfinite(value[index]) & (value[index] >= 0))
     add_rule(rules, names, BETWEENNESS_RULES, 1, wrong)
     leaving, entering = np.zeros(places), np.zeros(places)
@@ -256,13 +260,12 @@ def validate_betweenness(
             distance = _distances(graph, int(source), along=True)
             between += int(distance.sum()) - (len(distance) - 1)
         n = len(index)
-        scale = n / len(few)
-        if result.info and result.info.options.get("normalized"):
-            scale /= max(1, (n - 1) * (n - 2))
-        elif not graph.directed:
-            scale /= 2
-        total = float(value[index[~wrong]].sum())
-        if abs(total - between * scale) > _ROUNDING * max(1.0, between * scale):
+        normalized = bool(result.info and result.info.options.get("normalized"))
+        others, own = scale_factors(n, len(few), graph.directed, normalized)
+        raw = value / others
+        raw[few] = 0.0 if math.isnan(own) else value[few] / own
+        total = float(raw[index[~wrong]].sum())
+        if abs(total - between) > _ROUNDING * max(1.0, between):
             rules.append(rule_of(BETWEENNESS_RULES, 3, 1, []))
     verdict = verdict_of(graph, result, rules)
     return DistancesVerdict(**verdict, rows=len(index), found_anew=len(few))

@@ -187,29 +187,15 @@ def betweenness_centrality(
     endpoints: bool = False,
     seed: Random | None = None,
 ) -> dict[Node, float]:
-    if k is None or k == len(G):
-        if not G:
-            return {}
-        found = G.graph.betweenness(normalized=normalized)["betweenness"]
-        return dict(zip(G.nodes, found.to_pylist(), strict=True))
-    assert seed is not None  # NetworkX gives one
-    sources = [G.number[node] for node in seed.sample(list(G), k)]
-    found = as_numpy(G.graph.betweenness(sources)["betweenness"])
-    factor = _sampled(G, sources, normalized)
-    return dict(zip(G.nodes, (found * factor).tolist(), strict=True))
-
-
-def _sampled(G: ConvertedGraph, sources: list[int], normalized: bool) -> NDArray[np.float64]:
-    """What sums that are scaled by n / k are multiplied with, by node: no path from a source leads
-    through itself, so that one has k - 1 sources only; and n - 1 nodes are the ends of others.
-    """
-    n, k = len(G), len(sources)
-    factor = np.full(n, (n - 1) / n)
-    factor[sources] *= k / (k - 1) if k > 1 else math.nan
-    if normalized:
-        pairs = (n - 1) * (n - 2) if n > 2 else math.inf
-        factor *= (1 if G.is_directed() else 2) / pairs
-    return factor if n > 2 else np.zeros(n)
+    if not G:
+        return {}
+    sources = None
+    if k is not None and k != len(G):
+        assert seed is not None  # NetworkX gives one
+        sources = [G.number[node] for node in seed.sample(list(G), k)]
+    found = G.graph.betweenness(sources, normalized=normalized)["betweenness"]
+    values = as_numpy(found.fill_null(math.nan))  # of an only source: not known
+    return dict(zip(G.nodes, values.tolist(), strict=True))
 
 
 def closeness_centrality(

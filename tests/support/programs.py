@@ -68,10 +68,11 @@ def run_program(
             of = graph, communicator, team, store.info.directed, checkpoint, spare
             given = program.run(Operations(*of), lambda *_: None)
             parts = {k: (v.own, v.shared) for k, v in given.values.items() if type(v) is Vector}
+            whole = {k: v for k, v in given.values.items() if type(v) is not Vector}
             if parts:
                 rank_result.save_vectors(folder, parts, graph.held, communicator.rank)
-            elif communicator.rank == 0:
-                rank_result.save_whole(folder, given.values)  # pyright: ignore - arrays
+            if communicator.rank == 0:
+                rank_result.save_whole(folder, whole)  # pyright: ignore - arrays
             return given
 
     folder.mkdir(exist_ok=True)

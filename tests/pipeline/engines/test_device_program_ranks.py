@@ -205,10 +205,8 @@ def check_sources(store: Store, devices: Sequence[Device], ranks: int, kind: str
         found = columns(run(store, Sums(some, along=True), devices, ranks, kind))
         assert sorted(found["source"].tolist()) == some.tolist()
         check_sums((u, v), n, found)
-        found = columns(run(store, Brandes(n, some, False), devices, ranks, kind))
-        wanted = reference.betweenness(u, v, n, some) * n / len(some)
-        if not store.info.directed:
-            wanted /= 2
+        found = columns(run(store, Brandes(n, some), devices, ranks, kind))
+        wanted = reference.betweenness(u, v, n, some)
         np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-10, atol=1e-10)
         found = columns(run(store, Nearest(some), devices, ranks, kind))
         check_nearest((u, v), n, some, n, found)
@@ -324,7 +322,7 @@ def check_programs_going_on(
     program: Program = {
         "pagerank": Walk(n, 0.85, None, 9, "even", None),
         "sssp": program_of(store, 0),
-        "betweenness": Brandes(n, every[:40], False),
+        "betweenness": Brandes(n, every[:40]),
         "closeness": Sums(every, along=True),
     }[name]
     assert isinstance(program, DealtProgram) == (name in ("betweenness", "closeness"))
@@ -340,7 +338,7 @@ def check_several_times(folder: Path, devices: Sequence[Device], kind: str) -> N
         JoinAll(),
         Walk(n, 0.85, None, 7, "even", None, "float32"),
         program_of(store, 0),
-        Brandes(n, every[:9], False),
+        Brandes(n, every[:9]),
         Sums(every[:70], along=True),
     ):
         once, last = (columns(run(store, program, devices, 2, kind, times=k)) for k in (1, 3))
@@ -657,7 +655,7 @@ def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name
     store = make(tmp_path, "hubs", "ties", True, "delegates")
     n = store.info.vertices
     every = np.arange(0, n, 1 if name == "closeness" else 60, dtype=np.uint32)
-    program = Sums(every, along=True) if name == "closeness" else Brandes(n, every, False)
+    program = Sums(every, along=True) if name == "closeness" else Brandes(n, every)
     wanted = columns(run(store, program, emulated, 1))
     load = OfRank.load
 

@@ -118,7 +118,7 @@ PROGRAMS: dict[str, Callable[[Store], DeviceProgram]] = {
     "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None),
     "weighted": lambda store: Walk(store.info.vertices, 0.85, None, 3, "even", None, "float32"),
     "sssp": lambda store: program_of(store, 0),
-    "betweenness": lambda store: Brandes(store.info.vertices, np.arange(2, dtype=np.uint32), False),
+    "betweenness": lambda store: Brandes(store.info.vertices, np.arange(2, dtype=np.uint32)),
     "closeness": lambda store: Sums(np.arange(70, dtype=np.uint32), along=False),
     "distances": lambda store: DistanceBits(np.arange(32, dtype=np.uint32), 16, apart=True),
 }

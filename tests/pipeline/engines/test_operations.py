@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from delegraph.kernels import reference
 from delegraph.kernels.pieces import forest
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms import betweenness, searches
+from delegraph.pipeline.algorithms import betweenness, searches, wide_betweenness
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
 from delegraph.pipeline.algorithms.bfs_together import Nearest
@@ -79,13 +79,14 @@ def test_against_the_definitions(graph, options, ranks, on_disk, dangling, perso
     rare=st.sampled_from([1, 4, 4096]),
     small=st.sampled_from([(-1, 1), (5, 1), (1 << 16, 2), (1 << 16, 1 << 12)]),
     apart=st.sampled_from([None, 5, 1 << 22]),
+    wide=st.sampled_from([None, 1, 2, 900]),
 )
 def test_searches_from_many_vertices(
-    graph, options, ranks, on_disk, along, pulled, rare, small, apart
+    graph, options, ranks, on_disk, along, pulled, rare, small, apart, wide
 ):
     """pulled: never, as it is, always. rare: as of together.RARE. small: edges of levels that one
     thread counts, and how many levels at once. apart: edges of a level, where threads may have
-    sources of their own.
+    sources of their own. wide: exponents of a window, of path counts that have exponents.
     """
     src, dst, _, _ = graph
     if not len(src):
@@ -96,6 +97,9 @@ def test_searches_from_many_vertices(
         patched.setattr(betweenness, "_FEW_EDGES", small[0])
         patched.setattr(betweenness, "_AT_ONCE", small[1])
         patched.setattr(betweenness, "_MOST_APART", apart)
+        if wide is not None:
+            patched.setattr(betweenness, "MOST_PATHS", 0.0)
+            patched.setattr(wide_betweenness, "WINDOW", wide)
         spare = 0 if apart is None else 1 << 30
         folder = Path(name)
         store = stored(folder, src, dst, options)
@@ -106,11 +110,9 @@ def test_searches_from_many_vertices(
         columns, _ = run_program(store, Sums(sources, along), folder / "s", ranks, on_disk)
         check_sums(ends, n, columns)
         few = sources[::10]
-        program = Brandes(n, few, normalized=False)
+        program = Brandes(n, few)
         columns, _ = run_program(store, program, folder / "b", ranks, on_disk, spare=spare)
-        wanted = reference.betweenness(u, v, n, few) * n / len(few)
-        if not options.directed:
-            wanted /= 2
+        wanted = reference.betweenness(u, v, n, few)
         np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-10)
 
 
@@ -170,7 +172,7 @@ def test_the_same_sums_of_paths_for_any_number_of_threads(tmp_path, monkeypatch,
     """Which share levels, or not, or have sources of their own."""
     monkeypatch.setattr(betweenness, "_FEW_EDGES", few)
     store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
-    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32), normalized=False)
+    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
     found = [
         run_program(store, program, tmp_path / f"{threads}", 1, threads=threads, spare=spare)[0]
         for threads in (1, 2, 5)
@@ -190,24 +192,24 @@ def test_a_first_source_that_reaches_little_says_nothing(tmp_path, monkeypatch):
     for most, threads in [(1 << 22, 2), (1 << 10, 1)]:
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
-        program = Brandes(n, sources, normalized=False)
+        program = Brandes(n, sources)
         found = run_program(store, program, tmp_path / f"{most}", spare=1 << 30)[0]["betweenness"]
         assert began.call_count == threads
-        wanted = reference.betweenness(u, v, n, sources) * n / len(sources) / 2
+        wanted = reference.betweenness(u, v, n, sources)
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_sources_apart_take_no_more_than_there_is(tmp_path, monkeypatch):
-    """A thread has 32 bytes of a vertex; no level may be large."""
+    """A thread has 36 bytes of a vertex; no level may be large."""
     store = stored(tmp_path, SHAPES["grid"][0], SHAPES["grid"][1], BuildOptions())
     n = store.info.vertices
     began = Mock(wraps=betweenness._Alone)
     monkeypatch.setattr(betweenness, "_Alone", began)
-    program = Brandes(n, np.arange(4, dtype=np.uint32), normalized=False)
+    program = Brandes(n, np.arange(4, dtype=np.uint32))
     for most, room, threads in [(1 << 22, 3, 3), (1 << 22, 2, 0), (100, 3, 1)]:  # 4 sources
         monkeypatch.setattr(betweenness, "_MOST_APART", most)
         began.reset_mock()
-        run_program(store, program, tmp_path / "out", threads=3, spare=32 * n * room)
+        run_program(store, program, tmp_path / "out", threads=3, spare=36 * n * room)
         assert began.call_count == threads
 
 
@@ -233,9 +235,9 @@ def test_searches_of_many_windows(tmp_path, monkeypatch, layout, directed):
         reached = distance[distance >= 0]
         found = [columns[name][i] for name in ("reached", "total", "farthest")]
         assert found == [len(reached), reached.sum(), reached.max()]
-    program = Brandes(n, sources[:2], normalized=False)
+    program = Brandes(n, sources[:2])
     columns, _ = run_program(store, program, tmp_path / "b", ranks, threads=3)
-    wanted = reference.betweenness(u, v, n, sources[:2]) * n / 2 / (1 if directed else 2)
+    wanted = reference.betweenness(u, v, n, sources[:2])
     np.testing.assert_allclose(columns["betweenness"], wanted, rtol=1e-10, atol=1e-6)
 
 

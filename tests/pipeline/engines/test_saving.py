@@ -39,7 +39,7 @@ PROGRAMS = {
     "pagerank": lambda store: Walk(store.info.vertices, 0.85, None, 20, "even", None),
     "weighted pagerank": lambda store: PageRank(iterations=20).walk(store.info),
     "sssp": shortest,
-    "betweenness": lambda store: Brandes(store.info.vertices, far_apart(store)[:9], False),
+    "betweenness": lambda store: Brandes(store.info.vertices, far_apart(store)[:9]),
     "closeness": lambda store: Sums(far_apart(store), along=False),
     "together": lambda store: Nearest(far_apart(store)[:2], None),
 }

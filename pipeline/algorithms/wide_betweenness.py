@@ -1,0 +1,139 @@
+"""Betweenness from a source to which shortest paths are too many for 64-bit floats, in operations.
+
+A number of paths is ``value * 2**exponent``, the value at least 1 and less than 2. A product adds up
+plain floats, so values are multiplied by one power of two for all of a level: a *window* of exponents
+for which that leaves the range of floats on neither side is one product, and levels whose exponents
+differ by more take several. Powers of two change no rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.pieces.operators import Sum
+from ..engines.operations.marks import Places, PlacesByLevel
+from ..engines.operations.operations import Operations
+from ..engines.operations.vectors import Vector
+
+WINDOW = 900
+"""Exponents of a window: sums of 2^32 values of the greatest one, and the least value, are floats."""
+
+WIDE_BYTES = 4 + 8 + 3 * 4
+"""Of a vertex, beside what plain counts take: exponents, dependencies, and a level's exponents."""
+
+
+class WidePaths:
+    """Counts the paths again over levels that are known, and adds up what depends on vertices.
+
+    score: receives that. paths, share, came: vectors of plain counts, which are used here, too:
+    values, and on the way back what a vertex tells those before it; that in a window; its sums.
+    """
+
+    def __init__(
+        self, operations: Operations, score: Vector, paths: Vector, share: Vector, came: Vector
+    ) -> None:
+        self._operations = operations
+        self._score, self._paths, self._share, self._came = score, paths, share, came
+        self._exponents = operations.vector(np.int32)
+        self._depends = operations.vector(np.float64)
+
+    def add(self, levels: PlacesByLevel) -> None:
+        """levels: all of a source."""
+        self._share.fill(0)
+        self._count(levels)
+        self._add_up(levels)
+
+    def _count(self, levels: PlacesByLevel) -> None:
+        paths, exponents, each = self._paths, self._exponents, self._operations.each
+        paths.fill(0)
+        paths.fill(1, levels[0])
+        exponents.fill(0)
+        for level in range(1, len(levels)):
+            before, here = levels[level - 1], levels[level]
+            for greatest in self._windows(before, falling=True):
+                shift = partial(_put_in_window, greatest - WINDOW + 1, greatest, 1)
+                self._gather(shift, before, here, along=True)
+                each(partial(_join, greatest), paths, exponents, reads=[self._came], places=here)
+            self._share.fill(0, before)
+
+    def _add_up(self, levels: PlacesByLevel) -> None:
+        paths, exponents, depends = self._paths, self._exponents, self._depends
+        each, last = self._operations.each, len(levels) - 1
+        depends.fill(0)
+        for level in range(last, 0, -1):
+            here = levels[level]
+            if level < last:
+                after = levels[level + 1]
+                for least in self._windows(after, falling=False):
+                    shift = partial(_put_in_window, least, least + WINDOW - 1, -1)
+                    self._gather(shift, after, here, along=False)
+                    reads = paths, exponents, self._came
+                    each(partial(_depend, least), depends, reads=reads, places=here)
+                self._share.fill(0, after)
+            each(_settle, self._score, paths, reads=[depends], places=here)
+
+    def _windows(self, places: Places, falling: bool) -> Iterator[int]:
+        """The greatest exponent of each window of some vertices, falling; or the least, rising."""
+        exponents = self._exponents
+        some = [exponents.own[places.own], exponents.shared[places.shared]]
+        left: NDArray[np.int32] = np.concatenate(some) * np.int32(1 if falling else -1)
+        while True:
+            mine = float(left.max()) if len(left) else -np.inf
+            first = self._operations.everyones(mine).max()
+            if first == -np.inf:
+                return
+            greatest = int(first)
+            yield greatest if falling else -greatest
+            left = left[left <= greatest - WINDOW]
+
+    def _gather(self, shift, tell: Places, wanted: Places, along: bool) -> None:
+        """Sums of what some vertices tell, those of a window as ``shift`` has it."""
+        reads = self._paths, self._exponents
+        self._operations.each(shift, self._share, reads=reads, places=tell)
+        self._came.fill(0, wanted)
+        self._operations.gather(Sum(), self._share, self._came, along, wanted)
+
+
+def _put_in_window(
+    least: int, greatest: int, sign: int, share: NDArray, values: NDArray, exponents: NDArray
+) -> None:
+    """Values times 2**exponent, or divided by it (sign -1), as far as exponents are of the window;
+    its first one counts as 0.
+    """
+    first = greatest if sign > 0 else least
+    within = (exponents >= least) & (exponents <= greatest)
+    share[:] = np.where(
+        within, np.ldexp(values, np.where(within, sign * (exponents - first), 0)), 0
+    )
+
+
+def _join(greatest: int, paths: NDArray, exponents: NDArray, came: NDArray) -> None:
+    """Add what came of a window to paths; 0 is no number yet."""
+    value, its = np.frexp(came)
+    its += np.int32(greatest)
+    none, more = paths == 0, came != 0
+    upper = np.maximum(exponents, its)
+    np.copyto(upper, its, where=none)
+    np.copyto(upper, exponents, where=~more)
+    whole = np.ldexp(paths, np.where(none, 0, exponents - upper))
+    whole += np.ldexp(value, np.where(more, its - upper, 0))
+    value, its = np.frexp(whole)
+    paths[:] = 2 * value
+    exponents[:] = np.where(whole > 0, upper + its - 1, 0)
+
+
+def _depend(
+    least: int, depends: NDArray, paths: NDArray, exponents: NDArray, came: NDArray
+) -> None:
+    """Add what came of a window."""
+    depends += paths * np.ldexp(came, exponents - np.int32(least))
+
+
+def _settle(score: NDArray, paths: NDArray, depends: NDArray) -> None:
+    """paths: receives what a vertex tells those before it."""
+    score += depends
+    paths[:] = (1 + depends) / paths

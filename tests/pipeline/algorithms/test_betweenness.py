@@ -1,0 +1,143 @@
+"""Betweenness where path counts leave the range of floats, and of some sources that stand for all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from unittest.mock import Mock
+
+import networkx as nx
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from networkx.algorithms.centrality import betweenness as definition
+
+import delegraph
+from delegraph.kernels import reference
+from delegraph.pipeline.algorithms import betweenness
+from delegraph.pipeline.algorithms.betweenness import Brandes
+from delegraph.pipeline.build.prepare import BuildOptions
+from support.graphs import SHAPES, edges_of
+from support.marks import slow
+from support.many_paths import diamonds, grid, layers, layers_beside_a_path
+from support.programs import run_program, stored
+
+
+def values_of(folder) -> np.ndarray:
+    return np.array(pq.read_table(folder)["betweenness"])
+
+
+def test_a_chain_of_diamonds(ok, edge_list, tmp_path):
+    """2^1030 paths from end to end."""
+    count = 1030
+    ok("betweenness", edge_list(*diamonds(count)), "-o", tmp_path / "out")
+    i = np.arange(count + 1)
+    wanted = np.empty(3 * count + 1)
+    wanted[::3] = 9 * i * (count - i) + 0.5 * (i > 0) + 0.5 * (i < count)
+    wanted[1::3] = wanted[2::3] = (3 * i[:-1] + 1) * (3 * (count - 1 - i[:-1]) + 1) / 2
+    np.testing.assert_allclose(values_of(tmp_path / "out"), wanted, rtol=1e-12)
+
+
+def test_layers_of_ten(ok, edge_list, tmp_path):
+    """10^329 paths from the first one to the last."""
+    ok("betweenness", edge_list(*layers(10, 330)), "-o", tmp_path / "out", "--directed")
+    layer = np.arange(3300) // 10
+    found = values_of(tmp_path / "out")
+    np.testing.assert_allclose(found, 10 * layer * (329 - layer), rtol=1e-12)
+    assert found[1650] == pytest.approx(270_600, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_a_grid_from_a_corner(ok, edge_list, tmp_path):
+    src, dst = grid(520)
+    ok("betweenness", edge_list(src, dst), "-o", tmp_path / "out", "--sources", "0,")
+    u, v = np.concatenate([src, dst]), np.concatenate([dst, src])
+    wanted = reference.betweenness(u, v, 520**2, np.array([0]))
+    others, _ = betweenness.scale_factors(520**2, 1, directed=False, normalized=False)
+    found = values_of(tmp_path / "out")
+    assert np.isnan(found[0])
+    np.testing.assert_allclose(found[1:], wanted[1:] * others, rtol=1e-11, atol=1e-6)
+
+
+@pytest.mark.parametrize("graph", [slow(layers), layers_beside_a_path])
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize(
+    ("layout", "ranks", "on_disk"),
+    [
+        ("one", 1, False),
+        slow("one", 1, True),
+        ("delegate", 2, False),
+        slow("delegate", 3, True),
+        slow("2d", 3, False),
+        slow("1d", 2, True),
+    ],
+)
+def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_disk):
+    """Counts of a level may differ by more than a window of exponents has."""
+    began = Mock(wraps=betweenness.WidePaths)
+    monkeypatch.setattr(betweenness, "WidePaths", began)
+    options = BuildOptions(directed=directed, order="none")
+    if layout != "one":
+        options = replace(options, layout=layout, partitions=4)
+    store = stored(tmp_path, *graph(10, 330), options)
+    sources = np.array([0, 1600], np.uint32)
+    program = Brandes(store.info.vertices, sources)
+    found, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)
+    assert began.call_count == ranks  # made once, by each
+    wanted = reference.betweenness(*edges_of(store), store.info.vertices, sources)
+    np.testing.assert_allclose(found["betweenness"], wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["grid", slow("hubs"), slow("cliques")])
+@pytest.mark.parametrize("spare", [0, 1 << 30])
+def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, spare):
+    """Where plain counts do. spare: bytes, for sources that are one thread's each."""
+    monkeypatch.setattr(betweenness, "_FEW_EDGES", -1 if not spare else betweenness._FEW_EDGES)
+    store = stored(tmp_path, SHAPES[shape][0], SHAPES[shape][1], BuildOptions())
+    program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
+    found = []
+    for most in (betweenness.MOST_PATHS, 0.0):
+        monkeypatch.setattr(betweenness, "MOST_PATHS", most)
+        columns, _ = run_program(store, program, tmp_path / f"{most}", spare=spare)
+        found.append(columns["betweenness"])
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("sources", [[1], [0], [1, 2], [0, 3, 4], [0, 1, 2, 3, 4], None])
+def test_sampled_as_networkx_scales_it(
+    ok, edge_list, tmp_path, monkeypatch, sources, normalized, directed
+):
+    """The command, Python and NetworkX's backend agree; of an only source itself nothing is known."""
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_edges_from([(1, 0), (0, 2), (0, 3), (3, 4), (2, 4)])
+    edges = edge_list(*zip(*graph.edges, strict=True))
+    scaled = dict.fromkeys(graph, 0.0)
+    for source in sources or graph:
+        found = definition._single_source_shortest_path_basic(graph, source)[:3]
+        scaled, _ = definition._accumulate_basic(scaled, *found, source)
+    how = {"normalized": normalized, "directed": directed}
+    definition._rescale(scaled, 5, endpoints=False, sampled_nodes=sources, **how)
+    wanted = [None if math.isnan(scaled[v]) else pytest.approx(scaled[v]) for v in range(5)]
+
+    result = delegraph.betweenness(edges, tmp_path / "out", sources=sources, **how)
+    assert pq.read_table(tmp_path / "out")["betweenness"].to_pylist() == wanted
+    told = "its own value is null" in " ".join(result.notes)
+    assert told == (sources is not None and len(sources) == 1)
+    with delegraph.open(edges, directed=directed) as opened:
+        found = opened.betweenness(sources, normalized=normalized)
+        assert found["betweenness"].to_pylist() == wanted
+    if sources is not None and len(sources) < 5:
+        monkeypatch.setattr("random.Random.sample", lambda self, nodes, k: sources)
+        of = {"k": len(sources), "seed": 1, "normalized": normalized, "backend": "delegraph"}
+        found = nx.betweenness_centrality(graph, **of)
+        assert [None if math.isnan(found[v]) else found[v] for v in range(5)] == wanted
+
+
+def test_the_star_of_the_definition(ok, edge_list, tmp_path):
+    """What leads through the hub is all there is."""
+    edges = edge_list([0, 0, 0, 0], [1, 2, 3, 4])
+    ran = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
+    assert values_of(tmp_path / "out").tolist()[0] == 1.0
+    assert "its own value is null" in ran.err
