@@ -1,8 +1,8 @@
 """Numbers that people write, in options, job files and the files of other programs.
 
-Python refuses to turn more than 4,300 digits into an integer, by an error that says nothing of where
-they stand, and takes any text of digits of any script. Here a number is ASCII, and what is refused
-is shown shortened.
+Python refuses to turn more than 4,300 digits into an integer, with an error that does not say where
+they stand, and it takes digits of any script. Here a number is ASCII, and a message shows what it
+refuses in short.
 """
 
 from __future__ import annotations

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import Array
+from ..gpu.device import pack
+from ..pieces.paths import MOST_PATHS
 from .rows import Launch, ProgramGraph, allocate_gangs, blocks_of, kernel_of, pool_bytes
 from .shortest_paths import PART, items_of
 
 _FIELDS = (
-    *("distance", "paths", "share", "items", "ends", "part_sums"),
+    *("distance", "paths", "exponents", "share", "items", "ends", "part_sums"),
     *("queued", "leaving", "score", "looked"),
 )
 TREE = np.dtype([(name, "u8") for name in _FIELDS], align=True)
+LEFT_OUT = np.dtype([("marks", "u8"), ("most_paths", "f8")], align=True)
 
 LAUNCH = Launch(1024, 1)
 """A block that is alone has all warps that a multiprocessor takes."""
@@ -26,6 +29,9 @@ EDGES_TO_SHARE = 1 << 16
 """Of a level, on average, both ways together: where there are fewer, all blocks wait for each other
 longer than one of them looks at these edges."""
 
+_MARKS = 1 << 16
+"""Sources, after which it is looked whether any was left out."""
+
 _SOURCE = "programs/betweenness.cu"
 
 
@@ -33,7 +39,9 @@ class GpuBrandes:
     """Dependencies on the vertices of a graph, added up source by source.
 
     The first source is done by all blocks together. What its levels were says how others are done:
-    so too, or each by a block, as many at once as there are blocks and room for.
+    so too, or each by a block, as many at once as there are blocks and room for. A source that has
+    more than MOST_PATHS to a vertex is left out, and done by other kernels once somebody asks for
+    the score.
 
     score: float64 (n,), of sources that were done before, in host memory; None: of none.
     """
@@ -46,6 +54,8 @@ class GpuBrandes:
             self._cut = np.uint32(int((offsets[1:] - offsets[:-1]).max()) > PART)
             self._arrived = cupy.zeros(1, np.uint64)
             self._twice = np.uint32(graph.twice)
+            self._marks = cupy.zeros(_MARKS, np.uint32)
+            self._marked: list[int] = []  # sources whose marks these are, the first ones
             self._trees = self._allocate(1)
             self._packed = self._pack()
             if score is not None:
@@ -70,24 +80,44 @@ class GpuBrandes:
 
     def run(self, sources: np.ndarray) -> int:
         """Some of the sources, global ids, from the first one on; how many."""
-        graph, blocks = self._graph, blocks_of(self._graph.device, LAUNCH)
-        rows = graph.cut.packed()
+        count = self._launch(sources, wide=False)
+        if self._apart is None:
+            blocks = blocks_of(self._graph.device, LAUNCH)
+            with self._graph.device.use():
+                self._apart = self._pays_apart(len(sources) - 1, blocks)
+        return count
+
+    def _launch(self, sources: np.ndarray, wide: bool) -> int:
+        """wide: path counts have exponents."""
+        graph, count = self._graph, min(len(sources), self._gangs)
+        first = len(self._marked)
+        if first + count > _MARKS:
+            self._finish()
+            first = 0
         with graph.device.use() as cupy:
-            if not self._apart:
-                some = cupy.asarray(sources[:1].astype(np.uint32))
-                of = rows, self._packed, some, self._cut, self._twice, self._arrived
-                self._kernel("betweenness_together")(*of)
-                if self._apart is None:
-                    self._apart = self._pays_apart(len(sources) - 1, blocks)
-                return 1
-            count = min(len(sources), self._gangs)
+            left_out = pack(LEFT_OUT, marks=self._marks[first:], most_paths=MOST_PATHS)
             some = cupy.asarray(sources[:count].astype(np.uint32))
-            of = rows, self._packed, some, self._cut, self._twice, np.uint32(count)
-            self._kernel("betweenness_apart")(*of)
-            score = self._trees["score"]
-            score[0] = score[:count].sum(axis=0)
-            score[1:count] = 0
-            return count
+            of = graph.cut.packed(), self._packed, left_out, some, self._cut, self._twice
+            if not self._apart:
+                _kernel(graph, "betweenness_together", wide)(*of, self._arrived)
+            else:
+                _kernel(graph, "betweenness_apart", wide)(*of, np.uint32(count))
+                score = self._trees["score"]
+                score[0] = score[:count].sum(axis=0)
+                score[1:count] = 0
+        if not wide:
+            self._marked += sources[:count].tolist()
+        return count
+
+    def _finish(self) -> None:
+        """Do what was left out."""
+        with self._graph.device.use():
+            marks = self._marks[: len(self._marked)].get()
+            left = np.array(self._marked, np.uint32)[marks != 0]
+            self._marks.fill(0)
+            self._marked = []
+        while len(left):
+            left = left[self._launch(left, wide=True) :]
 
     def _pays_apart(self, left: int, blocks: int) -> bool:
         edges, levels = self._trees["looked"][0].get().tolist()
@@ -106,26 +136,25 @@ class GpuBrandes:
     @property
     def edges(self) -> int:
         """That were looked at."""
+        self._finish()
         with self._graph.device.use():
             return int(self._trees["looked"][:, 0].sum())
 
     def score(self) -> np.ndarray:
         """float64 (n,), in host memory."""
+        self._finish()
         with self._graph.device.use():
             return self._trees["score"][0].get()
 
-    def _kernel(self, function: str) -> Callable[..., None]:
-        return _kernel(self._graph, function)
-
 
 def warm_up(graph: ProgramGraph) -> None:
-    """Compile, or load from the cache, both kernels."""
+    """Compile, or load from the cache, both kernels; wide ones are compiled when needed."""
     for function in ("betweenness_together", "betweenness_apart"):
-        _kernel(graph, function)
+        _kernel(graph, function, wide=False)
 
 
-def _kernel(graph: ProgramGraph, function: str) -> Callable[..., None]:
-    kinds = graph.cut.rows.offset_type, graph.cut.tiered
+def _kernel(graph: ProgramGraph, function: str, wide: bool) -> Callable[..., None]:
+    kinds = graph.cut.rows.offset_type, graph.cut.tiered, str(wide).lower()
     return kernel_of(graph.device, _SOURCE, function, kinds, LAUNCH)
 
 
@@ -135,6 +164,7 @@ def _arrays(vertices: int, entries: int) -> list[Array]:
     return [
         Array("distance", np.uint32, vertices, fill=0xFFFFFFFF),
         Array("paths", np.float64, vertices, fill=0.0),
+        Array("exponents", np.int32, vertices),
         Array("share", np.float64, vertices),
         Array("items", np.uint64, items),
         Array("ends", np.uint32, vertices + 1),
@@ -153,4 +183,4 @@ def tree_bytes(vertices: int, entries: int) -> int:
 
 def device_bytes(vertices: int, entries: int) -> int:
     """That one gang holds beside the graph; more are added where there is room."""
-    return tree_bytes(vertices, entries) + 8 * vertices  # rows' lengths, at first
+    return tree_bytes(vertices, entries) + 8 * vertices + 4 * _MARKS  # rows' lengths, at first

@@ -1,10 +1,10 @@
 """Shortest paths that are too many for a 64-bit float: their number has an exponent of its own.
 
-A chain of diamonds doubles the number of paths with each, and a grid nearly does with each level. A
-number of paths is ``value * 2**exponent`` here, and the value is at least 1 and less than 2: one thread
+A chain of diamonds doubles the number of paths with each diamond, and a grid nearly does with each
+level. Here a number of paths is ``value * 2**exponent``, with a value from 1 up to 2. One thread
 counts the paths from a source again, over the levels that are known, and adds up dependencies
-(Brandes 2001). These are of ratios of path counts alone, so they stay within the range of floats. A
-power of two changes no rounding: where plain counts would do, both ways give the same bits.
+(Brandes 2001). Dependencies are made of ratios of counts alone, so they stay plain floats. A power
+of two changes no rounding: where plain counts would do, both ways give the same bits.
 """
 
 import math

@@ -74,7 +74,7 @@ _ALONE_BYTES = 3 * 4 + 3 * 8
 
 @dataclass(frozen=True)
 class Brandes:
-    """The program: dependencies of ``sources`` (global ids) on each vertex, added up and not scaled.
+    """The program: dependencies of ``sources`` (global ids) on each vertex, added up, not scaled.
 
     vertices: of the graph. dealt: which rank's part this is, of how many ranks.
     """
@@ -429,7 +429,8 @@ class Betweenness:
 
     def answer(self, given: Given, names: Names, method: str) -> Answer:
         score, sources = given.values["betweenness"], given.values["source"]
-        assert isinstance(score, np.ndarray) and isinstance(sources, np.ndarray)
+        assert isinstance(score, np.ndarray)
+        assert isinstance(sources, np.ndarray)
         of = len(score), len(sources), given.record["directed"], self.normalized
         others, own = scale_factors(*of)
         values = score * others

@@ -1,14 +1,14 @@
-"""Betweenness from a source to which shortest paths are too many for 64-bit floats, in operations.
+"""Betweenness from a source with more shortest paths than a 64-bit float can count, in operations.
 
-A number of paths is ``value * 2**exponent``, the value at least 1 and less than 2. A product adds up
-plain floats, so values are multiplied by one power of two for all of a level: a *window* of exponents
-for which that leaves the range of floats on neither side is one product, and levels whose exponents
-differ by more take several. Powers of two change no rounding.
+A number of paths is ``value * 2**exponent``, with a value from 1 up to 2. A product adds up plain
+floats, so all values of a level are multiplied by one power of two. That serves a *window* of
+exponents without leaving the range of floats; a level whose exponents differ by more takes several
+products. Powers of two change no rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -20,17 +20,18 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.vectors import Vector
 
 WINDOW = 900
-"""Exponents of a window: sums of 2^32 values of the greatest one, and the least value, are floats."""
+"""Exponents of a window: its least value is a float, and so is a sum of 2^32 of its greatest."""
 
 WIDE_BYTES = 4 + 8 + 3 * 4
-"""Of a vertex, beside what plain counts take: exponents, dependencies, and a level's exponents."""
+"""Of a vertex, beside what plain counts take: exponent, dependency, and a level's exponents."""
 
 
 class WidePaths:
-    """Counts the paths again over levels that are known, and adds up what depends on vertices.
+    """Counts the paths again over known levels, and adds up what depends on each vertex.
 
-    score: receives that. paths, share, came: vectors of plain counts, which are used here, too:
-    values, and on the way back what a vertex tells those before it; that in a window; its sums.
+    score: receives the dependencies. paths, share, came: the vectors of plain counts, used again.
+    paths: values; on the way back, what a vertex tells the level before it. share: the same, as far
+    as it is in a window. came: sums of shares.
     """
 
     def __init__(
@@ -90,8 +91,10 @@ class WidePaths:
             yield greatest if falling else -greatest
             left = left[left <= greatest - WINDOW]
 
-    def _gather(self, shift, tell: Places, wanted: Places, along: bool) -> None:
-        """Sums of what some vertices tell, those of a window as ``shift`` has it."""
+    def _gather(
+        self, shift: Callable[..., None], tell: Places, wanted: Places, along: bool
+    ) -> None:
+        """Add up what some vertices tell; ``shift`` chooses those of a window."""
         reads = self._paths, self._exponents
         self._operations.each(shift, self._share, reads=reads, places=tell)
         self._came.fill(0, wanted)

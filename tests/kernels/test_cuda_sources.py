@@ -163,9 +163,9 @@ def instances(architecture: int) -> dict[str, list[str]]:
             for offset in OFFSETS
         ],
         "programs/betweenness.cu": [
-            f"betweenness_{how}<{offset}, {tiered}, {sources}>"
+            f"betweenness_{how}<{offset}, {tiered}, {wide}, {sources}>"
             for how in ("together", "apart")
-            for offset, tiered in itertools.product(OFFSETS, BOOLS)
+            for offset, tiered, wide in itertools.product(OFFSETS, BOOLS, BOOLS)
         ],
         "programs/searches.cu": [
             f"{function}<{offset}, {tiered}, {launch}>"
@@ -303,6 +303,7 @@ STRUCTURES = [
     ("programs/stored_rows.cu", "Shard<u32>", stored_rows.SHARD),
     ("programs/stored_rows.cu", "MadeRows<u64>", stored_rows.MADE_ROWS),
     ("programs/betweenness.cu", "Tree", gpu_betweenness.TREE),
+    ("programs/betweenness.cu", "LeftOut", gpu_betweenness.LEFT_OUT),
     ("programs/shortest_paths.cu", "State", gpu_shortest_paths.STATE),
     ("programs/shortest_paths.cu", "Control", gpu_shortest_paths.CONTROL),
     ("programs/shortest_paths.cu", "Paths", gpu_shortest_paths.PATHS),

@@ -4,6 +4,9 @@
 // row. A level that most edges leave is not followed, where edges lead both ways: vertices that are not
 // reached yet look for it (Beamer, Asanovic, Patterson: Direction-Optimizing Breadth-First Search, SC
 // 2012). A gang (queue.cuh) does one source: the whole grid, or each block another one.
+//
+// A source to which paths are too many for a 64-bit float is left out, and done again by a kernel that is
+// WIDE: there a number of paths is paths * 2^exponent, and paths at least 1 and less than 2.
 #include "programs/queue.cuh"
 #include "programs/rows.cuh"
 #include "programs/sums.cuh"
@@ -11,13 +14,14 @@
 #define TOGETHER 4  // entries of a lane whose loads are under way at once
 
 // What a gang has. distance: NONE where no path has come yet. paths: how many shortest ones lead to a
-// vertex, 0 there. share: what a vertex tells those before it. items: of the levels, one after the
-// other; ends: of each, where it ends. part_sums: by item. queued: items of a level, the next, and the
-// one whose time is over; leaving: edges out of their vertices. score: receives dependencies. looked: edges
-// followed, or looked at, and levels, in all.
+// vertex, 0 there; exponents: of these, where they are wide. share: what a vertex tells those before it.
+// items: of the levels, one after the other; ends: of each, where it ends. part_sums: by item. queued: items
+// of a level, the next, and the one whose time is over; leaving: edges out of their vertices. score: receives
+// dependencies. looked: edges followed, or looked at, and levels, in all.
 struct Tree {
   u32 *distance;
   double *paths;
+  int *exponents;
   double *share;
   Item *items;
   u32 *ends;
@@ -28,11 +32,18 @@ struct Tree {
   u64 *looked;
 };
 
-template <class Gang, class Offset, bool TIERED>
+// Of each source of a launch: whether it is left out, as more than `most_paths` lead to a vertex. 0 before.
+struct LeftOut {
+  u32 *marks;
+  double most_paths;
+};
+
+template <class Gang, class Offset, bool TIERED, bool WIDE>
 struct Brandes {
   const Gang gang;
   const Rows<Offset> &rows;
   const Tree &tree;
+  const LeftOut left_out;  // of the gang's source
   const u32 cut;    // whether any row has several parts
   const u32 twice;  // whether every edge stands in the rows of both its ends
 
@@ -63,13 +74,71 @@ struct Brandes {
       if (gang.leads()) tree.ends[level + 1] = last;
     }
     if (gang.leads()) tree.looked[1] += level;
-    gang.meet();
-    while (--level) depend(__ldcg(tree.ends + level - 1), __ldcg(tree.ends + level), level);
-    for (u32 i = gang.thread(); i < last; i += gang.threads()) {
-      const Item item = tree.items[i];
-      if (item.part == 0) tree.distance[item.vertex] = NONE, tree.paths[item.vertex] = 0;
+    if (!WIDE) {
+      each_vertex(0, last, [&](u32 vertex) {
+        if (__ldcg(tree.paths + vertex) > left_out.most_paths) *left_out.marks = 1;
+      });
     }
     gang.meet();
+    if (WIDE) count_wide(level, last);
+    if (WIDE || !__ldcg(left_out.marks))
+      while (--level) depend(__ldcg(tree.ends + level - 1), __ldcg(tree.ends + level), level);
+    each_vertex(0, last, [&](u32 vertex) { tree.distance[vertex] = NONE, tree.paths[vertex] = 0; });
+    gang.meet();
+  }
+
+  // Call `visit(vertex)` with the vertices of some items, each once.
+  template <class Visit>
+  __device__ void each_vertex(u32 first, u32 last, Visit visit) {
+    for (u32 i = first + gang.thread(); i < last; i += gang.threads()) {
+      const Item item = tree.items[i];
+      if (item.part == 0) visit(item.vertex);
+    }
+  }
+
+  // Count the paths again, over the levels that are known, whose items end at `last`. A vertex has the
+  // greatest exponent of those before it, then the sum of their paths in its own power of two.
+  __device__ void count_wide(u32 levels, u32 last) {
+    each_vertex(0, last, [&](u32 vertex) { tree.paths[vertex] = 0, tree.exponents[vertex] = 0; });
+    gang.meet();
+    if (gang.leads()) tree.paths[tree.items[0].vertex] = 1;
+    gang.meet();
+    for (u32 level = 0, first = 0; level + 1 < levels; level++) {
+      const u32 end = __ldcg(tree.ends + level), next = __ldcg(tree.ends + level + 1);
+      tell(first, end, level, [&](u32 vertex, u32 seen) {
+        atomicMax(tree.exponents + seen, __ldcg(tree.exponents + vertex));
+      });
+      gang.meet();
+      tell(first, end, level, [&](u32 vertex, u32 seen) {
+        const int shift = __ldcg(tree.exponents + vertex) - __ldcg(tree.exponents + seen);
+        atomicAdd(tree.paths + seen, scalbn(__ldcg(tree.paths + vertex), shift));
+      });
+      gang.meet();
+      each_vertex(end, next, [&](u32 vertex) {
+        int exponent;
+        tree.paths[vertex] = 2 * frexp(__ldcg(tree.paths + vertex), &exponent);
+        tree.exponents[vertex] += exponent - 1;
+      });
+      gang.meet();
+      first = end;
+    }
+  }
+
+  // Call `visit(vertex, target)` with each edge from the items of a level to the next one.
+  template <class Visit>
+  __device__ void tell(u32 first, u32 last, u32 level, Visit visit) {
+    u32 edges = 0;
+    auto look = [&](u64 edge) -> uint2 {
+      const u32 vertex = entry<TIERED>(rows.targets, edge);
+      return {vertex, tree.distance[vertex]};
+    };
+    follow(rows.offsets, tree.items + first, last - first, gang.crew(), [](u32 vertex) { return vertex; }, look,
+           [&](u32 vertex, uint2 seen, bool any) {
+             if (!any) return;
+             edges++;
+             if (seen.y == level + 1) visit(vertex, seen.x);
+           });
+    note(edges, 0, level);
   }
 
   // The items of a level queue those of the next one, and count the paths to them.
@@ -126,7 +195,7 @@ struct Brandes {
       const bool wanted = row != NONE && (own == NONE || (part && own == level + 1));
       double sum = 0;
       if (wanted) {
-        sum = sum_of_level(tree.paths, level, some, lane, width);
+        sum = sum_of_level(level, some, lane, width, [&](u32 of) { return __ldcg(tree.paths + of); });
         if (lane == 0) edges += (u32)some.count();
       }
       sum = lanes_sum(sum, width);
@@ -146,8 +215,9 @@ struct Brandes {
     note(edges, leaving, level);
   }
 
-  // What those of a lane's entries that are of a level have in `values`, added up.
-  __device__ double sum_of_level(const double *values, u32 level, Entries entries, u32 lane, u32 width) {
+  // `value_of` those of a lane's entries that are of a level, added up.
+  template <class ValueOf>
+  __device__ double sum_of_level(u32 level, Entries entries, u32 lane, u32 width, ValueOf value_of) {
     double sum = 0;
     for (u64 e = entries.begin + lane; e < entries.end; e += (u64)TOGETHER * width) {
       u32 target[TOGETHER];
@@ -160,7 +230,7 @@ struct Brandes {
         wanted[k] = target[k] != NONE && tree.distance[target[k]] == level;
 #pragma unroll
       for (u32 k = 0; k < TOGETHER; k++)
-        if (wanted[k]) sum += __ldcg(values + target[k]);
+        if (wanted[k]) sum += value_of(target[k]);
     }
     return sum;
   }
@@ -169,7 +239,11 @@ struct Brandes {
   __device__ void depend(u32 first, u32 last, u32 level) {
     u32 edges = 0;
     auto add_up = [&](u32 at, u32 vertex, Entries some, u32 lane, u32 width) {
-      double sum = sum_of_level(tree.share, level + 1, some, lane, width);
+      const int own = WIDE && at != NONE ? __ldcg(tree.exponents + vertex) : 0;
+      double sum = sum_of_level(level + 1, some, lane, width, [&](u32 of) {
+        const double share = __ldcg(tree.share + of);
+        return WIDE ? scalbn(share, own - __ldcg(tree.exponents + of)) : share;
+      });
       sum = lanes_sum(sum, width);
       if (lane || at == NONE) return;
       edges += (u32)some.count();
@@ -217,20 +291,21 @@ struct Brandes {
 };
 
 // trees: as many as gangs. cut, twice: as of Brandes. arrived: as of grid_barrier.
-template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+template <class Offset, bool TIERED, bool WIDE, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    betweenness_together(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
+    betweenness_together(const __grid_constant__ Rows<Offset> rows, const Tree *trees, const __grid_constant__ LeftOut left_out,
                          const u32 *sources, u32 cut, u32 twice, u64 *arrived) {
   const Tree tree = trees[0];
-  Brandes<Grid, Offset, TIERED>{{arrived}, rows, tree, cut, twice}.run(sources[0]);
+  Brandes<Grid, Offset, TIERED, WIDE>{{arrived}, rows, tree, left_out, cut, twice}.run(sources[0]);
 }
 
 // A block does one of `count` sources, no more than there are blocks.
-template <class Offset, bool TIERED, int THREADS, int BLOCKS>
+template <class Offset, bool TIERED, bool WIDE, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
-    betweenness_apart(const __grid_constant__ Rows<Offset> rows, const Tree *trees,
+    betweenness_apart(const __grid_constant__ Rows<Offset> rows, const Tree *trees, const __grid_constant__ LeftOut left_out,
                       const u32 *sources, u32 cut, u32 twice, u32 count) {
   if (blockIdx.x >= count) return;
   const Tree tree = trees[blockIdx.x];
-  Brandes<Alone, Offset, TIERED>{{}, rows, tree, cut, twice}.run(sources[blockIdx.x]);
+  const LeftOut of_block = {left_out.marks + blockIdx.x, left_out.most_paths};
+  Brandes<Alone, Offset, TIERED, WIDE>{{}, rows, tree, of_block, cut, twice}.run(sources[blockIdx.x]);
 }

@@ -1,4 +1,4 @@
-"""Betweenness where path counts leave the range of floats, and of some sources that stand for all."""
+"""Betweenness with more paths than floats can count, and with sources that stand for all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from delegraph.pipeline.algorithms import betweenness
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.build.prepare import BuildOptions
 from support.graphs import SHAPES, edges_of
-from support.marks import slow
 from support.many_paths import diamonds, grid, layers, layers_beside_a_path
+from support.marks import slow
 from support.programs import run_program, stored
 
 
@@ -109,7 +109,7 @@ def test_exponents_change_no_bit(tmp_path, monkeypatch, shape, spare):
 def test_sampled_as_networkx_scales_it(
     ok, edge_list, tmp_path, monkeypatch, sources, normalized, directed
 ):
-    """The command, Python and NetworkX's backend agree; of an only source itself nothing is known."""
+    """The command, Python and NetworkX agree; an only source's own value is not known."""
     graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_edges_from([(1, 0), (0, 2), (0, 3), (3, 4), (2, 4)])
     edges = edge_list(*zip(*graph.edges, strict=True))

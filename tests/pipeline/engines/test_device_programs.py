@@ -26,6 +26,7 @@ from delegraph.kernels.gpu_programs import rows as cut_rows
 from delegraph.kernels.gpu_programs import searches as on_device_searches
 from delegraph.kernels.gpu_programs.rows import Cuts, ProgramGraph
 from delegraph.kernels.gpu_programs.tiles import Tiling
+from delegraph.kernels.pieces.paths import MOST_PATHS
 from delegraph.partition.store.store import Store
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
@@ -38,6 +39,7 @@ from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram, Given
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, SMALL, edges_of, graphs
+from support.many_paths import layers, layers_beside_a_path
 from support.marks import mostly_slow, slow
 from support.paths import WEIGHTS as PATH_WEIGHTS
 from support.paths import check_paths, entries_of, program_of
@@ -531,18 +533,41 @@ def check_betweenness(store: Store, device: Device, sources: np.ndarray) -> None
     np.testing.assert_allclose(found.values, wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("most", [0.0, MOST_PATHS])
 @pytest.mark.parametrize("shared", [0, 1 << 60])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_betweenness(device, stores, monkeypatch, shape, directed, shared):
-    """By all blocks together, or after the first source by a block each."""
+def test_betweenness(device, stores, monkeypatch, shape, directed, shared, most):
+    """By all blocks together, or after the first source by a block each. most: paths that plain
+    counts take; with none, all have exponents.
+    """
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
+    monkeypatch.setattr(on_device, "MOST_PATHS", most)
     store = stores(shape, directed)
     n = store.info.vertices
     check_betweenness(store, device, np.unique(np.linspace(0, n - 1, 6)).astype(np.uint32))
 
 
-def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch):
+@pytest.mark.parametrize("shared", [0, 1 << 60])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("graph", [layers, layers_beside_a_path])
+def test_paths_beyond_the_range_of_floats(device, tmp_path, monkeypatch, graph, directed, shared):
+    monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
+    check_many_paths(device, tmp_path, graph, directed, 10, 330)
+
+
+def check_many_paths(
+    device: Device, folder: Path, graph: Callable[..., Any], directed: bool, width: int, count: int
+) -> None:
+    options = BuildOptions(directed=directed, order="none")
+    store = stored(folder, *graph(width, count), options)
+    last = width * count - 1
+    check_betweenness(store, device, np.array([0, last // 2, 1, last], np.uint32))
+
+
+@pytest.mark.parametrize("most", [0.0, MOST_PATHS])
+def test_betweenness_goes_on_from_a_checkpoint(device, stores, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(on_device, "MOST_PATHS", most)
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", 1 << 60)
     store = stores("hubs", True)
     program = Brandes(store.info.vertices, np.arange(9, dtype=np.uint32))
@@ -815,10 +840,21 @@ def test_an_emulated_walk(emulated, stores, tmp_path, monkeypatch):
     test_it_stops_within_a_launch(emulated[0], stores)
 
 
+@pytest.mark.parametrize("most", [0.0, slow(MOST_PATHS)])
 @pytest.mark.parametrize("shared", [slow(0), 1 << 60])
-@pytest.mark.parametrize("shape", mostly_slow(["star", "cliques", "hubs", "path"], "star"))
-def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared):
-    test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared)
+@pytest.mark.parametrize(
+    "shape", mostly_slow(["star", "cliques", "hubs", "path", "empty rows"], "star")
+)
+def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared, most):
+    test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared, most)
+
+
+@pytest.mark.parametrize("directed", [False, slow(True)])
+@pytest.mark.parametrize("shared", [slow(0), 1 << 60])
+def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, directed, shared):
+    """Counts differ by more than floats do."""
+    monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)
+    check_many_paths(emulated[0], tmp_path, layers_beside_a_path, directed, 24, 240)
 
 
 @pytest.mark.parametrize("directed", [False, slow(True)])
@@ -839,7 +875,7 @@ def test_more_emulated_searches(emulated, stores, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_emulated_betweenness_goes_on(emulated, stores, tmp_path, monkeypatch):
-    test_betweenness_goes_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch)
+    test_betweenness_goes_on_from_a_checkpoint(emulated[0], stores, tmp_path, monkeypatch, 0.0)
 
 
 @pytest.mark.parametrize("few", [slow(None), (2, 3)])

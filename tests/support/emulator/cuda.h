@@ -307,6 +307,14 @@ T atomicMin(T *address, U value) {
   }
   return now;
 }
+template <class T, class U>
+T atomicMax(T *address, U value) {
+  T now = __atomic_load_n(address, __ATOMIC_SEQ_CST);
+  while (now < (T)value && !__atomic_compare_exchange_n(address, &now, (T)value, false,
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  }
+  return now;
+}
 
 template <class T, class U>
 std::common_type_t<T, U> min(T one, U other) {
