@@ -25,6 +25,7 @@ for what fails while running.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -32,6 +33,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from ..kernels.base.team import available_threads
+from ..partition.disk.memory import as_bytes
 from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
 from ..partition.errors import DelegraphError, InputError
@@ -123,6 +125,7 @@ def convert(
     header: bool = True,
     id_type: IdType = "auto",
     weight_type: ChosenWeightType = "auto",
+    max_unpacked: int | str | None = None,
     memory_limit: int | str | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -133,8 +136,9 @@ def convert(
 
     format: of a graph file, None to tell it by the name. src, dst, weight: columns of CSV and TSV
     by name or number, of SNAP's text by number. header: whether the first line of CSV or TSV names
-    columns. id_type, weight_type: "auto" by the beginning of the file. Returns the record, and
-    whether the output was there already.
+    columns. id_type, weight_type: "auto" by the beginning of the file. max_unpacked: what a
+    compressed file may unpack to, in bytes, as "4GB", or "none" for any number. Returns the record,
+    and whether the output was there already.
     """
     from .interchange.convert import convert_graph
     from .interchange.delimited import Choices
@@ -142,8 +146,9 @@ def convert(
     choices = Choices(src, dst, weight, header, id_type, weight_type)
     executor = Executor(_threads(threads), progress)
     resources = resources_of(memory_limit=memory_limit)
+    most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)
     of = named(input), local(named(output)), format
-    return convert_graph(*of, choices, executor, resources, overwrite)
+    return convert_graph(*of, choices, executor, resources, overwrite, most)
 
 
 def build(

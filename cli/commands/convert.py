@@ -10,6 +10,17 @@ from .. import options
 from ..progress import shown
 
 
+def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ...partition.disk.memory import as_bytes
+    from ...partition.errors import InputError
+
+    try:
+        as_bytes(None if value == "none" else value)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
 @options.command()
 @click.argument("input", type=click.Path())
 @options.output
@@ -44,6 +55,13 @@ from ..progress import shown
     default="auto",
     show_default=True,
     help="Of weights in text, unless its format says it; auto: by the first 2 MiB.",
+)
+@click.option(
+    "--max-unpacked",
+    metavar="SIZE",
+    callback=_max_unpacked,
+    help="What a compressed file may unpack to, as 20GB, or none: any number of bytes.  "
+    "[default: 256 MiB, or 200 times the file]",
 )
 @options.memory_limit
 @options.threads
@@ -89,6 +107,8 @@ def convert(
     if as_json:
         options.print_json({**record, "already": converted.already})
         return
+    for note in record.get("notes", []):  # of versions before there were any, none
+        options.talk(quiet, note)
     options.talk(quiet, _told(record))
     click.echo(f"{output}: {record['rows']:,} {_ROWS[record['written']]}")
     if converted.already:

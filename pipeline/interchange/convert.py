@@ -56,6 +56,7 @@ class Written(NamedTuple):
     isolated: int
     directed: bool | None
     weighted: bool
+    notes: list[str]
 
 
 class Way(NamedTuple):
@@ -77,16 +78,18 @@ def convert_graph(
     executor: Executor,
     resources: Resources,
     overwrite: bool = False,
+    max_unpacked: float | None = None,
 ) -> Converted:
     """Convert a graph file to an edge list, a store to a matrix, or a result to text.
 
-    said: the format of a graph file; None to tell it by the name. Without ``overwrite``, an output
-    of this very input and these choices is left as it is. Raises InputError, naming the line, for
-    what is not of its format, and leaves nothing.
+    said: the format of a graph file; None to tell it by the name. max_unpacked: bytes that a
+    compressed file may unpack to, ``math.inf`` for any number; None: by its size. Without
+    ``overwrite``, an output of this very input and these choices is left as it is. Raises
+    InputError, naming the line, for what is not of its format, and leaves nothing.
     """
     started = time.perf_counter()
     refuse_remote(path, "convert reads what is on a disk of this machine: copy it there")
-    way = _way(path, output, said, choices)
+    way = _way(path, output, said, choices, max_unpacked)
     asked = {
         "inputs": _facts(way.files),
         "format": way.format,
@@ -114,7 +117,9 @@ def convert_graph(
     return Converted(record, already=False)
 
 
-def _way(path: str, output: Path, said: str | None, choices: Choices) -> Way:
+def _way(
+    path: str, output: Path, said: str | None, choices: Choices, max_unpacked: float | None
+) -> Way:
     kind: Kind = "edge list"
     if os.path.isdir(path):
         kind = "matrix" if is_store(path) else "text"
@@ -124,23 +129,26 @@ def _way(path: str, output: Path, said: str | None, choices: Choices) -> Way:
             f"{output}: a store becomes a matrix, named .npz; a result text, named .txt; a graph "
             "file an edge list, a folder of another name"
         )
-    if kind != "edge list" and (said or _given(choices)):
-        raise InputError(f"{path}: formats and columns are of graph files")
+    if kind != "edge list" and (said or _given(choices) or max_unpacked is not None):
+        raise InputError(f"{path}: formats, columns and what is unpacked are of graph files")
     if kind == "matrix":
         return _matrix(path, output.name)
-    return _text(path, output.name) if kind == "text" else _edge_list(path, said, choices)
+    if kind == "text":
+        return _text(path, output.name)
+    return _edge_list(path, said, choices, max_unpacked)
 
 
-def _edge_list(path: str, said: str | None, choices: Choices) -> Way:
+def _edge_list(path: str, said: str | None, choices: Choices, max_unpacked: float | None) -> Way:
     name = format_of(path, said)
     check_choices(name, choices)
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:
-        with closing(open_graph_file(path, name, choices, limit)) as graph:
+        with closing(open_graph_file(path, name, choices, limit, max_unpacked)) as graph:
             rows, isolated = write_edge_list(graph, folder, executor, limit)
             if not rows:
                 raise InputError(f"{path}: it holds neither edges nor vertices")
-            return Written(rows, isolated, graph.directed, "weight" in graph.schema.names)
+            weighted = "weight" in graph.schema.names
+            return Written(rows, isolated, graph.directed, weighted, list(graph.notes))
 
     return Way(files_of(path, name), name, "edge list", write)
 
@@ -150,7 +158,7 @@ def _matrix(path: str, name: str) -> Way:
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:
         entries = write_matrix(store, folder / name, executor, limit)
-        return Written(entries, 0, store.info.directed, store.info.weights is not None)
+        return Written(entries, 0, store.info.directed, store.info.weights is not None, [])
 
     return Way([store.path / MANIFEST], "store", "matrix", write)
 
@@ -160,7 +168,7 @@ def _text(path: str, name: str) -> Way:
 
     def write(folder: Path, executor: Executor, limit: int) -> Written:
         rows = write_result_text(result, folder / name, executor, limit)
-        return Written(rows, 0, result.info.directed if result.info else None, False)
+        return Written(rows, 0, result.info.directed if result.info else None, False, [])
 
     return Way(result.files, result.algorithm, "text", write)
 

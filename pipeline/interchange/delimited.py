@@ -8,6 +8,7 @@ Columns of CSV and TSV go by the names in the first line, or as those of SNAP by
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -19,6 +20,8 @@ from .text import TextFile
 IdType = Literal["auto", "int64", "uint64", "string"]
 WeightType = Literal["auto", "int64", "float64"]
 _WEIGHT = "weight"
+NAME_HINT = "; if it is a name, say --from snap --id-type string"
+"""For formats whose ids are integers."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLine
     if len(set(places)) < len(places):
         raise InputError(f"{file.path}: a column is asked for twice: {', '.join(wanted)}")
     layout = replace(layout, columns=columns, places=places)
-    return EdgeLines(file, with_types(layout, block, choices.id_type, choices.weight_type), blocks)
+    return EdgeLines(
+        file, with_types(file, layout, block, choices.id_type, choices.weight_type), blocks
+    )
 
 
 def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeLines:
@@ -65,9 +70,10 @@ def open_gap(file: TextFile, weighted: bool, weight_type: str = "auto") -> EdgeL
         places=(0, 1, 2) if weighted else (0, 1),
         known=lambda ids: ids >= 0,
         told="they are numbered from 0",
+        id_hint=NAME_HINT,
     )
     block, _, blocks = first_look(file, layout)
-    return EdgeLines(file, with_types(layout, block, weight_type=weight_type), blocks)
+    return EdgeLines(file, with_types(file, layout, block, weight_type=weight_type), blocks)
 
 
 def _header(file: TextFile, layout: Layout) -> list[str]:
@@ -83,7 +89,7 @@ def _place(file: TextFile, name: str, names: Sequence[str], columns: int) -> int
         raise InputError(f"{file.path}: {names.count(name)} columns are named {name!r}")
     if name in names:
         return names.index(name)
-    if name.isdecimal() and 1 <= int(name) <= columns:
+    if re.fullmatch("[0-9]{1,9}", name) and 1 <= int(name) <= columns:
         return int(name) - 1
     if not names:
         raise InputError(

@@ -24,6 +24,7 @@ from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.edges import is_string
 from ...partition.input.ids import in_range
+from ...partition.numbers import parse_integer, shown
 from .graph_file import Piece, schema_of
 from .text import Block, TextFile
 
@@ -31,7 +32,9 @@ ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
 """What ids and weights may be, by the names that users give."""
 
-INTEGER = re.compile(r"-?[0-9]+")
+_INTEGER = re.compile(r"(-?)0*([0-9]+)")
+_AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
+_BLANKS = re.compile(r"[ \t]+")
 _NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -42,7 +45,9 @@ class Layout:
     delimiter: of quoted fields, a comma or a tab; or a blank, for any number of blanks and tabs.
     comment: what a line without an edge begins with. columns: of every line. places: of source,
     target and, where there is one, weight. known: whether vertices may have some ids, and told:
-    which ones may. id_hint, weight_hint: added to what is wrong with one.
+    which ones may. positions: integers count vertices, so that 007 is the seventh one; else they
+    are names, of which two may not become one, and 007 is no integer. id_hint, weight_hint: added
+    to what is wrong with one. notes: for the user, on the types that were chosen.
     """
 
     delimiter: str = " "
@@ -53,8 +58,10 @@ class Layout:
     weight_type: pa.DataType | None = None
     known: Callable[[NDArray], NDArray[np.bool_]] | None = None
     told: str = ""
-    id_hint: str = ""
+    positions: bool = False
+    id_hint: str = "; if it is a name, say --id-type string"
     weight_hint: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,16 +85,22 @@ class Layout:
 
     def columns_of(self, block: Block, types: Mapping[int, pa.DataType]) -> dict[int, pa.Array]:
         """Some columns, by their places. Raises ArrowInvalid where they are not of these types."""
-        text = block.text if self.quoted else single_blanks(block.text, self.comment)
-        if not text.strip():
+        text = self.text_of(block)
+        if not text:
             return {place: pa.array([], kind) for place, kind in types.items()}
         found = self._read(text, types)
-        if b"0x" in text or b"0X" in text:  # numbers to Arrow, but names or mistakes here
-            whole = [place for place, kind in types.items() if pa.types.is_integer(kind)]
-            for words in self._read(text, dict.fromkeys(whole, pa.string())).values():
-                if pc.call_function("any", [_holds_x(words)]).as_py():
-                    raise pa.ArrowInvalid("a hexadecimal number")
+        whole = [place for place, kind in types.items() if pa.types.is_integer(kind)]
+        if whole and _may_hold_odd_integers(text):
+            for place, words in self._read(text, dict.fromkeys(whole, pa.string())).items():
+                names = place in self.places[:2] and not self.positions
+                if not (_print_as(found[place], words) if names else _are_decimal(words)):
+                    raise pa.ArrowInvalid("a number that does not print as it was read")
         return found
+
+    def text_of(self, block: Block) -> bytes:
+        """What Arrow reads of a block; empty where no line holds anything."""
+        text = block.text if self.quoted else single_blanks(block.text, self.comment)
+        return text if text.strip(b"\r\n") else b""
 
     def _read(self, text: bytes, types: Mapping[int, pa.DataType]) -> dict[int, pa.Array]:
         table = arrow_csv.read_csv(
@@ -130,9 +143,9 @@ class Layout:
         text = block.text.decode(errors="surrogateescape")
         if not self.quoted:
             for number, line in enumerate(text.split("\n"), block.first_line):
-                fields = line.split()
-                if fields and not (self.comment and fields[0].startswith(self.comment)):
-                    yield number, fields
+                line = line.strip(" \t\r")
+                if line and not (self.comment and line.startswith(self.comment)):
+                    yield number, _BLANKS.split(line)
             return
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         before = 0
@@ -149,19 +162,37 @@ class Layout:
             if not field:
                 return "a vertex without a name"
             return "" if _is_utf8(field) else "a vertex whose name is not UTF-8"
-        if not INTEGER.fullmatch(field) or not in_range(int(field), self.id_type):
-            return f"{field!r} is no vertex number{self.id_hint}"
-        if self.known is not None and not self.known(np.array([int(field)])).all():
-            return f"there is no vertex {field}: {self.told}"
+        word = field.strip(" \t")
+        number = integer_of(word)
+        if number is None or not in_range(number, self.id_type):
+            return f"{shown(field)} is no vertex number{self.id_hint}"
+        if not self.positions and str(number) != word:
+            return f"{shown(field)} is no vertex number (that prints as {number}){self.id_hint}"
+        if self.known is not None and not self.known(np.array([number])).all():
+            return f"there is no vertex {number}: {self.told}"
         return ""
 
     def _weight_fault(self, field: str) -> str:
-        if not _NUMBER.fullmatch(field) or not math.isfinite(float(field)):
-            return f"{field!r} is no weight: it has to be a finite number"
-        whole = INTEGER.fullmatch(field) and in_range(int(field), pa.int64())
-        if self.weight_type == pa.int64() and not whole:
-            return f"{field!r} is no integer of 64 bits, as weights are here{self.weight_hint}"
+        word = field.strip(" \t")
+        if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+            return f"{shown(field)} is no weight: it has to be a finite number"
+        number = integer_of(word)
+        if self.weight_type == pa.int64() and (number is None or not in_range(number, pa.int64())):
+            return f"{shown(field)} is no integer of 64 bits, as weights are here{self.weight_hint}"
         return ""
+
+
+def integer_of(word: str) -> int | None:
+    """The integer that a word of digits names; None for other words, and for hundreds of digits.
+
+    >>> integer_of("-007"), integer_of("+7"), integer_of("9" * 5000)
+    (-7, None, None)
+    """
+    found = _INTEGER.fullmatch(word)
+    try:
+        return parse_integer(found[1] + found[2]) if found else None
+    except InputError:
+        return None
 
 
 def single_blanks(text: bytes, comment: str = "") -> bytes:
@@ -172,7 +203,7 @@ def single_blanks(text: bytes, comment: str = "") -> bytes:
     """
     mark = comment.encode()
     if comment and mark in text:
-        text = re.sub(rb"(?m)^[ \t]*" + re.escape(mark) + rb".*\n?", b"", text)
+        text = re.sub(rb"(?m)(?:^[ \t]*" + re.escape(mark) + rb".*\n?)+", b"", text)
     text = text.replace(b"\r\n", b"\n").replace(b"\t", b" ")
     while b"  " in text:
         text = text.replace(b"  ", b" ")
@@ -186,13 +217,19 @@ def first_look(file: TextFile, layout: Layout) -> tuple[Block, int, Iterator[Blo
     """
     blocks = file.blocks(layout.quoted)
     for block in blocks:
+        if not layout.text_of(block):
+            continue
         for _, fields in layout.lines(file, block):
             return block, len(fields), chain([block], blocks)
     raise InputError(f"{file.path}: it holds no edges")
 
 
 def with_types(
-    layout: Layout, block: Block, id_type: str = "int64", weight_type: str = "auto"
+    file: TextFile,
+    layout: Layout,
+    block: Block,
+    id_type: str = "int64",
+    weight_type: str = "auto",
 ) -> Layout:
     """The layout with the types that are asked for; where that is "auto", with the narrowest that
     all of the first block fits: one pass reads a file, and a word among a billion numbers is rather
@@ -201,6 +238,8 @@ def with_types(
     if id_type == "auto":
         chosen = _narrowest(layout, block, layout.places[:2], ID_TYPES)
         layout = replace(layout, id_type=chosen, id_hint=_ID_HINT)
+        if is_string(chosen):
+            layout = replace(layout, notes=tuple(_notes_on_names(file, layout, block)))
     else:
         layout = replace(layout, id_type=ID_TYPES[id_type])
     if len(layout.places) == 2:
@@ -211,7 +250,7 @@ def with_types(
     return replace(layout, weight_type=WEIGHT_TYPES[weight_type])
 
 
-_ID_HINT = ", as those before it are: say --id-type string (or uint64, if it is a large number)"
+_ID_HINT = "; ids before it are integers: say --id-type string (or uint64, if it is a large number)"
 _WEIGHT_HINT = "; say --weight-type float64"
 
 
@@ -227,10 +266,76 @@ def _narrowest(
     return widest
 
 
-def _holds_x(words: pa.Array) -> pa.Array:
-    return pc.call_function(
-        "match_substring", [words], pc.MatchSubstringOptions("x", ignore_case=True)
-    )
+def _notes_on_names(file: TextFile, layout: Layout, block: Block) -> Iterator[str]:
+    """Why the ids of a first block are strings, with the line that made them so."""
+    try:
+        found = layout.columns_of(block, dict.fromkeys(layout.places[:2], pa.string()))
+    except pa.ArrowInvalid:  # a line that is no edge, which parsing names
+        return
+    ids = pa.concat_arrays(list(found.values()))
+    integers = _count(ids, _AS_PRINTED)
+    if not integers:
+        yield f"{file.path}: ids are strings"
+    else:
+        number, why = _first_name(layout.lines(file, block), layout.places[:2])
+        names = len(ids) - integers
+        share = f" (no integers: {names:,} of the first {len(ids):,})" if names else ""
+        yield (
+            f"{file.path}, line {number:,}: {why}, so ids are strings{share}; to refuse such "
+            "lines, say --id-type int64"
+        )
+    if blank := _count(ids, r"^[ \t]|[ \t]$"):
+        yield f"{file.path}: ids that begin or end with blanks keep them ({blank:,} of the first)"
+
+
+def _first_name(lines: Iterator[tuple[int, list[str]]], places: Sequence[int]) -> tuple[int, str]:
+    """The line of the first id that is no integer of 64 bits, and why it is none."""
+    line, told = 0, "no integers of 64 bits hold both large and negative ids"
+    for line, fields in lines:
+        for field in (fields[place] for place in places):
+            word = field.strip(" \t")
+            number = integer_of(word)
+            if number is None or not -(2**63) <= number < 2**64:
+                return line, f"{shown(field)} is no integer of 64 bits"
+            if str(number) != word:
+                return line, f"{shown(field)} is no integer (that prints as {number})"
+    return line, told
+
+
+def _count(words: pa.Array, pattern: str) -> int:
+    """How many match a pattern."""
+    options = pc.MatchSubstringOptions(pattern)
+    found = pc.call_function("match_substring_regex", [words], options)
+    return pc.call_function("sum", [found]).as_py() or 0
+
+
+def _may_hold_odd_integers(text: bytes) -> bool:
+    """False where all integers that Arrow reads in a text print as they stand there.
+
+    It reads 007 and -0, and hexadecimals as 0x1f: a zero at their beginning, and more behind it.
+    """
+    codes = np.frombuffer(text, np.uint8)
+    zeros = np.flatnonzero(codes == ord("0"))
+    before = np.where(zeros > 0, codes[zeros - 1], ord(" "))
+    behind = codes[np.minimum(zeros + 1, len(codes) - 1)]
+    begins = (before - ord("0") > 9) & (before != ord("."))  # of unsigned bytes, which wrap
+    more = (behind - ord("0") <= 9) & (zeros + 1 < len(codes))
+    hexadecimal = (behind | 0x20) == ord("x")
+    return bool((begins & (more | hexadecimal | (before == ord("-")))).any())
+
+
+def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
+    """Whether integers print as the words that they were read from, but for blanks around these."""
+    plain = pc.call_function("utf8_trim", [words], pc.TrimOptions(" \t"))
+    same = pc.call_function("equal", [numbers.cast(pa.string()), plain])
+    return pc.call_function("all", [same]).as_py() is not False
+
+
+def _are_decimal(words: pa.Array) -> bool:
+    """Whether integers are none in hexadecimal, which Arrow reads and no format has."""
+    options = pc.MatchSubstringOptions("x", ignore_case=True)
+    found = pc.call_function("match_substring", [words], options)
+    return not pc.call_function("any", [found]).as_py()
 
 
 def _are_finite(weights: pa.Array) -> bool:
@@ -263,6 +368,7 @@ class EdgeLines:
     ) -> None:
         self._file, self._layout, self._blocks = file, layout, blocks
         self.schema, self.directed, self.bytes = layout.schema, directed, file.bytes
+        self.notes = layout.notes
 
     def pieces(self) -> Iterator[Piece]:
         for block in self._blocks:

@@ -39,17 +39,19 @@ _COLUMNS = ("src", "dst", "weight", "id_type", "weight_type")
 
 
 class _Text(NamedTuple):
-    """How a text format is opened, within a memory limit; and the choices that it leaves."""
+    """How a text format is opened, within a memory limit and one of what a second file unpacks to;
+    and the choices that it leaves.
+    """
 
-    open: Callable[[TextFile, Choices, int], GraphFile]
+    open: Callable[[TextFile, Choices, int, float | None], GraphFile]
     leaves: tuple[str, ...] = ()
 
 
-def _delimited(layout: Layout) -> Callable[[TextFile, Choices, int], GraphFile]:
-    return lambda file, choices, limit: open_delimited(file, layout, choices)
+def _delimited(layout: Layout) -> Callable[[TextFile, Choices, int, float | None], GraphFile]:
+    return lambda file, choices, *_: open_delimited(file, layout, choices)
 
 
-def _snap(file: TextFile, choices: Choices, limit: int) -> GraphFile:
+def _snap(file: TextFile, choices: Choices, *_: object) -> GraphFile:
     return open_delimited(file, Layout(comment="#"), replace(choices, header=False))
 
 
@@ -57,16 +59,16 @@ _TEXT: dict[FormatName, _Text] = {
     "csv": _Text(_delimited(Layout(delimiter=",")), (*_COLUMNS, "header")),
     "tsv": _Text(_delimited(Layout(delimiter="\t")), (*_COLUMNS, "header")),
     "snap": _Text(_snap, _COLUMNS),
-    "mtx": _Text(lambda file, choices, limit: MatrixMarket(file, limit)),
-    "el": _Text(lambda file, choices, limit: open_gap(file, weighted=False)),
+    "mtx": _Text(lambda file, choices, limit, _: MatrixMarket(file, limit)),
+    "el": _Text(lambda file, *_: open_gap(file, weighted=False)),
     "wel": _Text(
-        lambda file, choices, limit: open_gap(file, True, choices.weight_type), ("weight_type",)
+        lambda file, choices, *_: open_gap(file, True, choices.weight_type), ("weight_type",)
     ),
     "graphalytics": _Text(
-        lambda file, choices, limit: Graphalytics(file, limit, choices.weight_type),
+        lambda file, choices, limit, most: Graphalytics(file, limit, choices.weight_type, most),
         ("weight_type",),
     ),
-    "metis": _Text(lambda file, choices, limit: Metis(file, limit)),
+    "metis": _Text(lambda file, choices, limit, _: Metis(file, limit)),
 }
 
 
@@ -101,15 +103,19 @@ def check_choices(name: FormatName, choices: Choices) -> None:
             raise InputError(f"--{option} is not for {name} files, which leave no choice there")
 
 
-def open_graph_file(path: str, name: FormatName, choices: Choices, limit: int) -> GraphFile:
-    """limit: of memory. Raises InputError for what its beginning shows not to be of this format."""
+def open_graph_file(
+    path: str, name: FormatName, choices: Choices, limit: int, max_unpacked: float | None = None
+) -> GraphFile:
+    """limit: of memory. max_unpacked: as TextFile takes it. Raises InputError where its beginning
+    shows that a file is not of this format.
+    """
     if name not in _TEXT:
         if Path(path).suffix in COMPRESSIONS:
             raise InputError(f"{path}: only text is read compressed: unpack it")
         return SerializedGraph(path, weighted=name == "wsg")
-    file = TextFile(path)
+    file = TextFile(path, max_unpacked)
     try:
-        return _TEXT[name].open(file, choices, limit)
+        return _TEXT[name].open(file, choices, limit, max_unpacked)
     except BaseException:
         file.close()
         raise

@@ -32,12 +32,14 @@ class GraphFile(Protocol):
 
     schema: ``src``, ``dst`` and, where it has them, ``weight``. directed: None where the format
     does not say. bytes: of all pieces. held_bytes: as long as it is open, beside the pieces.
+    notes: for the user, on what was chosen.
     """
 
     schema: pa.Schema
     directed: bool | None
     bytes: int
     held_bytes: int
+    notes: tuple[str, ...]
 
     def pieces(self) -> Iterator[Piece]:
         """All edges, in the file's order."""

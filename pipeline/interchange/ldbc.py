@@ -7,6 +7,7 @@ A vertex without edges stands in ``.v`` alone. Whether edges are directed neithe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
+from .delimited import NAME_HINT
 from .edge_lines import EdgeLines, Layout, first_look, with_types
 from .graph_file import check_room
 from .text import COMPRESSIONS, TextFile
@@ -24,15 +26,21 @@ from .vertices import Vertices
 class Graphalytics(EdgeLines):
     """The edges of ``.e``, between the vertices of ``.v``."""
 
-    def __init__(self, file: TextFile, limit: int, weight_type: str = "auto") -> None:
+    def __init__(
+        self,
+        file: TextFile,
+        limit: int,
+        weight_type: str = "auto",
+        max_unpacked: float | None = None,
+    ) -> None:
         path = vertex_file(file.path)
-        self._vertices = Vertices(_read_vertices(path, limit), limit)
+        self._vertices = Vertices(_read_vertices(path, limit, max_unpacked), limit)
         told = f"{path} does not list it"
-        layout = Layout(known=self._vertices.see, told=told)
+        layout = Layout(known=self._vertices.see, told=told, id_hint=NAME_HINT)
         block, columns, blocks = first_look(file, layout)
         if columns == 3:
-            layout = Layout(columns=3, places=(0, 1, 2), known=self._vertices.see, told=told)
-        super().__init__(file, with_types(layout, block, weight_type=weight_type), blocks)
+            layout = replace(layout, columns=3, places=(0, 1, 2))
+        super().__init__(file, with_types(file, layout, block, weight_type=weight_type), blocks)
         self.held_bytes = self._vertices.bytes
 
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
@@ -51,10 +59,10 @@ def vertex_file(path: str) -> str:
     raise InputError(f"{plain}: missing; the vertices of {path} stand there, one a line")
 
 
-def _read_vertices(path: str, limit: int) -> NDArray[np.int64]:
+def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray[np.int64]:
     """Rising. Raises InputError for one that is listed twice."""
-    layout, parts, count = Layout(columns=1, places=(0, 0)), [], 0
-    file = TextFile(path)
+    layout, parts, count = Layout(columns=1, places=(0, 0), id_hint=NAME_HINT), [], 0
+    file = TextFile(path, max_unpacked)
     try:
         for block in file.blocks():
             parts.append(as_numpy(layout.parse(file, block).column("src")))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from ...partition.errors import InputError
+from ...partition.numbers import parse_integer, shown
 from .edge_lines import WEIGHT_TYPES, EdgeLines, Layout
 from .text import TextFile
 from .vertices import Vertices
@@ -19,6 +20,7 @@ from .vertices import Vertices
 _BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
 _WEIGHTS = {"pattern": None, "integer": WEIGHT_TYPES["int64"], "real": WEIGHT_TYPES["float64"]}
 _DIRECTED = {"general": True, "symmetric": False}
+_ROW_BYTES = 8  # that a vertex without edges counts for: the file holds nothing of it
 
 
 class MatrixMarket(EdgeLines):
@@ -38,6 +40,8 @@ class MatrixMarket(EdgeLines):
             weight_type=weight_type,
             known=self._vertices.see,
             told=f"they are numbered from 1 to {size:,}",
+            positions=True,
+            id_hint="",
         )
         super().__init__(file, layout, file.blocks(), _DIRECTED[symmetry])
         self.held_bytes = self._vertices.bytes
@@ -57,9 +61,10 @@ def _banner(file: TextFile) -> tuple[str, str]:
         raise file.error(number, f"this is no Matrix Market file: it has to begin {_BANNER!r}")
     field, symmetry = words[3:]
     if field not in _WEIGHTS:
-        raise file.error(number, f"entries are {field}; weights are {' or '.join(_WEIGHTS)}")
+        told = f"entries are {shown(field)}; weights are {' or '.join(_WEIGHTS)}"
+        raise file.error(number, told)
     if symmetry not in _DIRECTED:
-        told = f"the matrix is {symmetry}; graphs are {' or '.join(_DIRECTED)}"
+        told = f"the matrix is {shown(symmetry)}; graphs are {' or '.join(_DIRECTED)}"
         raise file.error(number, told)
     return field, symmetry
 
@@ -71,11 +76,14 @@ def _size(file: TextFile) -> tuple[int, int]:
         words = line.split()
         if not words or words[0].startswith("%"):
             continue
-        if len(words) != 3 or not all(word.isdecimal() for word in words):
-            raise file.error(number, f"rows, columns and entries are expected, not {line!r}")
-        rows, columns, entries = map(int, words)
+        try:
+            rows, columns, entries = (parse_integer(word, 0, 2**63 - 1) for word in words)
+        except (InputError, ValueError) as error:  # a word, or too few or too many of them
+            told = f"rows, columns and entries are expected, not {shown(line)}"
+            raise file.error(number, told) from error
         if rows != columns:
             told = f"{rows:,} rows and {columns:,} columns: the matrix of a graph is square"
             raise file.error(number, told)
+        file.check_vertices(number, rows, _ROW_BYTES)
         return rows, entries
     raise InputError(f"{file.path}: it ends before the line of its sizes")

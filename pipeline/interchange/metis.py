@@ -22,15 +22,20 @@ from pyarrow import csv as arrow_csv
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.ids import in_range
-from .edge_lines import INTEGER
+from ...partition.numbers import parse_integer, shown
+from .edge_balance import EdgeBalance
+from .edge_lines import integer_of
 from .graph_file import Piece, schema_of
-from .text import TextFile
+from .text import LINE_BYTES, TextFile
 from .vertices import Vertices
 
 _COMMENT = re.compile(rb"(?m)^%.*\n?")
 _BLANKS = bytes(range(ord(" ") + 1))
 _LINES = bytes.maketrans(_BLANKS, b"\n" * len(_BLANKS))
 """Each word on a line of its own."""
+
+_MOST = 2**62  # of what a header counts: sums of it fit 64 bits
+_EXPECTED = "it has to say how many vertices and edges there are"
 
 
 class Header(NamedTuple):
@@ -60,6 +65,7 @@ class Metis:
     """A METIS file (graph_file.py)."""
 
     directed: bool | None = False
+    notes = ()
 
     def __init__(self, file: TextFile, limit: int) -> None:
         self._file = file
@@ -69,6 +75,7 @@ class Metis:
         self.schema = schema_of(pa.int64(), pa.int64() if self._header.step == 2 else None)
         self._lines = 0  # of vertices
         self._lock = Lock()
+        self._balance = EdgeBalance()
         self._above = self._below = self._loops = 0  # entries by their ends, added up by any thread
 
     def pieces(self) -> Iterator[Piece]:
@@ -76,11 +83,17 @@ class Metis:
         place = 0  # of the next word
         kept = b""  # a neighbour whose weight stands in the next block
         first_line = 1
+        begins = True  # whether the next block begins a line
         for block in self._file.blocks(long_lines=True):
             first_line = block.first_line
             words = _words(kept + block.text, first_line, 1 + self._lines, place)
             kept = b""
             whole = block.text.endswith(b"\n")
+            if begins and block.text.startswith(b"%") and len(block.text) > LINE_BYTES:
+                told = f"a comment is longer than {LINE_BYTES:,} bytes"
+                raise self._file.error(first_line, told)
+            begins = whole
+            self._check_weights(words, place)
             if not whole and self._header.step == 2 and self._is_neighbour(words.place[-1:]).any():
                 kept = words.text[words.starts[-1] :]
                 words = Words(*words[:3], *(column[:-1] for column in words[3:]))
@@ -90,8 +103,24 @@ class Metis:
             yield Piece(block.bytes, partial(self._edges, words))
         if kept:
             word = kept.decode(errors="replace")
-            raise self._file.error(first_line, f"{word!r} is followed by no weight")
+            raise self._file.error(first_line, f"{shown(word)} is followed by no weight")
         self._lines += place > 0  # the last one has no end
+
+    def _check_weights(self, words: Words, place: int) -> None:
+        """Raises InputError for a line with fewer words than weights of its vertex; an empty one is
+        a vertex without edges. place: of the first word.
+        """
+        if not self._header.first or not words.ends:
+            return
+        ended = words.vertex - (1 + self._lines)
+        counts = np.bincount(ended, minlength=words.ends)[: words.ends]
+        counts[0] += place
+        short = np.flatnonzero((counts > 0) & (counts < self._header.first))
+        if len(short):
+            vertex = 1 + self._lines + int(short[0])
+            told = f"the line of vertex {vertex:,} has {counts[short[0]]:,} words"
+            promised = f"its header promises {self._header.first:,} before the neighbours"
+            raise InputError(f"{self._file.path}: {told}, where {promised}")
 
     def _is_neighbour(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
         _, _, first, step = self._header
@@ -122,6 +151,10 @@ class Metis:
             self._above += int(np.count_nonzero(above))
             self._below += int(np.count_nonzero(below))
             self._loops += int(np.count_nonzero(~(above | below)))
+        for some, sign in ((above, 1), (below, -1)):
+            one, other, *weights = (column[some] for column in columns)
+            ends = (one, other) if sign > 0 else (other, one)
+            self._balance.add(*ends, weights[0] if weights else None, sign)
         return pa.record_batch([as_arrow(some[~below]) for some in columns], schema=self.schema)
 
     def _values(self, words: Words) -> NDArray[np.int64]:
@@ -144,8 +177,9 @@ class Metis:
         except pa.ArrowInvalid as error:
             every = filter(None, lines.decode(errors="replace").split("\n"))
             for number, word in enumerate(every):
-                if not INTEGER.fullmatch(word) or not in_range(int(word), pa.int64()):
-                    raise self._error(words, number, f"{word!r} is no number") from error
+                value = integer_of(word)
+                if value is None or not in_range(value, pa.int64()):
+                    raise self._error(words, number, f"{shown(word)} is no number") from error
             raise
 
     def _error(self, words: Words, number: int, what: str) -> InputError:
@@ -161,6 +195,9 @@ class Metis:
                 f"{self._file.path}: {self._above:,} edges stand in the line of their lesser end "
                 f"and {self._below:,} in that of the other: each has to stand in both"
             )
+        if not self._balance.even:
+            told = "the lines of the ends of its edges do not hold the same edges and weights"
+            raise InputError(f"{self._file.path}: {told}")
         entries = self._above + self._below + self._loops  # loops, which are rare, once or twice
         if 2 * promised not in (entries, entries + self._loops):
             told = f"{entries:,} neighbours, where its header promises two for {promised:,} edges"
@@ -196,13 +233,17 @@ def _header(file: TextFile) -> Header:
         if line.startswith("%"):
             continue
         words = line.split()
-        if not 2 <= len(words) <= 4 or not all(word.isdecimal() for word in words):
-            told = f"it has to say how many vertices and edges there are, not {line!r}"
-            raise file.error(number, told)
+        try:
+            counts = [parse_integer(word, 0, _MOST) for word in words]
+        except InputError as error:
+            raise file.error(number, f"{_EXPECTED}: {error}") from error
+        if not 2 <= len(counts) <= 4:
+            raise file.error(number, f"{_EXPECTED}, not {shown(line)}")
         form = words[2].zfill(3) if len(words) > 2 else "000"
         if len(form) > 3 or not set(form) <= set("01"):
-            raise file.error(number, f"{words[2]!r} is no format: it has three digits, 0 or 1")
+            raise file.error(number, f"{shown(words[2])} is no format: it has three digits, 0 or 1")
+        file.check_vertices(number, counts[0])
         sizes, weighted, edge_weights = (digit == "1" for digit in form)
-        weights = int(words[3]) if len(words) == 4 else 1
-        return Header(int(words[0]), int(words[1]), sizes + weights * weighted, 1 + edge_weights)
+        weights = counts[3] if len(counts) == 4 else 1
+        return Header(counts[0], counts[1], sizes + weights * weighted, 1 + edge_weights)
     raise InputError(f"{file.path}: it ends before its header")

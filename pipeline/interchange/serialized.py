@@ -8,7 +8,8 @@
     neighbours  int32, entries; of .wsg each with its weight, int32
 
 A directed graph has offsets and neighbours once more, of edges into each vertex. Of an undirected
-one each edge stands in the rows of both ends; the one in the row of the lesser end is taken.
+one each edge stands in the rows of both ends; the one in the row of the lesser end is taken. Both
+copies of the edges are read and compared: nothing else in the file tells that one is damaged.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ...partition.disk.files import open_regular
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow
 from ...partition.store.store import rows_of_edges
+from .edge_balance import EdgeBalance
 from .graph_file import EDGES, Piece, schema_of, self_loops
 
 _HEADER = struct.Struct("<Bqq")
@@ -39,6 +41,7 @@ class SerializedGraph:
     """A ``.sg`` or ``.wsg`` file (graph_file.py); its rows are read as they are needed."""
 
     held_bytes = 0
+    notes = ()
 
     def __init__(self, path: str, weighted: bool) -> None:
         self._path = path
@@ -54,6 +57,7 @@ class SerializedGraph:
             raise
         self._lock = Lock()
         self._above = self._below = 0  # entries of each triangle, counted by any thread
+        self._balance = EdgeBalance()
 
     def _read_header(self) -> None:
         if self.bytes < _HEADER.size:
@@ -72,7 +76,7 @@ class SerializedGraph:
                 f"{self._path}: it holds {self.bytes:,} bytes, where its header promises "
                 f"{promised:,}: {self._vertices:,} vertices and {self._entries:,} entries"
             )
-        self._inverse = self.bytes = _HEADER.size + rows  # it is not read, but for its offsets
+        self._inverse = _HEADER.size + rows
 
     def _error(self, at: int, what: str) -> InputError:
         return InputError(f"{self._path}, byte {at:,}: {what}: it is damaged, or no such graph")
@@ -96,7 +100,7 @@ class SerializedGraph:
             last = row + count == self._vertices + 1
             if (
                 offsets[0] != end
-                or (np.diff(offsets) < 0).any()
+                or (offsets[1:] < offsets[:-1]).any()  # differences could pass 64 bits
                 or offsets[-1] > self._entries
                 or (last and offsets[-1] != self._entries)
             ):
@@ -105,16 +109,20 @@ class SerializedGraph:
             yield row, offsets
 
     def pieces(self) -> Iterator[Piece]:
-        for row, offsets in self._offsets(_HEADER.size):
-            told = offsets.nbytes
-            for first in range(int(offsets[0]), int(offsets[-1]), EDGES):
-                last = min(first + EDGES, int(offsets[-1]))
-                told += (last - first) * self._entry.itemsize
-                yield Piece(told, partial(self._edges, row, offsets, first, last))
-                told = 0
+        """Those of a directed graph's second half hold no edges, and compare it with the first."""
+        for start in (_HEADER.size, self._inverse) if self.directed else (_HEADER.size,):
+            for row, offsets in self._offsets(start):
+                told = offsets.nbytes
+                for first in range(int(offsets[0]), int(offsets[-1]), EDGES):
+                    last = min(first + EDGES, int(offsets[-1]))
+                    told += (last - first) * self._entry.itemsize
+                    yield Piece(told, partial(self._edges, start, row, offsets, first, last))
+                    told = 0
 
-    def _edges(self, row: int, offsets: NDArray[np.int64], first: int, last: int) -> pa.RecordBatch:
-        base = _HEADER.size + (self._vertices + 1) * _OFFSET.itemsize
+    def _edges(
+        self, start: int, row: int, offsets: NDArray[np.int64], first: int, last: int
+    ) -> pa.RecordBatch:
+        base = start + (self._vertices + 1) * _OFFSET.itemsize
         at = base + first * self._entry.itemsize
         entries = self._read(self._entry, at, last - first)
         source = (row + rows_of_edges(offsets, first, last)).astype(_ID)
@@ -126,11 +134,25 @@ class SerializedGraph:
             raise self._error(at + place * self._entry.itemsize, told)
         columns = [source, *(entries[name] for name in self._entry.names or ())]
         if not self.directed:
+            above, below = target > source, target < source
             with self._lock:
-                self._above += int(np.count_nonzero(target > source))
-                self._below += int(np.count_nonzero(target < source))
-            columns = [column[target >= source] for column in columns]
+                self._above += int(np.count_nonzero(above))
+                self._below += int(np.count_nonzero(below))
+            self._compare([column[above] for column in columns], 1)
+            self._compare([column[below] for column in columns], -1)
+            columns = [column[~below] for column in columns]
+        elif start == _HEADER.size:
+            self._compare(columns, 1)
+        else:
+            self._compare(columns, -1)
+            columns = [column[:0] for column in columns]
         return pa.record_batch([as_arrow(column) for column in columns], schema=self.schema)
+
+    def _compare(self, columns: list[NDArray], sign: int) -> None:
+        """sign: -1 where the rows are those of the other ends."""
+        row, entry, *weights = columns
+        ends = (row, entry) if sign > 0 else (entry, row)
+        self._balance.add(*ends, weights[0] if weights else None, sign)
 
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
         if self._above != self._below:
@@ -138,6 +160,12 @@ class SerializedGraph:
                 f"{self._path}: {self._above:,} edges stand in the row of their lesser end and "
                 f"{self._below:,} in that of the other: an undirected graph has each in both"
             )
+        if not self._balance.even:
+            places = "its halves, of edges out of and into vertices,"
+            if not self.directed:
+                places = "the rows of the ends of its edges"
+            told = "do not hold the same edges: it is damaged, or no such graph"
+            raise InputError(f"{self._path}: {places} {told}")
         rows = self._offsets(_HEADER.size)
         inverse = self._offsets(self._inverse if self.directed else _HEADER.size)
         for (row, out), (_, into) in zip(rows, inverse, strict=True):

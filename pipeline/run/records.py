@@ -275,7 +275,8 @@ class ConvertRecord(CommandRecord):
 
     written: "edge list", "matrix" or "text", of ``rows`` rows, entries or lines. options: that were
     not left at their defaults. isolated: rows that are the self-loop of a vertex without edges.
-    directed: null where the format does not say. bytes: of what was written.
+    directed: null where the format does not say. notes: what the user was told. bytes: of what was
+    written.
     """
 
     inputs: dict[str, str]
@@ -286,6 +287,7 @@ class ConvertRecord(CommandRecord):
     isolated: int
     directed: bool | None
     weighted: bool
+    notes: list[str]
     bytes: int
     seconds: float
 
