@@ -21,6 +21,7 @@ from .arrow import as_dictionary, as_numpy
 from .contents import Contents
 from .find import find_files
 from .footer import extremes
+from .other_formats import not_parquet
 from .weights import NO_WEIGHTS, Weight, WeightType, bits_of, weight_type_of
 
 BATCH_ROWS = 1 << 18
@@ -278,9 +279,7 @@ def open_edges(
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # by the system
                 raise InputError(f"{name}: cannot be read: {error.strerror}") from error
-            raise InputError(
-                f"{name}: not a Parquet file, or a truncated one: {one_line(error)}"
-            ) from error
+            raise not_parquet(name, error, "a truncated one") from error
         if facts_of(schema.metadata, "result") is not None:
             raise InputError(f"{name} is a result, not an edge list")
         kinds = {column: _id_type(name, schema, column) for column in (src, dst)}

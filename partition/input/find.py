@@ -18,6 +18,7 @@ from ..disk.outputs import MANIFEST
 from ..disk.remote import RemoteFile, check_bucket, is_file, listed
 from ..disk.urls import Url, is_remote, url_of
 from ..errors import InputError
+from .other_formats import advice_on_folder
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _NO_MATCH = "no file matches, and no folder that holds Parquet files"
@@ -43,7 +44,7 @@ def find_files(path: str) -> Found:
             return Found([path], [])
         found = _search([Path(path)])
         if not found.files:
-            raise InputError(f"{path}: {_NO_FILES}")
+            raise InputError(f"{path}: {_NO_FILES}{advice_on_folder(_names(Path(path)))}")
         return found
     matches = sorted(map(Path, _expand(path)))
     hidden = [match for match in matches if _is_hidden(match, path)]

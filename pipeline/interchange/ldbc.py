@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
+from .consistency import Vertices
 from .delimited import NAME_HINT
 from .edge_lines import EdgeLines, Layout, first_look, with_types
 from .graph_file import check_room
 from .text import COMPRESSIONS, TextFile
-from .vertices import Vertices
 
 
 class Graphalytics(EdgeLines):

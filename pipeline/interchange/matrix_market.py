@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from ...partition.errors import InputError
 from ...partition.numbers import parse_integer, shown
+from .consistency import Vertices
 from .edge_lines import WEIGHT_TYPES, EdgeLines, Layout
 from .text import TextFile
-from .vertices import Vertices
 
 _BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
 _WEIGHTS = {"pattern": None, "integer": WEIGHT_TYPES["int64"], "real": WEIGHT_TYPES["float64"]}

@@ -23,11 +23,10 @@ from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.ids import in_range
 from ...partition.numbers import parse_integer, shown
-from .edge_balance import EdgeBalance
+from .consistency import EdgeBalance, Vertices
 from .edge_lines import integer_of
 from .graph_file import Piece, schema_of
 from .text import LINE_BYTES, TextFile
-from .vertices import Vertices
 
 _COMMENT = re.compile(rb"(?m)^%.*\n?")
 _BLANKS = bytes(range(ord(" ") + 1))

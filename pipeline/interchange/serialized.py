@@ -29,7 +29,7 @@ from ...partition.disk.files import open_regular
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow
 from ...partition.store.store import rows_of_edges
-from .edge_balance import EdgeBalance
+from .consistency import EdgeBalance
 from .graph_file import EDGES, Piece, schema_of, self_loops
 
 _HEADER = struct.Struct("<Bqq")

@@ -18,6 +18,7 @@ from ...partition.disk.uploads import files_of
 from ...partition.disk.urls import AnyPath, is_remote, named, url_of
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
+from ...partition.input.other_formats import not_parquet
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
 from ..run.execute import Executor
@@ -226,8 +227,7 @@ def open_result(path: AnyPath) -> Result:
         try:
             metadata = pq.read_metadata(source_of(file))
         except (pa.ArrowException, OSError) as error:
-            told = one_line(error)
-            raise InputError(f"{file}: not a Parquet file, or a damaged one: {told}") from error
+            raise not_parquet(file, error, "a damaged one") from error
         schema = metadata.schema.to_arrow_schema()
         info = info or _info(schema.metadata)
         algorithm = algorithm or (info.algorithm if info else _algorithm_of(schema))

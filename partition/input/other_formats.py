@@ -1,0 +1,160 @@
+"""Files that people have instead of Parquet: what each is, and how it becomes an edge list.
+
+A file is told by its first bytes where its format has a mark, else by its name, else it may be text.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from ..disk.remote import opened, source_of
+from ..disk.urls import is_remote
+from ..errors import InputError, one_line
+
+CONVERTIBLE = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".snap",
+    ".mtx",
+    ".el",
+    ".wel",
+    ".sg",
+    ".wsg",
+    ".e",
+    ".graph",
+    ".metis",
+)
+"""Endings of the names that ``convert`` reads, as pipeline/interchange/formats.py has them."""
+
+PACKED = (".gz", ".zst")
+"""Endings that may follow those of text."""
+
+_BINARY = (".sg", ".wsg")
+_PARQUET = b"PAR1"
+_HEAD = 512  # bytes that are looked at
+
+_ARROW = (
+    "import pyarrow.feather as f, pyarrow.parquet as q; "
+    "q.write_table(f.read_table({name!r}), {output!r})"
+)
+_STREAM = (
+    "import pyarrow as a, pyarrow.parquet as q; "
+    "q.write_table(a.ipc.open_stream({name!r}).read_all(), {output!r})"
+)
+_ORC = (
+    "import pyarrow.orc as o, pyarrow.parquet as q; "
+    "q.write_table(o.read_table({name!r}), {output!r})"
+)
+_PANDAS = "import pandas as p; p.read_{reader}({name!r}).to_parquet({output!r})"
+_NETWORKX = (
+    "import networkx as n; n.to_pandas_edgelist(n.read_{reader}({name!r}), 'src', 'dst')"
+    ".to_parquet({output!r})"
+)
+_SCIPY = (
+    "import pandas as p, scipy.sparse as s; m = s.load_npz({name!r}).tocoo(); "
+    "p.DataFrame({{'src': m.row, 'dst': m.col, 'weight': m.data}}).to_parquet({output!r})"
+)
+
+_MARKS = (
+    (b"ARROW1", "an Arrow IPC file (Feather)", _ARROW, ""),
+    (b"FEA1", "a Feather file", _ARROW, ""),
+    (b"\xff\xff\xff\xff", "an Arrow IPC stream", _STREAM, ""),
+    (b"ORC", "an ORC file", _ORC, ""),
+)
+_NAMES = {
+    ".feather": ("a Feather file", _ARROW, ""),
+    ".arrow": ("an Arrow IPC file", _ARROW, ""),
+    ".npz": ("NumPy's archive; if it is a matrix of SciPy", _SCIPY, ""),
+    ".json": ("JSON; if it is a table of pandas", _PANDAS, "json"),
+    ".xlsx": ("a spreadsheet", _PANDAS, "excel"),
+    ".graphml": ("GraphML", _NETWORKX, "graphml"),
+    ".gexf": ("GEXF", _NETWORKX, "gexf"),
+    ".gml": ("GML", _NETWORKX, "gml"),
+}
+_PICKLES = (".pkl", ".pickle", ".gpickle")
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x04")
+
+
+def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
+    """What to raise for a file that Arrow does not read as Parquet. otherwise: what it may be, where
+    nothing tells that it is of another format.
+    """
+    advice = _advice(name)
+    if advice:
+        return InputError(f"{name}: not a Parquet file, but {advice}")
+    return InputError(f"{name}: not a Parquet file, or {otherwise}: {one_line(error)}")
+
+
+def advice_on_folder(names: Iterable[str]) -> str:
+    """What a message about a folder without Parquet adds, by the names of its files."""
+    found = sorted(name for name in names if _ending(name) in CONVERTIBLE)
+    if not found:
+        return ""
+    more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return f"; 'delegraph convert' reads {found[0]}{more}: each into a folder of its own below one"
+
+
+def _advice(name: str) -> str:
+    """What a file is instead, and what to do; nothing where that is not known."""
+    head = _first_bytes(name)
+    if head.startswith(_PARQUET):
+        return ""
+    ending, pickled = _ending(name), head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5"
+    for mark, told, code, reader in _MARKS:
+        if head.startswith(mark):
+            return _by_python(name, told, code, reader)
+    if pickled or ending in _PICKLES:
+        told = "a pickle, which may run code; if you trust it, and it is a table of pandas"
+        return _by_python(name, told, _PANDAS, "pickle")
+    if ending in CONVERTIBLE:
+        return f"a graph file ({ending}){_by_convert(name)}"
+    if ending in _NAMES:
+        return _by_python(name, *_NAMES[ending])
+    if head.startswith(_COMPRESSED):
+        return "a compressed one: unpack it"
+    if _is_text(head):
+        return f"text{_by_convert(name, ' --from csv')} (or --from tsv, snap, mtx, metis)"
+    return ""
+
+
+def _by_convert(name: str, more: str = "") -> str:
+    if is_remote(name):
+        return f": copy it to this machine, and there: delegraph convert FILE{more} -o edges"
+    return f": make an edge list of it with: delegraph convert {shlex.quote(name)}{more} -o edges"
+
+
+def _by_python(name: str, told: str, code: str, reader: str) -> str:
+    if is_remote(name):
+        return f"{told}: write it as Parquet"
+    line = code.format(name=name, reader=reader, output=PurePath(name).stem + ".parquet")
+    return f"{told}: write it as Parquet, as by: python -c {shlex.quote(line)}"
+
+
+def _ending(name: str) -> str:
+    """The ending of a name that tells a format, without that of a compression."""
+    path = PurePath(name.lower())
+    if path.suffix in PACKED and PurePath(path.stem).suffix not in _BINARY:
+        path = PurePath(path.stem)
+    return path.suffix
+
+
+def _first_bytes(name: str) -> bytes:
+    try:
+        with opened(source_of(name)) as file:
+            return file.read(_HEAD)
+    except (OSError, InputError):
+        return b""
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether a file begins with text in UTF-8, whose last character may be cut."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 3:
+            return False
+        text = head[: error.start].decode()
+    return bool(text.strip()) and all(c.isprintable() or c in "\t\r\n" for c in text)
