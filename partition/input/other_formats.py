@@ -1,6 +1,7 @@
 """Files that people have instead of Parquet: what each is, and how it becomes an edge list.
 
-A file is told by its first bytes where its format has a mark, else by its name, else it may be text.
+A file is told by its first bytes where its format has a mark, else by its name; else it may be
+text.
 """
 
 from __future__ import annotations
@@ -79,8 +80,9 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x
 
 
 def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
-    """What to raise for a file that Arrow does not read as Parquet. otherwise: what it may be, where
-    nothing tells that it is of another format.
+    """What to raise for a file that Arrow does not read as Parquet.
+
+    otherwise: what it may be, where nothing tells that it is of another format.
     """
     advice = _advice(name)
     if advice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from contextlib import closing
 
 import pytest
@@ -27,6 +28,16 @@ TAKEN = {
     "large.snap": ("0 18446744073709551615\n", {"src": [0], "dst": [2**64 - 1]}),
     "hex.snap": ("0x1f 0x2\n", {"src": ["0x1f"], "dst": ["0x2"]}),
     "hex.csv": ("src,dst,text\n1,2,0x3\n", {"src": [1], "dst": [2]}),
+    "zeros.csv": ("src,dst\n007,8\n7,9\n", {"src": ["007", "7"], "dst": ["8", "9"]}),
+    "zeros.tsv": ("src\tdst\n8\t007\n", {"src": ["8"], "dst": ["007"]}),
+    "zeros.snap": ("007 8\n7 9\n", {"src": ["007", "7"], "dst": ["8", "9"]}),
+    "minus.snap": ("-0 -07\n0 -7\n", {"src": ["-0", "0"], "dst": ["-07", "-7"]}),
+    "plus.snap": ("+7 8\n7 9\n", {"src": ["+7", "7"], "dst": ["8", "9"]}),
+    "late.snap": ("7 00", {"src": ["7"], "dst": ["00"]}),
+    "dates.csv": ("src,day,dst\n1,2024-01-05,20\n", {"src": [1], "dst": [20]}),
+    "zeros.wel": ("0 1 007\n1 2 -0\n", {"src": [0, 1], "dst": [1, 2], "weight": [7, 0]}),
+    "blanks.csv": ("src,dst\n 7,8 \n7,9\n", {"src": [7, 7], "dst": [8, 9]}),
+    "no-break.snap": ("a\xa0b c\n", {"src": ["a\xa0b"], "dst": ["c"]}),
     "signed.snap": ("0 1 -1\n1 2 1\n", {"src": [0, 1], "dst": [1, 2]}),
     "header.csv": ("dst,weight,src\n1,0.5,0\n", {"src": [0], "dst": [1], "weight": [0.5]}),
     "bom.csv": ("\ufeffsrc,dst\n0,1\n", {"src": [0], "dst": [1]}),
@@ -75,6 +86,14 @@ REFUSED = {
     "short.el": ("0 1\n1\n", "line 2: 1 column, not 2"),
     "long.el": ("0 1\n1 2 3\n", "line 2: 3 columns, not 2"),
     "hex.el": ("0 1\n0 0x10\n", "line 2: '0x10' is no vertex number"),
+    "zeros.el": ("0 1\n007 2\n", "line 2: '007' is no vertex number (that prints as 7)"),
+    "minus.el": ("0 1\n1 -0\n", "line 2: '-0' is no vertex number (that prints as 0); if it is a"),
+    "zeros.wel": (
+        "07 1 1\n",
+        "line 1: '07' is no vertex number (that prints as 7); if it is a name",
+    ),
+    "digits.el": (f"0 1\n{'7' * 5000} 1\n", "'77777777777777777777...' (5,000 characters) is no v"),
+    "digits.wel": (f"0 1 {'7' * 5000}\n", "line 1: '77777777777777777777...' (5,000 characters)"),
     "nan.wel": ("0 1 1.5\n1 2 nan\n", "line 2: 'nan' is no weight"),
     "infinite.wel": ("0 1 1e999\n", "line 1: '1e999' is no weight"),
     "none.wel": ("0 1\n", "line 1: 2 columns, not 3"),
@@ -100,6 +119,94 @@ def test_refused_by_line(tmp_path, name, ending):
     assert str(refused.value).startswith(str(path))
     assert told in str(refused.value)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(("name", "blank"), [("a.csv", ","), ("a.tsv", "\t"), ("a.snap", " ")])
+def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, blank):
+    """The first block holds integers; 007 becomes neither 7 nor a string."""
+    monkeypatch.setattr(text, "BLOCK_BYTES", 64)
+    header = "" if name == "a.snap" else f"src{blank}dst\n"
+    numbers = "".join(f"{i}{blank}{i + 1}\n" for i in range(1000))
+    path = tmp_path / name
+    for word in ("007", "-0", "+7", "0x7"):
+        path.write_text(f"{header}{numbers}5{blank}{word}\n")
+        line = f"line 1,00{1 + bool(header)}: '{re.escape(word)}'"
+        told = f"{line} is no vertex number.*--id-type string"
+        for id_type in ("auto", "int64"):
+            with pytest.raises(InputError, match=told):
+                converted(path, id_type=id_type)
+        assert converted(path, id_type="string")[0]["dst"][-1] == word
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "told"),
+    [
+        (
+            "a.csv",
+            "src,dst\n1,2\n2,3\nO3,4\n",
+            ", line 4: 'O3' is no integer of 64 bits, so ids are "
+            "strings (no integers: 1 of the first 6); to refuse such lines, say --id-type int64",
+        ),
+        ("a.snap", "# c\n1 2\n2 007\n", ", line 3: '007' is no integer (that prints as 7), so ids"),
+        (
+            "a.snap",
+            f"1 {'9' * 5000}\n",
+            ", line 1: '99999999999999999999...' (5,000 characters) is",
+        ),
+        ("a.tsv", "src\tdst\n-1\t18446744073709551615\n", ", line 2: no integers of 64 bits hold"),
+        ("a.csv", "src,dst\na,b\n", ": ids are strings"),
+        (
+            "a.csv",
+            "src,dst\na, b\n",
+            ": ids that begin or end with blanks keep them (1 of the first",
+        ),
+    ],
+)
+def test_why_ids_are_strings(tmp_path, name, written, told):
+    """A typo among integers is told, with its line."""
+    path = write_compressed(tmp_path / name, written)
+    _, record = converted(path)
+    assert any(note.startswith(f"{path}{told}") for note in record["notes"]), record["notes"]
+    assert converted(path, id_type="string")[1]["notes"] == []
+
+
+def test_integers_are_no_news(tmp_path):
+    path = write_compressed(tmp_path / "a.csv", "src,dst\n1,2\n")
+    assert converted(path)[1]["notes"] == []
+
+
+odd = st.text("0123456789+-xXeE._O ", min_size=1, max_size=4).map(str.strip).filter(bool)
+plain = st.integers(-12, 12).map(str)
+
+
+@given(
+    st.sampled_from(["a.csv", "a.tsv", "a.snap"]),
+    st.lists(st.tuples(odd | plain, odd | plain), min_size=1),
+    st.integers(8, 300),
+)
+def test_no_id_becomes_another(tmp_path_factory, name, rows, size):
+    """Ids print as they were read, or a later block's are refused."""
+    blank = {"a.csv": ",", "a.tsv": "\t", "a.snap": " "}[name]
+    if name == "a.snap":
+        rows = [(u.replace(" ", ""), v.replace(" ", "")) for u, v in rows]
+    path = tmp_path_factory.mktemp("ids") / name
+    path.write_text(
+        "".join(f"{u}{blank}{v}\n" for u, v in [("src", "dst")] * (name[2] != "s") + rows)
+    )
+    assert _pairs(path) == rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BLOCK_BYTES", size)
+        try:
+            found, told = _pairs(path), ""
+        except InputError as error:
+            found, told = rows, str(error)
+    assert found == rows
+    assert not told or "--id-type string" in told
+
+
+def _pairs(path):
+    found, _ = converted(path)
+    return [(str(u), str(v)) for u, v in zip(found["src"], found["dst"], strict=True)]
 
 
 def test_what_comes_later_is_of_the_type_that_came_first(tmp_path, monkeypatch):
@@ -174,12 +281,13 @@ def test_arrow_and_python_agree(tmp_path_factory, lines):
     data = "\n".join(lines).encode()
     path.write_bytes(data)
     layout = Layout(comment="#", known=lambda ids: ids >= 0, told="positive")
-    wrong = [n for n, line in enumerate(lines, 1) if line in ("7 x", "1", "3 4 5", "-1 2")]
+    bad = ("7 x", "1", "3 4 5", "-1 2", "2 -0")
+    wrong = [n for n, line in enumerate(lines, 1) if line in bad]
     block = Block(data, 1, len(data))
     with closing(TextFile(str(path))) as file:
         if wrong:
             with pytest.raises(InputError, match=f"line {wrong[0]}:"):
                 layout.parse(file, block)
         else:
-            rows = sum(line in ("0 1", "2 -0") for line in lines)
+            rows = lines.count("0 1")
             assert layout.parse(file, block).num_rows == rows

@@ -47,12 +47,19 @@ def test_random_graphs(tmp_path_factory, graph):
 REFUSED = [
     ("1 2\n", "line 1: this is no Matrix Market file"),
     ("%%MatrixMarket matrix array real general\n", "line 1: this is no Matrix Market file"),
-    (f"{BANNER} complex general\n", "line 1: entries are complex"),
-    (f"{BANNER} real skew-symmetric\n", "line 1: the matrix is skew-symmetric"),
-    (f"{BANNER} real hermitian\n", "line 1: the matrix is hermitian"),
+    (f"{BANNER} complex general\n", "line 1: entries are 'complex'"),
+    (f"{BANNER} real skew-symmetric\n", "line 1: the matrix is 'skew-symmetric'"),
+    (f"{BANNER} real hermitian\n", "line 1: the matrix is 'hermitian'"),
     (f"{BANNER} pattern general\n%\n", "ends before the line of its sizes"),
     (f"{BANNER} pattern general\n%\n3 4 1\n", "line 3: 3 rows and 4 columns"),
     (f"{BANNER} pattern general\n3 -3 1\n", "line 2: rows, columns and entries are expected"),
+    (f"{BANNER} pattern general\n3 3 {'9' * 5000}\n", "line 2: rows, columns and entries"),
+    (f"{BANNER} pattern general\n3 3\n", "line 2: rows, columns and entries are expected, not"),
+    (f"{BANNER} pattern general\n3 3 +1\n1 +2\n", "line 3: '+2' is no vertex number"),
+    (f"{BANNER} pattern general\n3 3 1\n1 0x2\n", "line 3: '0x2' is no vertex number"),
+    (f"{BANNER} pattern general\n2 2 1\n1 {'7' * 5000}\n", "line 3: '77777777777777777777...'"),
+    (f"{BANNER} integer general\n2 2 1\n1 2 {'7' * 5000}\n", "line 3: '77777777777777777777..."),
+    (f"{BANNER} pattern {'x' * 5000}\n", "line 1: the matrix is 'xxxxxxxxxxxxxxxxxxxx...'"),
     (f"{BANNER} pattern general\n2 2 1\n0 1\n", "line 3: there is no vertex 0"),
     (f"{BANNER} pattern general\n2 2 1\n1 3\n", "there is no vertex 3: they are numbered from 1"),
     (f"{BANNER} pattern general\n2 2 3\n1 2\n", "1 entries, where its header promises 3"),
@@ -63,7 +70,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), REFUSED)
+@pytest.mark.parametrize(("text", "told"), REFUSED, ids=range(len(REFUSED)))
 def test_refused(tmp_path, text, told):
     path = tmp_path / "a.mtx"
     path.write_text(text)
@@ -77,4 +84,23 @@ def test_a_header_that_promises_more_vertices_than_memory_holds(tmp_path):
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} pattern general\n{10**15} {10**15} 1\n1 2\n")
     with pytest.raises(LimitError, match="memory limit"):
+        converted(path, max_unpacked="none")
+
+
+def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
+    """They would all be written, of a file of 69 bytes."""
+    path = tmp_path / "a.mtx"
+    path.write_text(f"{BANNER} pattern general\n900000000 900000000 1\n1 2\n")
+    with pytest.raises(InputError, match=r"line 2: it promises 900,000,000 .*--max-unpacked SIZE"):
         converted(path)
+    path.write_text(f"{BANNER} pattern general\n50 50 1\n1 2\n")
+    with pytest.raises(InputError, match="line 2: it promises 50 vertices"):
+        converted(path, max_unpacked=399)
+    assert converted(path, max_unpacked=400)[1]["rows"] == 49
+
+
+def test_positions_in_any_spelling(tmp_path):
+    """Rows and columns are counted: 002 can only be the second one. Numbers of Fortran look so."""
+    path = tmp_path / "a.mtx"
+    path.write_text(f"{BANNER} integer general\n003 003 002\n001 002 007\n3 1 -0\n")
+    assert converted(path)[0] == {"src": [1, 3], "dst": [2, 1], "weight": [7, 0]}

@@ -80,6 +80,46 @@ def test_cut_off_or_longer(tmp_path, name, directed):
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
+def read(path: Path):
+    """The edge list, or None where the file is refused in a line that names it."""
+    try:
+        return converted(path)[0]
+    except InputError as error:
+        told = str(error)
+    assert told.startswith(str(path))
+    assert "\n" not in told
+    return None
+
+
+@pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
+    """In either copy of the edges. Offsets may be nonsense that looks right by its differences."""
+    path = write(tmp_path / name, SRC, DST, 5, directed)
+    data, right = path.read_bytes(), read(path)
+    assert right
+    for place in range(len(data)):
+        for value in (data[place] ^ 1, data[place] ^ 128):
+            path.write_bytes(data[:place] + bytes([value]) + data[place + 1 :])
+            assert read(path) is None, (place, value)
+
+
+@pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_offsets_whose_differences_pass_64_bits(tmp_path, name, directed):
+    path = write(tmp_path / name, SRC, DST, 3 + 2, directed)
+    data = path.read_bytes()
+    entries = struct.unpack_from("<q", data, 1)[0]
+    halves = [17, 17 + (len(data) - 17) // 2] if directed else [17]
+    for start in halves:
+        wrong = struct.pack("<4q", 2**63 - 1, -2, 2**63 - 1, -(2**63))
+        path.write_bytes(data[: start + 8] + wrong + data[start + 40 :])
+        with pytest.raises(
+            InputError, match=f"byte {start}: offsets do not rise from 0 to {entries}"
+        ):
+            converted(path)
+
+
 def test_what_cannot_be(tmp_path):
     path = write(tmp_path / "a.sg", SRC, DST, 5, False)
     data = path.read_bytes()
