@@ -47,7 +47,7 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     type=click.Choice(["auto", "int64", "uint64", "string"]),
     default="auto",
     show_default=True,
-    help="Of ids in CSV, TSV or SNAP's text; auto: by the first 2 MiB.",
+    help="Of ids in CSV, TSV or SNAP's text; auto: by the first 2 MiB. 007 is a string.",
 )
 @click.option(
     "--weight-type",

@@ -6,6 +6,7 @@ text.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -39,24 +40,23 @@ _HEAD = 512  # bytes that are looked at
 
 _ARROW = (
     "import pyarrow.feather as f, pyarrow.parquet as q; "
-    "q.write_table(f.read_table({name!r}), {output!r})"
+    "q.write_table(f.read_table({name}), {output})"
 )
 _STREAM = (
     "import pyarrow as a, pyarrow.parquet as q; "
-    "q.write_table(a.ipc.open_stream({name!r}).read_all(), {output!r})"
+    "q.write_table(a.ipc.open_stream({name}).read_all(), {output})"
 )
 _ORC = (
-    "import pyarrow.orc as o, pyarrow.parquet as q; "
-    "q.write_table(o.read_table({name!r}), {output!r})"
+    "import pyarrow.orc as o, pyarrow.parquet as q; q.write_table(o.read_table({name}), {output})"
 )
-_PANDAS = "import pandas as p; p.read_{reader}({name!r}).to_parquet({output!r})"
+_PANDAS = "import pandas as p; p.read_{reader}({name}).to_parquet({output})"
 _NETWORKX = (
-    "import networkx as n; n.to_pandas_edgelist(n.read_{reader}({name!r}), 'src', 'dst')"
-    ".to_parquet({output!r})"
+    'import networkx as n; n.to_pandas_edgelist(n.read_{reader}({name}), "src", "dst")'
+    ".to_parquet({output})"
 )
 _SCIPY = (
-    "import pandas as p, scipy.sparse as s; m = s.load_npz({name!r}).tocoo(); "
-    "p.DataFrame({{'src': m.row, 'dst': m.col, 'weight': m.data}}).to_parquet({output!r})"
+    "import pandas as p, scipy.sparse as s; m = s.load_npz({name}).tocoo(); "
+    'p.DataFrame({{"src": m.row, "dst": m.col, "weight": m.data}}).to_parquet({output})'
 )
 
 _MARKS = (
@@ -84,23 +84,27 @@ def not_parquet(name: str, error: BaseException, otherwise: str) -> InputError:
 
     otherwise: what it may be, where nothing tells that it is of another format.
     """
-    advice = _advice(name)
-    if advice:
-        return InputError(f"{name}: not a Parquet file, but {advice}")
+    if told := advice(name):
+        return InputError(f"{name}: not a Parquet file, but {told}")
     return InputError(f"{name}: not a Parquet file, or {otherwise}: {one_line(error)}")
 
 
 def advice_on_folder(names: Iterable[str]) -> str:
-    """What a message about a folder without Parquet adds, by the names of its files."""
-    found = sorted(name for name in names if _ending(name) in CONVERTIBLE)
+    """What a message about a folder without Parquet adds, by the names of its files.
+
+    >>> advice_on_folder(["a.csv", "b.txt.gz", "README.txt"])
+    "; 'delegraph convert' reads a.csv and 1 more: each into a folder of its own below one"
+    """
+    found = [name for name in names if _ending(name) in CONVERTIBLE]
+    found = sorted(name for name in found if not name.lower().endswith(".txt"))  # any text
     if not found:
         return ""
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
     return f"; 'delegraph convert' reads {found[0]}{more}: each into a folder of its own below one"
 
 
-def _advice(name: str) -> str:
-    """What a file is instead, and what to do; nothing where that is not known."""
+def advice(name: str) -> str:
+    """What a file is, where it is not Parquet, and what to do; nothing where that is not known."""
     head = _first_bytes(name)
     if head.startswith(_PARQUET):
         return ""
@@ -124,15 +128,22 @@ def _advice(name: str) -> str:
 
 def _by_convert(name: str, more: str = "") -> str:
     if is_remote(name):
-        return f": copy it to this machine, and there: delegraph convert FILE{more} -o edges"
-    return f": make an edge list of it with: delegraph convert {shlex.quote(name)}{more} -o edges"
+        return f": copy it to this machine, and there: delegraph convert FILE{more} -o EDGES"
+    output = shlex.quote(f"{PurePath(name).name.partition('.')[0]}-edges")
+    return f": make an edge list of it: delegraph convert {shlex.quote(name)}{more} -o {output}"
 
 
 def _by_python(name: str, told: str, code: str, reader: str) -> str:
     if is_remote(name):
         return f"{told}: write it as Parquet"
-    line = code.format(name=name, reader=reader, output=PurePath(name).stem + ".parquet")
+    output = PurePath(name).stem + ".parquet"
+    line = code.format(name=_literal(name), reader=reader, output=_literal(output))
     return f"{told}: write it as Parquet, as by: python -c {shlex.quote(line)}"
+
+
+def _literal(name: str) -> str:
+    """A string of Python in double quotes: the line of a shell that holds it has single ones."""
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _ending(name: str) -> str:

@@ -19,6 +19,7 @@ from ..disk import files
 from ..disk.files import HEADER_BYTES, FileRecord, read_regular
 from ..disk.outputs import MANIFEST, STORE_FORMAT
 from ..errors import InputError
+from ..input.other_formats import advice
 from ..input.weights import Duplicates, WeightType
 from .grid import Grid
 from .layout import MAX_PARTITIONS, SUBGRAPHS, kept_subgraphs
@@ -56,7 +57,10 @@ def read_manifest(path: Path) -> Manifest:
     """
     file = path / MANIFEST
     if not os.path.lexists(file):
-        raise InputError(f"{path}: not a store (no {MANIFEST} in it); 'delegraph build' makes one")
+        told = f"{path}: not a store (no {MANIFEST} in it); 'delegraph build' makes one"
+        if instead := advice(str(path)) if path.is_file() else "":
+            told += f" of an edge list, and this is {instead}"
+        raise InputError(told)
     encoded = read_regular(file)
     try:
         manifest = json.loads(encoded)

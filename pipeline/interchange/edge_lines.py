@@ -34,6 +34,7 @@ WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
 
 _INTEGER = re.compile(r"(-?)0*([0-9]+)")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
+_NOT_ZERO = r"^[^eE]*[1-9]"
 _BLANKS = re.compile(r"[ \t]+")
 _NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -79,7 +80,8 @@ class Layout:
         except pa.ArrowInvalid as error:
             raise self._fault(file, block) from error
         columns = [found[place] for place in self.places]
-        if not all(map(self._are_ids, columns[:2])) or not all(map(_are_finite, columns[2:])):
+        right = all(map(self._are_ids, columns[:2])) and all(map(_are_finite, columns[2:]))
+        if not right or self._holds_lost_weights(block, *columns[2:]):
             raise self._fault(file, block)
         return pa.record_batch(columns, schema=self.schema)
 
@@ -99,7 +101,9 @@ class Layout:
 
     def text_of(self, block: Block) -> bytes:
         """What Arrow reads of a block; empty where no line holds anything."""
-        text = block.text if self.quoted else single_blanks(block.text, self.comment)
+        text = block.text
+        if not self.quoted:
+            text = single_blanks(text, self.comment) if text.strip(b" \t\r\n") else b""
         return text if text.strip(b"\r\n") else b""
 
     def _read(self, text: bytes, types: Mapping[int, pa.DataType]) -> dict[int, pa.Array]:
@@ -127,6 +131,15 @@ class Layout:
         if is_string(self.id_type):
             return not pc.call_function("any", [pc.call_function("equal", [ids, ""])]).as_py()
         return self.known is None or bool(self.known(as_numpy(ids)).all())
+
+    def _holds_lost_weights(self, block: Block, weights: pa.Array | None = None) -> bool:
+        """Whether a weight became zero that is none: floats of 64 bits end at 5e-324."""
+        if weights is None or pa.types.is_integer(weights.type) or as_numpy(weights).all():
+            return False
+        place = self.places[2]
+        words = self._read(self.text_of(block), {place: pa.string()})[place]
+        zeros = words.filter(pc.call_function("equal", [weights, 0.0]))
+        return _count(zeros, _NOT_ZERO) > 0
 
     def _fault(self, file: TextFile, block: Block) -> InputError:
         faults = (self._id_fault, self._id_fault, self._weight_fault)
@@ -176,6 +189,8 @@ class Layout:
         word = field.strip(" \t")
         if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
             return f"{shown(field)} is no weight: it has to be a finite number"
+        if float(word) == 0 and re.match(_NOT_ZERO, word):
+            return f"{shown(field)} is too small for a weight of 64 bits, which would be 0"
         number = integer_of(word)
         if self.weight_type == pa.int64() and (number is None or not in_range(number, pa.int64())):
             return f"{shown(field)} is no integer of 64 bits, as weights are here{self.weight_hint}"

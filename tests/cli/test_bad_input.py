@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -334,3 +336,37 @@ def test_info_of_nothing(refused, tmp_path):
 def test_bench_without_an_edge_to_follow(refused, ok, tmp_path):
     ok("build", write(tmp_path / "e.parquet", [1], [1]), "-o", tmp_path / "graph.dg")
     refused("bench", tmp_path / "graph.dg", says=("no vertex has an edge",))
+
+
+LINES = (
+    ("info", "GRAPH"),
+    ("plan", "GRAPH"),
+    ("build", "GRAPH", "-o", "OUT"),
+    ("report", "GRAPH", "-o", "OUT.html"),
+    ("validate", "RESULT", "GRAPH"),
+    ("validate", "GRAPH", "RESULT"),
+    ("bench", "GRAPH"),
+    ("bfs", "GRAPH", "--source", "1", "-o", "OUT"),
+    ("sssp", "GRAPH", "--source", "1", "--weight", "w", "-o", "OUT"),
+    *((name, "GRAPH", "-o", "OUT") for name in ("components", "pagerank")),
+    *((name, "GRAPH", "-o", "OUT") for name in ("closeness", "betweenness", "eccentricity")),
+)
+
+
+@pytest.mark.parametrize("line", LINES, ids=" ".join)
+@pytest.mark.parametrize("name", ["links.csv", "links.feather", "links.pkl", "soc.txt.gz"])
+def test_a_file_of_another_format(refused, tmp_path, line, name):
+    """Any command names what makes an edge list of it: convert, or a line of Python."""
+    table = pa.table({"src": [1], "dst": [2]})
+    if name == "links.feather":
+        feather.write_feather(table, tmp_path / name)
+    elif name == "links.pkl":
+        (tmp_path / name).write_bytes(pickle.dumps(table.to_pydict()))
+    else:
+        (tmp_path / name).write_text("src,dst\n1,2\n")
+    result = tmp_path / "result"
+    pq.write_table(pa.table({"vertex": [1], "distance": [0], "parent": [1]}), result)
+    there = {"GRAPH": tmp_path / name, "RESULT": result, "OUT": tmp_path / "out"}
+    says = "python -c" if name in ("links.feather", "links.pkl") else "delegraph convert"
+    words = [there.get(word, word.replace("OUT", f"{tmp_path}/out")) for word in line]
+    refused(*words, says=(name, says))

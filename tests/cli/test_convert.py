@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 import delegraph as package
 from delegraph.cli.commands.convert import convert
 from delegraph.partition.errors import InputError
+from delegraph.pipeline.interchange import text
 from delegraph.pipeline.interchange.delimited import Choices
 from delegraph.pipeline.interchange.formats import SUFFIXES, FormatName, format_of
 from delegraph.pipeline.run.records import ConvertRecord
@@ -39,6 +41,34 @@ def test_from_a_file_to_answers(ok, path, tmp_path):
     assert ok("convert", tmp_path / "paths", "-o", tmp_path / "p.txt").out.endswith(": 3 lines\n")
     assert (tmp_path / "p.txt").read_text() == "1 0\n2 5\n3 11\n"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_typo_among_integers_is_told(ok, tmp_path):
+    """With its file and line: in the talk, in the record, and in JSON."""
+    path = tmp_path / "typo.csv"
+    path.write_text("src,dst\n1,2\nO3,4\n")
+    ran = ok("convert", path, "-o", tmp_path / "edges")
+    told = f"{path}, line 3: 'O3' is no integer of 64 bits, so ids are strings"
+    assert told in ran.err
+    record = json.loads((tmp_path / "edges.run.json").read_text())
+    assert [note.partition(" (")[0] for note in record["notes"]] == [told]
+    again = ok("convert", path, "-o", tmp_path / "edges", "--json").json
+    assert again == {**record, "already": True}
+    assert told in ok("convert", path, "-o", tmp_path / "edges").err
+
+
+def test_what_may_be_unpacked(delegraph, ok, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "UNPACKED_BYTES", 1 << 20)
+    path = tmp_path / "newlines.snap.gz"
+    path.write_bytes(gzip.compress(b"1 2\n" + b"\n" * (3 << 20)))
+    ran = delegraph("convert", path, "-o", tmp_path / "edges", "--quiet")
+    assert ran.code == 2
+    assert "unpack to more than 2 MB, which graph files hardly do" in ran.err
+    assert "--max-unpacked SIZE, or none" in ran.err
+    assert list(tmp_path.iterdir()) == [path]
+    ok("convert", path, "-o", tmp_path / "edges", "--max-unpacked", "4MB")
+    ok("convert", path, "-o", tmp_path / "other", "--max-unpacked", "none")
+    assert delegraph("convert", path, "-o", tmp_path / "x", "--max-unpacked", "much").code == 2
 
 
 @pytest.mark.parametrize("kind", ["edge list", "matrix", "text"])
@@ -101,6 +131,8 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
         ("links.csv", ("--weight", "2"), "a column is asked for twice: src, dst, 2"),
         ("links.csv", ("--memory-limit", "10MB"), "the memory limit of 10 MB is too small"),
         ("links.unknown", (), "say its format with --from"),
+        ("links.csv", ("--src", "9" * 5000), "line names src, dst, weight"),
+        ("links.csv", ("--src", "٣"), "no column '٣'"),
     ],
 )
 def test_refused(delegraph, path, tmp_path, name, options, told):

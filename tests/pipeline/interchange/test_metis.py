@@ -109,7 +109,6 @@ REFUSED = [
     ("2 1 1\n2 5\n1 6\n", "the lines of the ends of its edges do not hold the same edges and w"),
     ("2 1\n" + "1" * (3 << 20), "line 2: a word of it is longer than 1,048,576 bytes"),
     ("2 1\n2\n1\n%" + " 1" * (3 << 20), "line 4: a comment is longer than 1,048,576 bytes"),
-    ("%\n" * (5 << 20), "the first 8,388,608 bytes hold no header"),
 ]
 
 
@@ -121,3 +120,14 @@ def test_refused(tmp_path, text, told):
         converted(path)
     assert re.search(re.escape(told).replace(r"\.\*", ".*"), str(refused.value))
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_comments_without_an_end(tmp_path, monkeypatch):
+    """A header comes within 8 MiB."""
+    monkeypatch.setattr(text, "HEADER_BYTES", 1000)
+    path = tmp_path / "a.graph"
+    path.write_text("%\n" * 490 + "2 1\n2\n1\n")
+    assert converted(path)[0] == {"src": [1], "dst": [2]}
+    path.write_text("%\n" * 510 + "2 1\n2\n1\n")
+    with pytest.raises(InputError, match="line 502: the first 1,000 bytes hold no header"):
+        converted(path)

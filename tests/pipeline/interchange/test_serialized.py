@@ -14,6 +14,7 @@ from delegraph.partition.errors import InputError
 from delegraph.pipeline.interchange import serialized
 from support.graphs import graphs
 from support.interchange import converted
+from support.marks import slow
 
 
 def rows_of(src, dst, vertices, weighted) -> bytes:
@@ -91,17 +92,18 @@ def read(path: Path):
     return None
 
 
-@pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "directed"),
+    [("a.wsg", True), slow("a.sg", False), slow("a.wsg", False), slow("a.sg", True)],
+)
 def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
     """In either copy of the edges. Offsets may be nonsense that looks right by its differences."""
     path = write(tmp_path / name, SRC, DST, 5, directed)
     data, right = path.read_bytes(), read(path)
     assert right
     for place in range(len(data)):
-        for value in (data[place] ^ 1, data[place] ^ 128):
-            path.write_bytes(data[:place] + bytes([value]) + data[place + 1 :])
-            assert read(path) is None, (place, value)
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+        assert read(path) is None, place
 
 
 @pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
