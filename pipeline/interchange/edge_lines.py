@@ -34,6 +34,8 @@ WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
 
 _INTEGER = re.compile(r"(-?)0*([0-9]+)")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
+_BEFORE_FIELD = np.isin(np.arange(256), list(b'\n\r\t ",'))  # bytes that a field may follow
+_BEFORE_ZERO = _BEFORE_FIELD | (np.arange(256) == ord("-"))
 _NOT_ZERO = r"^[^eE]*[1-9]"
 _BLANKS = re.compile(r"[ \t]+")
 _NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -328,15 +330,18 @@ def _may_hold_odd_integers(text: bytes) -> bool:
     """False where all integers that Arrow reads in a text print as they stand there.
 
     It reads 007 and -0, and hexadecimals as 0x1f: a zero at their beginning, and more behind it.
+
+    >>> [_may_hold_odd_integers(text) for text in (b"007,8", b"7 -0", b"10,2024-01-05,0,0.05")]
+    [True, True, False]
     """
-    codes = np.frombuffer(text, np.uint8)
+    codes = np.frombuffer(b"\n\n" + text + b"\n", np.uint8)
     zeros = np.flatnonzero(codes == ord("0"))
-    before = np.where(zeros > 0, codes[zeros - 1], ord(" "))
-    behind = codes[np.minimum(zeros + 1, len(codes) - 1)]
-    begins = (before - ord("0") > 9) & (before != ord("."))  # of unsigned bytes, which wrap
-    more = (behind - ord("0") <= 9) & (zeros + 1 < len(codes))
-    hexadecimal = (behind | 0x20) == ord("x")
-    return bool((begins & (more | hexadecimal | (before == ord("-")))).any())
+    zeros = zeros[_BEFORE_ZERO[codes[zeros - 1]]]
+    before, behind = codes[zeros - 1], codes[zeros + 1]
+    negative = before == ord("-")
+    begins = ~negative | _BEFORE_FIELD[codes[zeros - 2]]
+    more = (behind - ord("0") <= 9) | ((behind | 0x20) == ord("x"))  # of unsigned bytes, which wrap
+    return bool((begins & (negative | more)).any())
 
 
 def _print_as(numbers: pa.Array, words: pa.Array) -> bool:
