@@ -109,16 +109,16 @@ def test_a_changed_byte_gives_no_other_edges(tmp_path, name, directed):
 @pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_offsets_whose_differences_pass_64_bits(tmp_path, name, directed):
-    path = write(tmp_path / name, SRC, DST, 3 + 2, directed)
+    """They rise by 2^63 - 1, twice, and come back to where they belong: in either half."""
+    path = write(tmp_path / name, SRC, DST, 5, directed)
     data = path.read_bytes()
     entries = struct.unpack_from("<q", data, 1)[0]
     halves = [17, 17 + (len(data) - 17) // 2] if directed else [17]
     for start in halves:
-        wrong = struct.pack("<4q", 2**63 - 1, -2, 2**63 - 1, -(2**63))
+        wrong = struct.pack("<4q", 2**63 - 1, -2, 1, 2)
         path.write_bytes(data[: start + 8] + wrong + data[start + 40 :])
-        with pytest.raises(
-            InputError, match=f"byte {start}: offsets do not rise from 0 to {entries}"
-        ):
+        told = f"byte {start}: offsets do not rise from 0 to {entries}"
+        with pytest.raises(InputError, match=told):
             converted(path)
 
 
