@@ -6,7 +6,6 @@ import gzip
 import re
 import struct
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -257,9 +256,8 @@ def test_three_hundred_million_of_a_byte(tmp_path, name, unit):
     """Some kilobytes to 0.3 MB; it took minutes, or all of the memory."""
     path = tmp_path / name
     before = BEGINNINGS["a.graph"] if name == "a.graph.gz" else b""
-    zipped = name.endswith(".gz")
-    file: Any = gzip.open(path, "wb", 1) if zipped else pa.CompressedOutputStream(path, "zstd")
-    with file:
+    codec = "gzip" if name.endswith(".gz") else "zstd"
+    with pa.CompressedOutputStream(path, codec) as file:
         file.write(before)
         for _ in range(300):
             file.write(unit * 1_000_000)
