@@ -24,7 +24,7 @@ HOUSE = {
         "gpu_programs",
         "gpu_ranks",
     ],
-    "partition": ["errors", "disk", "input", "store"],
+    "partition": ["errors", "numbers", "disk", "input", "store"],
     "pipeline": [
         "run",
         "ranks",

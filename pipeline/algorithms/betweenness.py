@@ -39,6 +39,7 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.saving import ANSWERED
 from ..engines.operations.vectors import Vector
+from ..engines.operations.wide_paths import WIDE_BYTES, WidePaths
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
@@ -46,7 +47,6 @@ from ..results.result import Option
 from .many_sources import SOURCE_BYTES, Sources, left_of, nothing_answered, sources_record
 from .run import Answer
 from .searches import lists_bytes
-from .wide_betweenness import WIDE_BYTES, WidePaths
 
 _FEW_EDGES = 1 << 20
 """Of a level that is one thread's, however many there are, as sums are to be the same: threads that

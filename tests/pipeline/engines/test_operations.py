@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from delegraph.kernels import reference
 from delegraph.kernels.pieces import forest
 from delegraph.partition.store.store import Store
-from delegraph.pipeline.algorithms import betweenness, searches, wide_betweenness
+from delegraph.pipeline.algorithms import betweenness, searches
 from delegraph.pipeline.algorithms.betweenness import Brandes
 from delegraph.pipeline.algorithms.bfs_each import DistanceBits, width
 from delegraph.pipeline.algorithms.bfs_together import Nearest
@@ -23,7 +23,7 @@ from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.operations import operations
+from delegraph.pipeline.engines.operations import operations, wide_paths
 from delegraph.pipeline.ranks.communicator import RankError
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.graphs import SHAPES, edges_of, graphs, store_options
@@ -99,7 +99,7 @@ def test_searches_from_many_vertices(
         patched.setattr(betweenness, "_MOST_APART", apart)
         if wide is not None:
             patched.setattr(betweenness, "MOST_PATHS", 0.0)
-            patched.setattr(wide_betweenness, "WINDOW", wide)
+            patched.setattr(wide_paths, "WINDOW", wide)
         spare = 0 if apart is None else 1 << 30
         folder = Path(name)
         store = stored(folder, src, dst, options)

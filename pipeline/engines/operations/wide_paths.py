@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.pieces.operators import Sum
-from ..engines.operations.marks import Places, PlacesByLevel
-from ..engines.operations.operations import Operations
-from ..engines.operations.vectors import Vector
+from ....kernels.pieces.operators import Sum
+from .marks import Places, PlacesByLevel
+from .operations import Operations
+from .vectors import Vector
 
 WINDOW = 900
 """Exponents of a window: its least value is a float, and so is a sum of 2^32 of its greatest."""
