@@ -25,15 +25,21 @@ def eccentricity(graph: str, output: str, **values: Any) -> None:
     delegraph eccentricity edges/ -o eccentricity/
 
     The diameter is at least the greatest eccentricity found. Of an undirected graph it is at most
-    twice the least one of vertices that reach all others.
+    twice the least one of vertices that reach all others. Of all vertices it is the greatest one.
     """
     from ...pipeline.api import eccentricity
 
     def told(record: Any) -> str:
         found = record["eccentricity"]
-        most = found["diameter_at_most"]
-        bound = f" and at most {most:,}" if most is not None else ""
-        least = found["diameter_at_least"]
-        return f"{found['sources']:,} vertices; the diameter is at least {least:,}{bound}"
+        least, most = found["diameter_at_least"], found["diameter_at_most"]
+        if least == most:
+            diameter = f"the diameter is {least:,}"
+        elif most is not None:
+            diameter = f"the diameter is at least {least:,} and at most {most:,}"
+        elif found["sources"] == record["graph"]["vertices"]:
+            diameter = f"the greatest distance is {least:,}, and some vertices do not reach others"
+        else:
+            diameter = f"the diameter is at least {least:,}"
+        return f"{found['sources']:,} vertices; {diameter}"
 
     run_and_tell(eccentricity, told, graph, output, **values)

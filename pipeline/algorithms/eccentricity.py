@@ -2,7 +2,8 @@
 
 In a graph of several components it is that within the vertex's own. The greatest one of some
 vertices is a lower bound of the diameter; twice the least one, of vertices that reach all others of
-an undirected graph, an upper bound.
+an undirected graph, an upper bound. Of all vertices, each of which reaches all others, the greatest
+one is the diameter.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ def eccentricity_of(sources: Sources) -> ByDistances:
 
 def _eccentricity(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:
     farthest = found.farthest
-    to_all = farthest[(found.reached == found.vertices) & (not found.directed)]
-    bounds = {
-        "diameter_at_least": int(farthest.max(initial=0)),
-        "diameter_at_most": 2 * int(to_all.min()) if len(to_all) else None,
-    }
+    greatest = int(farthest.max(initial=0))
+    reaches_all = found.reached == found.vertices
+    most: int | None = None
+    if len(farthest) == found.vertices and reaches_all.all():
+        most = greatest
+    elif reaches_all.any() and not found.directed:
+        most = 2 * int(farthest[reaches_all].min())
+    bounds = {"diameter_at_least": greatest, "diameter_at_most": most}
     return farthest.astype(np.int32), bounds

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,6 @@ from ...partition.errors import InputError
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Batch
-from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
 from ...partition.store.layout import kept_subgraphs, offsets_dtype
 from ...partition.store.manifest import VERTICES, offsets_file
@@ -38,6 +37,7 @@ from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..judging.paths import PATHS_BYTES, validate_paths
 from ..judging.programs import (
     JudgedEdges,
+    is_by_weights,
     judged_edges,
     validate_betweenness,
     validate_closeness,
@@ -85,7 +85,8 @@ def validate_result(
     if personalize is not None and result.algorithm != "pagerank":
         raise InputError(f"{result_path} is of {result.algorithm}, which no file personalises")
     graph = open_graph(path, build_options)
-    if result.algorithm == "sssp" or _is_by_weights(result):
+    ranks_by_weights = result.algorithm == "pagerank" and result.info and is_by_weights(result)
+    if result.algorithm == "sssp" or ranks_by_weights:
         check_weights(graph, path)
     judge = _JUDGES[result.algorithm]
     if personalize is not None:
@@ -100,14 +101,6 @@ def validate_result(
     if result.info is not None and not choices.directed:
         choices = replace(choices, directed=result.info.directed)
     return _judge_edges(graph, choices, result, judge, executor, resources)
-
-
-def _is_by_weights(result: Result) -> bool:
-    """Of ranks, as far as the result says."""
-    if result.algorithm != "pagerank" or result.info is None:
-        return False
-    weighted = result.info.graph.rpartition("-")[2] in get_args(Duplicates)
-    return weighted and not result.info.options.get("unweighted")
 
 
 def compile_judging(offset_types: Iterable[np.dtype]) -> None:

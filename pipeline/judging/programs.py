@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from ...kernels.pieces.check import (
 )
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
+from ...partition.input.weights import Duplicates
 from ...partition.store.store import Store
 from ..algorithms.betweenness import scale_factors
 from ..results.names import VertexNames, names_of_store
@@ -157,6 +159,16 @@ def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict
     )
 
 
+def is_by_weights(result: Result) -> bool:
+    """Whether ranks are by the weights of edges, where these have some. A result says of its graph
+    what became of the weights of duplicates, if the graph had weights.
+    """
+    if result.info is None:
+        return True
+    weighted = result.info.graph.rpartition("-")[2] in get_args(Duplicates)
+    return weighted and not result.info.options.get("unweighted")
+
+
 def validate_pagerank(
     graph: JudgedEdges, result: Result, personalize: VertexFile | None = None
 ) -> PageRankVerdict:
@@ -181,7 +193,7 @@ def validate_pagerank(
     rank[index[wrong]] = 0
     teleport = _teleport(graph, result, personalize)
     degree = np.zeros(places)
-    weighted = graph.weighted_batches if not options.get("unweighted") else None
+    weighted = graph.weighted_batches if is_by_weights(result) else None
     if weighted is None:
         for sources, _ in graph.batches():
             count_edges(sources, degree)

@@ -104,7 +104,8 @@ def _figures(result: Result, found: dict[str, Any], did: dict[str, Any]) -> list
     if (least := number(did, "diameter_at_least")) is not None:
         most = number(did, "diameter_at_most")
         note = "nothing bounds it above" if most is None else f"at most {figure(most)}"
-        made.append(Figure("diameter, at least", figure(least), note))
+        title = "diameter" if least == most else "diameter, at least"
+        made.append(Figure(title, figure(least), "" if least == most else note))
     return made
 
 

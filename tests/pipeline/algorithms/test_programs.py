@@ -204,6 +204,28 @@ def test_a_walk_that_only_teleports(ok, edge_list, tmp_path):
     ok("validate", edges, tmp_path / "out", *given)
 
 
+@pytest.mark.parametrize("how", ["of rows without weights", "asked for"])
+def test_ranks_without_weights_are_judged_without(ok, delegraph, tmp_path, how):
+    """Over a store that has some: the result says that it is by none."""
+    src, dst = random_edges(9, 60, 300)
+    table = pa.table({"src": src, "dst": dst, "w": np.arange(1.0, len(src) + 1)})
+    pq.write_table(table, tmp_path / "edges.parquet")
+    ok("build", tmp_path / "edges.parquet", "-o", tmp_path / "graph.dg", "--weight", "w")
+    asked = [tmp_path / "graph.dg", "--unweighted"]
+    if how == "of rows without weights":
+        asked = [tmp_path / "edges.parquet"]
+    ok("pagerank", *asked, "-o", tmp_path / "ranks")
+    ok("validate", tmp_path / "graph.dg", tmp_path / "ranks")
+    ok("pagerank", tmp_path / "graph.dg", "-o", tmp_path / "weighted")
+    ok("validate", tmp_path / "graph.dg", tmp_path / "weighted")
+
+    def by_weights(columns):
+        columns["pagerank"] = pq.read_table(tmp_path / "weighted")["pagerank"].to_pylist()
+
+    damaged(tmp_path / "ranks", by_weights)
+    assert delegraph("validate", tmp_path / "graph.dg", tmp_path / "ranks").code == 1
+
+
 @pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_single_precision(ok, edge_list, tmp_path, where):
     edges = edge_list(*random_edges(5, 300, 2_000))
@@ -320,11 +342,26 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
     assert rules <= {rule["rule"] for rule in ran.json["rules"]}
 
 
-def test_bounds_of_a_diameter(ok, edge_list, tmp_path):
-    args = ("eccentricity", edge_list(*SHAPES["path"]), "-o", tmp_path / "out")
-    ran = ok(*args)
-    assert "at least 600 and at most 600" in ran.out
-    assert ok(*args, "--directed", "--overwrite").out.strip().endswith("at least 600")
+@pytest.mark.parametrize(
+    ("ends", "given", "bounds", "says"),
+    [
+        (SHAPES["path"], [], (600, 600), "the diameter is 600"),
+        (SHAPES["path"], ["--sources", "0,"], (600, 1200), "at least 600 and at most 1,200"),
+        (SHAPES["path"], ["--sources", "300,"], (300, 600), "at least 300 and at most 600"),
+        (SHAPES["path"], ["--directed", "--sources", "0,"], (600, None), "at least 600"),
+        (SHAPES["path"], ["--directed"], (600, None), "some vertices do not reach others"),
+        (([0, 0, 0], [1, 2, 3]), [], (2, 2), "the diameter is 2"),
+        (([0, 0, 4], [1, 2, 5]), [], (2, None), "some vertices do not reach others"),
+        (([0, 1, 2, 3], [1, 2, 3, 0]), ["--directed"], (3, 3), "the diameter is 3"),
+    ],
+)
+def test_bounds_of_a_diameter(ok, edge_list, tmp_path, ends, given, bounds, says):
+    """Of all vertices it is known, and is not told as a bound."""
+    args = "eccentricity", edge_list(*map(np.array, ends)), "-o", tmp_path / "out", *given
+    told = ok(*args).out.strip()
+    assert told.endswith(says)
+    found = ok(*args, "--json").json["eccentricity"]
+    assert (found["diameter_at_least"], found["diameter_at_most"]) == bounds
 
 
 @pytest.mark.parametrize("name", ["closeness", "eccentricity"])
