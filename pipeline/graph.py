@@ -186,7 +186,8 @@ class Graph:
         sources: Vertices | None = None,
         together: bool = False,
     ) -> Result:
-        """Breadth-first search from ``source``, or from ``sources``, as ``delegraph.bfs`` does.
+        """Breadth-first search from ``source``, or from ``sources``, as ``delegraph.bfs`` does. Of
+        several right parents it may name another one than that.
 
         Raises InputError for a source that is not in the graph.
         """

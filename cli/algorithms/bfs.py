@@ -39,7 +39,8 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     several.
 
     Writes the folder OUTPUT with vertex, distance and parent of every vertex (null where
-    unreached), and the run's record beside it, OUTPUT.run.json.
+    unreached; the source has no parent, either), and the run's record beside it, OUTPUT.run.json.
+    Of several right parents any one may be named.
 
     \b
     delegraph bfs graph.dg --source 17 -o distances/

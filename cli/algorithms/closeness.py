@@ -18,7 +18,8 @@ def closeness(graph: str, output: str, **values: Any) -> None:
 
     Writes the folder OUTPUT with vertex and closeness, and the run's record beside it,
     OUTPUT.run.json. Distances are hops along edges that lead to the vertex; of a vertex that only a
-    part of the graph reaches, closeness is scaled down by that part (Wasserman and Faust).
+    part of the graph reaches, closeness is scaled down by that part (Wasserman and Faust). It is 0
+    for a vertex that no other one reaches.
 
     \b
     delegraph closeness graph.dg -o closeness/ --sources 1000

@@ -18,7 +18,7 @@ def eccentricity(graph: str, output: str, **values: Any) -> None:
     bounds of its diameter.
 
     Writes the folder OUTPUT with vertex and eccentricity, the distance in hops to the farthest
-    vertex that it reaches, and the run's record beside it, OUTPUT.run.json.
+    vertex that it reaches (0 if it reaches none), and the run's record beside it, OUTPUT.run.json.
 
     \b
     delegraph eccentricity graph.dg -o eccentricity/ --sources 64

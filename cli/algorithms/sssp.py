@@ -22,8 +22,9 @@ def sssp(graph: str, output: str, **values: Any) -> None:
     s3://..., by its weights.
 
     Writes the folder OUTPUT with vertex, distance (the least sum of weights of a path; null where
-    there is none) and parent (the vertex before it on such a path), and the run's record beside it,
-    OUTPUT.run.json. Distances are floats of 64 bits, or integers where the weights are.
+    there is none) and parent (the vertex before it on such a path; null for the source, too), and
+    the run's record beside it, OUTPUT.run.json. Distances are floats of 64 bits, or integers where
+    the weights are. Of several right parents any one may be named.
 
     \b
     delegraph build roads/ -o roads.dg --weight metres

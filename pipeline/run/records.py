@@ -219,7 +219,7 @@ class BetweennessRunRecord(AnswerRecord):
 
 
 class EccentricityRecord(SourcesRecord):
-    """Bounds of the diameter; None where nothing bounds it."""
+    """Bounds of the diameter, alike where it is known; None where nothing bounds it."""
 
     diameter_at_least: int
     diameter_at_most: int | None
