@@ -51,6 +51,7 @@ from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
+from .results.row_notes import row_notes
 from .results.store_names import StoreNames
 from .run.devices import device_errors
 from .run.execute import Executor
@@ -89,6 +90,7 @@ class Graph:
         self._on_device = 0  # bytes that searches hold there
         self._made: tuple[Store, Subject] | None = None
         self._engine: SearchEngine | None = self._load(engines)
+        self._notes += row_notes(self._subject.record)
         self._temporary = temporary.pop_all()
 
     def _load(self, engines: list[SearchEngine]) -> SearchEngine:
@@ -133,7 +135,9 @@ class Graph:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for people: what of an edge list was left out, why a device would not do."""
+        """Lines for people: what of an edge list was left out, why a device would not do. What is to be
+        said of a result stands there.
+        """
         return tuple(self._notes)
 
     @property
@@ -285,8 +289,9 @@ class Graph:
         executor = Executor(self._executor.threads, self._executor.progress)
         graph, options = subject.record, asked.options(subject.names.id_type)
         of = asked.name, graph["fingerprint"], graph["directed"], options, __version__
-        how = run.RunOptions(executor.threads)
-        return run.Run(how, executor, self._resources, None, ResultInfo(*of))
+        how, info = run.RunOptions(executor.threads), ResultInfo(*of)
+        notes = row_notes(graph, info)
+        return run.Run(how, executor, self._resources, None, info, notes=notes)
 
     def _check_weights(self) -> None:
         if isinstance(self._graph, Store):

@@ -74,6 +74,11 @@ class Result:
         return run.record_of(self._ran, self._answer, self._run)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines for people, as a command tells them: of rows that were left out, for example."""
+        return tuple(self._run.notes)
+
+    @property
     def seconds(self) -> float:
         """Of the search alone."""
         return self._run.clock.seconds["search"]

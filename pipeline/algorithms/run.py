@@ -39,6 +39,7 @@ from ..results.columns import Columns
 from ..results.current import all_supersteps, done_already, wanted_of
 from ..results.names import Names
 from ..results.result import Option, ResultInfo, write_result
+from ..results.row_notes import row_notes
 from ..results.store_names import StoreNames
 from ..results.superstep_log import SuperstepLog
 from ..results.supersteps import Profile
@@ -127,7 +128,7 @@ class Outcome(NamedTuple):
     """The run's record (records.py has its keys, by algorithm), which also stands beside the
     result; whether that was there already.
 
-    notes: lines for the user, of a device that would not do.
+    notes: lines for the user: of what was left out, of a device that would not do.
     """
 
     record: Any
@@ -205,7 +206,7 @@ def run_to_result(
         if told is not None:
             told.write(SuperstepLog(all_supersteps(record, output)))
         notes = () if isinstance(graph, Store) else graph.notes
-        return Outcome(record, already=True, notes=notes)
+        return Outcome(record, True, (*notes, *row_notes(record["graph"], info)))
     if there:
         check_output(output, "result", overwrite, path)
     with (
@@ -217,6 +218,7 @@ def run_to_result(
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend(graph.notes)
         ran, answer = _run(algorithm, graph, choices, run)
+        run.notes.extend(row_notes(ran.subject.record, info))
         if answer.columns:
             write(ran.subject, answer, run)
         run.notes.extend(answer.notes)

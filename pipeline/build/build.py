@@ -24,6 +24,7 @@ from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.store.manifest import FORMAT_VERSION, GraphInfo
 from ...partition.store.store import Store, open_store
+from ..results.row_notes import row_notes
 from ..run.devices import device_errors, has_device_each
 from ..run.execute import Executor, Progress
 from ..run.plan import Budget, Plan, too_little
@@ -44,7 +45,8 @@ _INPUTS_TOLD = 20
 class Built(NamedTuple):
     """A store; whether it was there already; the steps that an earlier attempt had finished.
 
-    notes: lines for the user, of a device that was chosen, or that would not do.
+    notes: lines for the user: of what was left out, of a device that was chosen, or that would not
+    do.
     """
 
     store: Store
@@ -74,7 +76,9 @@ def build_graph(
         edges = _opened(path, options, resources)
         clean_up(output, purpose_of(edges, options), resources.scratch)
         check_built(output, edges, options)
-        return Built(open_store(output), already=True, reused=(), notes=edges.notes)
+        store = open_store(output)
+        notes = (*edges.notes, *row_notes(graph_record(store.info)))
+        return Built(store, already=True, reused=(), notes=notes)
     check_output(output, "store", overwrite, path)
     edges = _opened(path, options, resources)
     purpose = purpose_of(edges, options)
@@ -88,11 +92,12 @@ def build_graph(
         through_files = resources.scratch is not None
         run = begin(edges, options, executor, budget, work, through_files)
         used, told = _build_anywhere(run, device, resources)
-        notes = (*edges.notes, *told)
         work.sync()
+        described = graph_record(open_store(work.output).info)
+        notes = (*edges.notes, *told, *row_notes(described))
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
-            graph=graph_record(open_store(work.output)),
+            graph=described,
             inputs=inputs_of(edges),
             notes=list(notes),
             seconds=time.perf_counter() - started,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
-from ...partition.input.edges import CHUNK_ROWS, EdgeList
+from ...partition.input.edges import CHUNK_ROWS, Chunk, EdgeList
 from ...partition.input.ids import Batch, Ids, dense_batches
 from ...partition.input.weights import Duplicates
 from ..run.execute import Executor
@@ -23,12 +23,14 @@ _LARGE = 64 << 20  # of both columns in a row group, packed and unpacked
 class DenseEdges:
     """An edge list in memory, as batches of dense ids.
 
-    present: uint8 (domain,), 1 where a dense id is a vertex.
+    present: uint8 (domain,), 1 where a dense id is a vertex. self_loops: rows that are one; None
+    where they were not counted.
     """
 
     ids: Ids
     present: NDArray[np.uint8]
     batches: list[Batch]
+    self_loops: int | None = None
 
     @property
     def rows(self) -> int:
@@ -54,32 +56,47 @@ def dense_domain(edges: EdgeList) -> int | None:
     return edges.bounds[1] + 1
 
 
-def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) -> DenseEdges:
-    """Read an edge list into memory as dense ids."""
+def read_edges(
+    edges: EdgeList, executor: Executor, projected_bytes: int = 0, count_loops: bool = False
+) -> DenseEdges:
+    """Read an edge list into memory as dense ids. count_loops: the self-loops, while rows are in
+    the cache.
+    """
     edges = with_bounds(edges, executor)
     chunks = edges.chunks()
     sizes = [chunk.rows for chunk in chunks]
+    loops: list[int] = []  # of pieces, in any order
+
+    def counted(batch: Batch) -> Batch:
+        if count_loops:
+            loops.append(int(np.count_nonzero(batch[0] == batch[1])))
+        return batch
+
     domain = dense_domain(edges)
     if domain is not None:
         present = np.zeros(domain, np.uint8)
-        read = executor.step(
-            "read",
-            lambda chunk: list(dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True)),
-            chunks,
-            projected_bytes,
-            sizes=sizes,
-        )
-        batches = [batch for some in read for batch in some]
+
+        def read(chunk: Chunk) -> list[Batch]:
+            some = dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True)
+            return [counted(batch) for batch in some]
+
+        batches = [
+            batch
+            for some in executor.step("read", read, chunks, projected_bytes, sizes=sizes)
+            for batch in some
+        ]
         if edges.reading_at_most.held > _LARGE:  # which would be kept for later use
             trim_freed_memory()
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
-        return DenseEdges(numbering, present, batches)
+        return DenseEdges(numbering, present, batches, sum(loops) if count_loops else None)
 
-    encoded = executor.step(
-        "read", lambda c: list(ids.read_encoded(edges, c)), chunks, projected_bytes, sizes=sizes
-    )
+    def encode(chunk: Chunk) -> list[tuple[Batch, pa.Array]]:
+        some = ids.read_encoded(edges, chunk)
+        return [(counted(batch), dictionary) for batch, dictionary in some]
+
+    encoded = executor.step("read", encode, chunks, projected_bytes, sizes=sizes)
     pieces = [piece for some in encoded for piece in some]
     merged = executor.step(
         "ids",
@@ -91,7 +108,8 @@ def read_edges(edges: EdgeList, executor: Executor, projected_bytes: int = 0) ->
     work = [(batch, place) for (batch, _), place in zip(pieces, places, strict=True)]
     del encoded, pieces
     batches = executor.step("encode", lambda pair: ids.translate(*pair), work)
-    return DenseEdges(numbering, np.ones(numbering.domain, np.uint8), _cut(batches))
+    present = np.ones(numbering.domain, np.uint8)
+    return DenseEdges(numbering, present, _cut(batches), sum(loops) if count_loops else None)
 
 
 def _cut(batches: list[Batch]) -> list[Batch]:

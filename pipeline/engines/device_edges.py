@@ -16,6 +16,7 @@ from ..build.prepare import BuildOptions
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
 from ..run.execute import Executor
+from ..run.records import graph_record
 from .device import give_back, method_of, search_of, search_on_device, slices_bytes
 from .device_share import SLACK
 from .edges import subject_of
@@ -82,7 +83,7 @@ class DeviceRowsEngine:
 
     def load(self) -> None:
         held = hold_on_device(self._edges, self._options, self._executor, self.device)
-        self.subject = _subject_of(self._edges, held, self._options)
+        self.subject = _subject_of(held)
         rows = HeldRows.of(held)
         del held
         give_back(self.device)
@@ -144,7 +145,7 @@ class DeviceHeldEngine:
 
     def load(self) -> None:
         held = hold_on_device(self._edges, self._options, self._executor, self.device)
-        self.subject = _subject_of(self._edges, held, self._options)
+        self.subject = _subject_of(held)
         program = self._asked.program(held.names, held.info)
         assert isinstance(program, DeviceProgram)
         self._program = program
@@ -193,6 +194,5 @@ def _host_bytes(held: HeldOnDeviceNeed, running: int) -> int:
     return max(held.reading, held.names + running)
 
 
-def _subject_of(edges: EdgeList, held: HeldOnDevice, options: BuildOptions) -> Subject:
-    of = edges, held.ids, held.names, options.directed, "csr"
-    return subject_of(*of, options.duplicates)
+def _subject_of(held: HeldOnDevice) -> Subject:
+    return subject_of(graph_record(held.info), held.ids, held.names, "csr")

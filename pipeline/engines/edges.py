@@ -14,7 +14,6 @@ from ...partition.input import ids
 from ...partition.input.arrow import TEXT_BYTES, string_ends
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
-from ...partition.input.weights import Duplicates
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
 from ..build.prepare import BuildOptions
@@ -95,7 +94,7 @@ class ScanEngine:
         compile_edge_search(self._edges.rows)
 
     def load(self) -> None:
-        dense = read_edges(self._edges, self._executor)
+        dense = read_edges(self._edges, self._executor, count_loops=True)
         self._dense = dense
         self.subject = subject_by_id(self._edges, dense, self._directed)
 
@@ -121,25 +120,22 @@ class ScanEngine:
 
 
 def subject_by_id(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject:
-    """Of arrays by dense id."""
-    return subject_of(edges, dense.ids, names_of_ids(dense.ids, dense.present), directed, "edges")
-
-
-def subject_of(
-    edges: EdgeList,
-    ids: Ids,
-    names: Names,
-    directed: bool,
-    layout: str,
-    duplicates: Duplicates = "min",
-) -> Subject:
+    """Of arrays by dense id. dense: read with its self-loops counted."""
+    names = names_of_ids(dense.ids, dense.present)
+    assert dense.self_loops is not None
     record = GraphRecord(
-        fingerprint=graph_fingerprint(edges, directed, duplicates),
+        fingerprint=graph_fingerprint(edges, directed, "min"),
         directed=directed,
         vertices=sum(names.pieces),
         rows=edges.rows,
+        self_loops=dense.self_loops,
+        duplicates=None,
         id_type=str(edges.id_type),
     )
+    return subject_of(record, dense.ids, names, "edges")
+
+
+def subject_of(record: GraphRecord, ids: Ids, names: Names, layout: str) -> Subject:
     held, task = 8 * ids.domain, _WRITING + _COPIES * _text_at_once(ids)
     return Subject(names, record, layout, lambda tasks: held + tasks * task)
 

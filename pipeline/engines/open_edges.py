@@ -13,6 +13,7 @@ from ...partition.store.layout import offsets_dtype
 from ..build.held import HeldGraph, held_need, hold
 from ..build.prepare import BuildOptions, compile_tasks
 from ..run.execute import Executor
+from ..run.records import graph_record
 from .edges import subject_of
 from .engine import CODE_BYTES, Need, SearchEngine, by_footers_first
 from .memory import HostRows, search_bytes
@@ -70,8 +71,7 @@ class OpenEdgesEngine(HostRows):
 
     def load(self) -> None:
         held = hold(self._edges, self._options, self._executor)
-        of = self._edges, held.ids, held.names, held.info.directed
-        self.subject = subject_of(*of, "csr", self._options.duplicates)
+        self.subject = subject_of(graph_record(held.info), held.ids, held.names, "csr")
         self.held, self.graph = held, held.graph()
 
     def close(self) -> None:

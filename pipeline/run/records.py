@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from ..._version import __version__
 from ...kernels.gpu.device import Device
-from ...partition.store.store import Store
+from ...partition.store.manifest import GraphInfo
 from .peak import peak_bytes
 
 SCHEMA_VERSION = 2
@@ -79,20 +79,27 @@ class PhasesRecord(TypedDict):
 
 
 class GraphRecord(TypedDict):
+    """rows: of the input, of which ``self_loops`` were left out, and ``duplicates`` of edges that
+    other rows have said. duplicates: None where they were not counted, as in a scan of an edge list.
+    """
+
     fingerprint: str
     directed: bool
     vertices: int
     rows: int
+    self_loops: int
+    duplicates: int | None
     id_type: str
 
 
-def graph_record(store: Store) -> GraphRecord:
-    info = store.info
+def graph_record(info: GraphInfo) -> GraphRecord:
     return GraphRecord(
         fingerprint=info.fingerprint,
         directed=info.directed,
         vertices=info.vertices,
         rows=info.rows,
+        self_loops=info.self_loops,
+        duplicates=info.duplicates,
         id_type=info.id_type,
     )
 

@@ -54,7 +54,7 @@ class EdgeScanEngine:
         compile_kernels(forest, offsets=np.uint32)
 
     def load(self) -> None:
-        self._dense = read_edges(self._edges, self._executor)
+        self._dense = read_edges(self._edges, self._executor, count_loops=True)
         self.subject = subject_by_id(self._edges, self._dense, self._directed)
 
     def run(

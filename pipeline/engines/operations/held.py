@@ -18,6 +18,7 @@ from ...results.checkpoint import Checkpoint
 from ...results.names import Names
 from ...run.execute import Executor
 from ...run.plan import fits
+from ...run.records import graph_record
 from ..edges import subject_of
 from ..engine import CODE_BYTES, Need, Subject, by_footers_first
 from ..ranks.graph import RankGraph, bitmaps_bytes
@@ -135,8 +136,7 @@ class HeldEngine:
 
     def load(self) -> None:
         held = hold(self._edges, self._options, self._executor)
-        of = self._edges, held.ids, held.names, held.info.directed
-        self.subject = subject_of(*of, "csr", self._options.duplicates)
+        self.subject = subject_of(graph_record(held.info), held.ids, held.names, "csr")
         program = self._asked.program(held.names, held.info)
         self._held = HeldGraphEngine(held, self.subject, program, self._executor.threads)
         self._held.load()
