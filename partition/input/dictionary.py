@@ -26,6 +26,7 @@ from .arrow import as_arrow, as_numpy, compute, string_ends
 from .edges import Chunk, EdgeList, is_string
 from .ids import Batch, merge_dictionaries, read_encoded
 from .pages import STRING_BYTES
+from .weights import Rounding
 
 RANGE_BYTES = 1 << 24
 """Of ids in one range, over all batches' dictionaries, about."""
@@ -34,10 +35,14 @@ _SAMPLES_A_BATCH = 256
 _SAMPLE_BYTES = 1 << 16
 
 
-def encode_chunk(edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratch) -> list[int]:
-    """Write a chunk's batches; returns the rows of each."""
+def encode_chunk(
+    edges: EdgeList, chunk: Chunk, number: int, scratch: FileScratch, rounding: Rounding
+) -> list[int]:
+    """Write a chunk's batches; returns the rows of each. rounding: receives what 32 bits change of
+    their weights.
+    """
     written = []
-    for batch, (columns, dictionary) in enumerate(read_encoded(edges, chunk)):
+    for batch, (columns, dictionary) in enumerate(read_encoded(edges, chunk, rounding)):
         order = compute("sort_indices", dictionary)
         place = np.empty(len(order), np.uint32)
         place[as_numpy(order)] = np.arange(len(order), dtype=np.uint32)
@@ -144,7 +149,14 @@ class EncodedSource:
         ranges = range(len(self.bases) - 1)
         return sum(self.scratch.bytes(f"range-{r}") for r in ranges)
 
-    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+    def batches(
+        self,
+        chunks: Sequence[int],
+        rows: int,
+        weights: bool = False,
+        rounding: Rounding | None = None,
+    ) -> Iterator[Batch]:
+        """rounding: was told when the ids were encoded."""
         positions = self.scratch.load("positions")
         sizes = np.diff(positions, axis=1)
         begins = np.cumsum(sizes, axis=0) - sizes  # of each batch within each range's places

@@ -22,7 +22,7 @@ from .contents import Contents
 from .find import find_files
 from .footer import extremes
 from .other_formats import not_parquet
-from .weights import NO_WEIGHTS, Weight, WeightType, bits_of, weight_type_of
+from .weights import NO_WEIGHTS, Rounding, Weight, WeightType, bits_of, weight_type_of
 
 BATCH_ROWS = 1 << 18
 CHUNK_ROWS = 1 << 20
@@ -148,9 +148,11 @@ class EdgeList:
         return ((src, dst) for src, dst, _ in self.weighted_batches(chunk, weights=False))
 
     def weighted_batches(
-        self, chunk: Chunk, weights: bool
+        self, chunk: Chunk, weights: bool, rounding: Rounding | None = None
     ) -> Iterator[tuple[pa.Array, pa.Array, NDArray[np.uint32]]]:
-        """The same with the bits of their weights, where these are asked for, and there."""
+        """The same with the bits of their weights, where these are asked for, and there. rounding:
+        receives what 32 bits change of them.
+        """
         path, group = chunk.file.path, chunk.row_groups.start
         names = self.columns if weights else (self.src, self.dst)
         try:
@@ -175,7 +177,7 @@ class EdgeList:
                         src = self._column(batch, self.src, path, group)
                         dst = self._column(batch, self.dst, path, group)
                         read += len(src)
-                        bits = self._weights(batch, path, group, weights)
+                        bits = self._weights(batch, path, group, weights, rounding)
                         as_many = len(src) == len(dst) and len(bits) in (0, len(src))
                         if read > rows or not as_many:
                             raise _wrong_rows(path, group, rows)
@@ -226,12 +228,18 @@ class EdgeList:
         )
 
     def _weights(
-        self, batch: pa.RecordBatch, path: str, group: int, wanted: bool
+        self,
+        batch: pa.RecordBatch,
+        path: str,
+        group: int,
+        wanted: bool,
+        rounding: Rounding | None,
     ) -> NDArray[np.uint32]:
         if self.weight is None or not wanted:
             return NO_WEIGHTS
         name, kind = self.weight
-        return bits_of(batch.column(name), kind, f"{path}: column {name!r} of row group {group}")
+        where = f"{path}: column {name!r} of row group {group}"
+        return bits_of(batch.column(name), kind, where, rounding)
 
     def _column(self, batch: pa.RecordBatch, name: str, path: str, group: int) -> pa.Array:
         column = batch.column(name)

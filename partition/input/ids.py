@@ -22,6 +22,7 @@ from ..errors import InputError
 from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
 from .edges import Chunk, EdgeList, is_string
 from .pages import STRING_BYTES
+from .weights import Rounding
 
 MAX_VERTICES = 2**32 - 2
 """Vertices of one graph: local ids have 32 bits, and one value means 'none'."""
@@ -141,10 +142,12 @@ def dense_batches(
     rows: int,
     present: NDArray[np.uint8] | None = None,
     weights: bool = False,
+    rounding: Rounding | None = None,
 ) -> Iterator[Batch]:
     """Read chunks whose ids are dense as they are, in batches of ``rows`` rows (the last: fewer).
 
-    present: (domain,), receives 1 where an id occurs. weights: whether to read them, too.
+    present: (domain,), receives 1 where an id occurs. weights: whether to read them, too. rounding:
+    receives what 32 bits change of these.
     """
     marked = np.empty(0, np.uint8) if present is None else present
     left = sum(chunk.rows for chunk in chunks)
@@ -152,7 +155,7 @@ def dense_batches(
     batch = _empty_batch(min(rows, left), weights)
     at = 0
     for chunk in chunks:
-        for *columns, bits in edges.weighted_batches(chunk, weights):
+        for *columns, bits in edges.weighted_batches(chunk, weights, rounding):
             taken = 0
             while taken < len(columns[0]):
                 some = min(len(columns[0]) - taken, len(batch[0]) - at)
@@ -204,14 +207,17 @@ def compact(batches: Sequence[Batch], ids: Ids, present: NDArray[np.uint8]) -> I
     return Ids(ids.id_type, len(used), as_arrow(used))
 
 
-def read_encoded(edges: EdgeList, chunk: Chunk) -> Iterator[tuple[Batch, pa.Array]]:
-    """Read a chunk of any ids as places in dictionaries, a piece at a time.
+def read_encoded(
+    edges: EdgeList, chunk: Chunk, rounding: Rounding | None = None
+) -> Iterator[tuple[Batch, pa.Array]]:
+    """Read a chunk of any ids as places in dictionaries, a piece at a time. rounding: as of
+    ``dense_batches``.
 
     A piece has some more than ENCODE_ROWS rows or ENCODE_BYTES of strings at most: by a batch.
     """
     held: list[tuple[pa.Array, pa.Array, NDArray[np.uint32]]] = []
     rows = size = 0
-    for src, dst, bits in edges.weighted_batches(chunk, weights=True):
+    for src, dst, bits in edges.weighted_batches(chunk, True, rounding):
         held.append((src, dst, bits))
         rows += len(src)
         size += _string_bytes(src) + _string_bytes(dst)

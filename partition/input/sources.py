@@ -13,6 +13,7 @@ from typing import Protocol
 
 from .edges import Chunk, EdgeList
 from .ids import Batch, dense_batches
+from .weights import Rounding
 
 
 class EdgeSource(Protocol):
@@ -24,10 +25,17 @@ class EdgeSource(Protocol):
     @property
     def chunk_rows(self) -> tuple[int, ...]: ...
 
-    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+    def batches(
+        self,
+        chunks: Sequence[int],
+        rows: int,
+        weights: bool = False,
+        rounding: Rounding | None = None,
+    ) -> Iterator[Batch]:
         """The edges of some chunks, in batches of ``rows`` rows at most; not to be written to.
 
-        weights: whether they come with theirs, if they have any.
+        weights: whether they come with theirs, if they have any. rounding: receives what 32 bits
+        change of these, if that happens here.
         """
         ...
 
@@ -44,9 +52,15 @@ class ParquetSource:
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(chunk.rows for chunk in self.chunks)
 
-    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+    def batches(
+        self,
+        chunks: Sequence[int],
+        rows: int,
+        weights: bool = False,
+        rounding: Rounding | None = None,
+    ) -> Iterator[Batch]:
         some = [self.chunks[c] for c in chunks]
-        return dense_batches(self.edges, some, self.domain, rows, weights=weights)
+        return dense_batches(self.edges, some, self.domain, rows, weights=weights, rounding=rounding)
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,13 @@ class HeldSource:
     def chunk_rows(self) -> tuple[int, ...]:
         return tuple(len(batch[0]) for batch in self.held)
 
-    def batches(self, chunks: Sequence[int], rows: int, weights: bool = False) -> Iterator[Batch]:
+    def batches(
+        self,
+        chunks: Sequence[int],
+        rows: int,
+        weights: bool = False,
+        rounding: Rounding | None = None,
+    ) -> Iterator[Batch]:
         for c in chunks:
             batch = self.held[c] if weights else self.held[c][:2]
             for first in range(0, len(batch[0]), rows):

@@ -1,11 +1,15 @@
 """Weights of edges: from a column of numbers to 32 bits each.
 
 A weight is a float of 32 bits or an unsigned integer of as many, and not negative: the bits of
-either kind rise with the weight. All that lies before the store moves and compares bits.
+either kind rise with the weight. All that lies before the store moves and compares bits. How many
+floats of 64 bits that changes is counted while they are read.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,12 +29,44 @@ NO_WEIGHTS = np.empty(0, np.uint32)
 MOST = (1 << 32) - 1
 """The greatest weight that is an integer."""
 
+_MOST_FLOAT = np.finfo(np.float32).max
+
 
 class Weight(NamedTuple):
     """A column of weights, and what all of them can be."""
 
     column: str
     kind: WeightType
+
+
+@dataclass
+class Rounding:
+    """How many weights of rows 32 bits do not hold exactly, and the greatest change of one of them,
+    as a share of it.
+    """
+
+    rounded: int = 0
+    greatest_change: float = 0.0
+
+    def include(self, rounded: int, greatest_change: float) -> None:
+        self.rounded += rounded
+        self.greatest_change = max(self.greatest_change, greatest_change)
+
+    def as_tuple(self) -> tuple[int, float]:
+        """For a task to return, and for a journal."""
+        return self.rounded, self.greatest_change
+
+
+def total_rounding(parts: Iterable[tuple[int, float]]) -> Rounding:
+    """Of all rows. parts: of some each (``Rounding.as_tuple``), in any order.
+
+    >>> total_rounding([(2, 1e-8), (1, 5e-8)])
+    Rounding(rounded=3, greatest_change=5e-08)
+    """
+    total = Rounding()
+    for part in parts:
+        total.include(*part)
+    return total
 
 
 def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
@@ -50,8 +86,12 @@ def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
     raise InputError(f"{name}: column {column!r} is {kind}; weights are floats or integers")
 
 
-def bits_of(column: pa.Array, kind: WeightType, where: str) -> NDArray[np.uint32]:
-    """The bits of some weights. where: the column and its place, for the InputError."""
+def bits_of(
+    column: pa.Array, kind: WeightType, where: str, rounding: Rounding | None = None
+) -> NDArray[np.uint32]:
+    """The bits of some weights. where: the column and its place, for the InputError. rounding:
+    receives what 32 bits change.
+    """
     if column.null_count:
         raise InputError(f"{where}: holds nulls: every row needs a weight; leave such rows out")
     if pa.types.is_dictionary(column.type):
@@ -62,9 +102,34 @@ def bits_of(column: pa.Array, kind: WeightType, where: str) -> NDArray[np.uint32
         _check(column, fits, f"{where}: weights that are integers lie between 0 and {MOST:,}")
         return integers.astype(np.uint32)
     values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # of -0.0 too
+    if pa.types.is_float64(column.type):
+        _add_changes(as_numpy(column), values, where, rounding or Rounding())
     fits = np.isfinite(values) & (values >= 0)
-    _check(column, fits, f"{where}: weights are numbers from 0 to {np.finfo(np.float32).max:.2g}")
+    _check(column, fits, f"{where}: weights are numbers from 0 to {_MOST_FLOAT:.2g}")
     return values.view(np.uint32)
+
+
+def _add_changes(
+    given: NDArray[np.float64], kept: NDArray[np.float32], where: str, rounding: Rounding
+) -> None:
+    """Raises InputError for a finite weight that 32 bits cannot hold at all: that would become
+    infinite, or 0, though it is above 0. Its edge would be of no length, or followed by no walk.
+    """
+    changed = (kept != given) & (given > 0)  # others are refused
+    count = int(np.count_nonzero(changed))
+    if not count:
+        return
+    given, kept = given[changed], kept[changed]
+    held = (kept > 0) & np.isfinite(kept)
+    if not held.all():
+        lost = float(given[np.argmin(held)])
+        became, digits = ("0", -37) if lost < 1 else ("infinite", 37)
+        scale = 10.0 ** min(300, digits - math.floor(math.log10(lost)))
+        raise InputError(
+            f"{where}: the weight {lost!r} would become {became} in 32 bits: multiply all weights, "
+            f"by {scale:.0e} for example"
+        )
+    rounding.include(count, float((np.abs(kept - given) / given).max()))
 
 
 def _check(column: pa.Array, fits: NDArray[np.bool_], message: str) -> None:

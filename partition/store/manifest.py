@@ -17,9 +17,9 @@ from ..input.weights import Duplicates, WeightType
 from .grid import Grid
 from .layout import ends_of, local_rows
 
-FORMAT_VERSION = 4
-READ_VERSIONS = (3, 4)
-"""Of 3 there are no weights."""
+FORMAT_VERSION = 5
+READ_VERSIONS = (3, 4, 5)
+"""Of 3 there are no weights. Of 4 it is not known how many were rounded."""
 
 VERTICES = "vertices.parquet"
 DELEGATES = "delegates.npy"
@@ -29,7 +29,8 @@ DELEGATES = "delegates.npy"
 class WeightInfo:
     """What weights a store holds. column: of the input. duplicates: see partition/input/weights.py.
 
-    least, most, mean: of all entries.
+    least, most, mean: of all entries. rounded: weights of rows that 32 bits do not hold exactly;
+    greatest_change: of one of them, as a share of it. None where that is not known.
     """
 
     column: str
@@ -38,6 +39,8 @@ class WeightInfo:
     least: float
     most: float
     mean: float
+    rounded: int | None
+    greatest_change: float | None
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ def read_manifest(path: Path) -> Manifest:
         raise InputError(f"{path}: {MANIFEST} is damaged: it does not match its checksum")
     try:
         _check_names(manifest, ["format", "format_version", "graph", "files"], "the manifest")
-        if manifest["format_version"] == 3 and isinstance(manifest["graph"], dict):
-            manifest["graph"]["weights"] = None
+        _add_what_is_newer(manifest["format_version"], manifest["graph"])
         info = _graph(manifest["graph"])
         records = _records(manifest["files"], info)
     except _UnfitError as error:
@@ -87,6 +86,17 @@ def read_manifest(path: Path) -> Manifest:
     _check_files(path, records)
     total = sum(record.bytes for record in records.values())
     return Manifest(info, records, total + len(encoded))
+
+
+def _add_what_is_newer(version: int, graph: Any) -> None:
+    """Have an older manifest say that what it does not tell is not known."""
+    if not isinstance(graph, dict):
+        return
+    if version == 3:
+        graph["weights"] = None
+    weights = graph.get("weights")
+    if version == 4 and isinstance(weights, dict):
+        weights |= {"rounded": None, "greatest_change": None}
 
 
 class _UnfitError(Exception):
@@ -137,7 +147,7 @@ def _graph(graph: Any) -> GraphInfo:
     _check_counts(graph)
     weights = graph["weights"]
     if weights is not None:
-        _check_weights(weights)
+        _check_weights(weights, graph["rows"])
         weights = WeightInfo(**weights)
     grid = graph["grid"] and Grid(*graph["grid"])
     return GraphInfo(
@@ -150,7 +160,7 @@ def _graph(graph: Any) -> GraphInfo:
     )
 
 
-def _check_weights(weights: Any) -> None:
+def _check_weights(weights: Any, rows: int) -> None:
     _check_names(weights, [field.name for field in fields(WeightInfo)], "weights")
     _check(isinstance(weights["column"], str), "weights.column", weights["column"], "a text")
     _check_one_of(weights["kind"], "weights.kind", list(get_args(WeightType)))
@@ -161,6 +171,12 @@ def _check_weights(weights: Any) -> None:
         _check(type(value) in (int, float), f"weights.{name}", value, "a number")
     fits = 0 <= least <= most and 0 <= mean < float("inf")
     _check(fits, "weights", weights, "of weights that are not negative")
+    rounded, change = weights["rounded"], weights["greatest_change"]
+    if rounded is None and change is None:
+        return
+    _check_number(rounded, "weights.rounded", 0, rows)
+    fits = type(change) in (int, float) and 0 <= change <= 1 and bool(change) == bool(rounded)
+    _check(fits, "weights.greatest_change", change, "a share from 0 to 1")
 
 
 def _is_unicode(text: str) -> bool:

@@ -22,7 +22,7 @@ from ..disk.scratch import FileScratch, Scratch, lost, scratch_file
 from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
-from ..input.weights import NO_WEIGHTS
+from ..input.weights import NO_WEIGHTS, Rounding
 from .layout import Layout, Ranges
 
 NO_OFFSETS = np.empty(0, np.int64)
@@ -200,12 +200,14 @@ def scatter_to_file(
     layout: Layout,
     rows: int,
     scratch: FileScratch,
-) -> None:
-    """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows."""
+) -> tuple[int, float]:
+    """Scatter some chunks into the run NAME, a segment for each batch of ``rows`` rows. What 32
+    bits have changed of their weights, where these were read for it (``Rounding.as_tuple``).
+    """
     layout, buffers = with_global_ids(layout, scratch), Buffers()
-    index = []
+    index, rounding = [], Rounding()
     with scratch_file(Path(scratch.folder, f"run-{name}")) as file:
-        for batch in source.batches(chunks, rows, weights=True):
+        for batch in source.batches(chunks, rows, True, rounding):
             segment = scatter_batch(batch, table, layout, buffers)
             file.write(segment.targets)
             file.write(segment.rows)
@@ -213,6 +215,7 @@ def scatter_to_file(
             index.append(segment.offsets)
             del batch  # not held while the next one is read
     scratch.save(f"index-{name}", np.stack(index))
+    return rounding.as_tuple()
 
 
 def with_global_ids(layout: Layout, scratch: Scratch) -> Layout:

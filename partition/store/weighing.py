@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.prepare.weights import EXPONENTS, SUM, Combining, add_weights
-from ..input.weights import Duplicates, WeightType
+from ..input.weights import Duplicates, Rounding, WeightType
 from .manifest import WeightInfo
 
 _NONE = 1 << 32
@@ -46,12 +46,18 @@ class WeightFacts:
 
 
 def weight_info(
-    column: str, weighing: Weighing, facts: Iterable[NDArray[np.int64]], count: int
+    column: str,
+    weighing: Weighing,
+    facts: Iterable[NDArray[np.int64]],
+    count: int,
+    rounding: Rounding,
 ) -> WeightInfo:
-    """facts: of parts of the weights (``WeightFacts.as_array``), so many in all."""
-    parts = list(facts)
+    """facts: of parts of the weights (``WeightFacts.as_array``), so many in all. rounding: of those
+    of rows, when they were read.
+    """
+    parts, changes = list(facts), rounding.as_tuple()
     if not count:
-        return WeightInfo(column, *weighing, 0.0, 0.0, 0.0)
+        return WeightInfo(column, *weighing, 0.0, 0.0, 0.0, *changes)
     ends = np.array([min(p[0] for p in parts), max(p[1] for p in parts)], np.uint32)
     least, most = ends.view(weighing.kind).tolist()
     sums = [sum(int(p[2 + e]) for p in parts) for e in range(EXPONENTS)]
@@ -60,4 +66,4 @@ def weight_info(
     else:
         whole = sum(own << max(e, 1) - 1 for e, own in enumerate(sums))
         mean = whole / (count << _SCALE)
-    return WeightInfo(column, *weighing, float(least), float(most), mean)
+    return WeightInfo(column, *weighing, float(least), float(most), mean, *changes)

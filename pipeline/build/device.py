@@ -31,6 +31,7 @@ from ...kernels.prepare.csr import SLOTS, SUBGRAPHS
 from ...partition.disk.files import FileRecord
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.scratch import Scratch
+from ...partition.input.sources import ParquetSource
 from ...partition.input.weights import WeightType
 from ...partition.store import degrees as counting
 from ...partition.store import shards as build
@@ -156,7 +157,11 @@ def _copy_edges(run: Preparation, device: Device) -> Columns:
         run.spread("degrees", copy, chunks, rows)
 
     weighted = run.edges.weight is not None
-    return copy_edges(device, run.source, run.plan.shape.batch_rows, spread, weighted)
+    of = device, run.source, run.plan.shape.batch_rows, spread, weighted
+    columns, rounding = copy_edges(*of)
+    if isinstance(run.source, ParquetSource):  # which has read weights only now
+        run.rounding = rounding
+    return columns
 
 
 def save_vertices(

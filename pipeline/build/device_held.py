@@ -25,6 +25,7 @@ from ...partition.input import ids
 from ...partition.input.edges import EdgeList
 from ...partition.input.ids import Ids
 from ...partition.input.sources import HeldSource, ParquetSource
+from ...partition.input.weights import Rounding
 from ...partition.store.grid import ONE
 from ...partition.store.layout import plan_layout
 from ...partition.store.manifest import GraphInfo, WeightInfo
@@ -92,25 +93,26 @@ def hold_on_device(
     with ThreadPoolExecutor(1) as beside:
         of = device, edges.rows, options.directed, combining
         compiled = beside.submit(gpu_prepare.warm_up, *of)
-        numbering, columns = _read(edges, executor, device)
+        numbering, columns, rounding = _read(edges, executor, device)
         compiled.result()
     edges.check_unchanged()
     batches = [columns]
     del columns  # edges are let go of before they are sorted
     prepare = partial(_prepare, device, batches, numbering.domain, options.directed, combining)
     rows = executor.once("prepare", prepare)
-    info = _info(edges, options, device, rows, weighing)
+    info = _info(edges, options, device, rows, weighing, rounding)
     return HeldOnDevice(rows, info, _names(device, rows, numbering), numbering)
 
 
-def _read(edges: EdgeList, executor: Executor, device: Device) -> tuple[Ids, Columns]:
+def _read(edges: EdgeList, executor: Executor, device: Device) -> tuple[Ids, Columns, Rounding]:
     edges = with_bounds(edges, executor)
     domain, weighted = dense_domain(edges), edges.weight is not None
     source: ParquetSource | HeldSource
+    rounding = Rounding()
     if domain is None:
         dense = read_edges(edges, executor)
         numbering, source = dense.ids, HeldSource(dense.batches, dense.ids.domain)
-        step = "copy"
+        step, rounding = "copy", dense.rounding
     else:
         numbering = Ids(edges.id_type, domain, None)
         source = ParquetSource(edges, tuple(edges.chunks()), domain)
@@ -119,7 +121,9 @@ def _read(edges: EdgeList, executor: Executor, device: Device) -> tuple[Ids, Col
     def spread(copy: Callable[[int], None], chunks: list[int], rows: Sequence[int]) -> None:
         executor.step(step, copy, chunks, sizes=rows)
 
-    return numbering, copy_edges(device, source, IN_MEMORY.batch_rows, spread, weighted)
+    columns, read_now = copy_edges(device, source, IN_MEMORY.batch_rows, spread, weighted)
+    rounding.include(*read_now.as_tuple())
+    return numbering, columns, rounding
 
 
 def _prepare(
@@ -139,6 +143,7 @@ def _info(
     device: Device,
     rows: DeviceRows,
     weighing: Weighing | None,
+    rounding: Rounding,
 ) -> GraphInfo:
     order = VertexOrder(*gpu_prepare.degree_classes(device, rows.degree))
     layout = plan_layout(order, 1, ONE, 0, options.directed)
@@ -147,8 +152,8 @@ def _info(
     entries = dict.fromkeys(SUBGRAPHS, 0) | {"nn": len(rows.targets)}
     weights = None
     if weighing is not None and edges.weight is not None:
-        least, most, mean = _extremes(device, rows.weights, weighing)
-        weights = WeightInfo(edges.weight.column, *weighing, least, most, mean)
+        extremes = _extremes(device, rows.weights, weighing)
+        weights = WeightInfo(edges.weight.column, *weighing, *extremes, *rounding.as_tuple())
     return graph_info(edges, options, counted, entries, weights)
 
 

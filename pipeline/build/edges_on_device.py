@@ -13,6 +13,7 @@ from ...kernels.gpu.device import Device
 from ...kernels.gpu.prepare import Columns
 from ...partition.errors import InputError
 from ...partition.input.sources import EdgeSource
+from ...partition.input.weights import Rounding, total_rounding
 from ...partition.store.long_rows import too_large_a_sum
 
 Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
@@ -21,19 +22,22 @@ Spread = Callable[[Callable[[int], None], list[int], Sequence[int]], object]
 
 def copy_edges(
     device: Device, source: EdgeSource, batch_rows: int, spread: Spread, weights: bool = False
-) -> Columns:
-    """All edges on the device; tasks read a chunk each, batch by batch. weights: with theirs."""
+) -> tuple[Columns, Rounding]:
+    """All edges on the device; tasks read a chunk each, batch by batch. weights: with theirs. And
+    what 32 bits have changed of these, where they were read for it.
+    """
     rows = source.chunk_rows
     starts = list(accumulate(rows, initial=0))
     with device.use() as cupy:
         columns = tuple(cupy.empty(starts[-1], np.uint32) for _ in range(2 + weights))
+    roundings = [Rounding() for _ in rows]
 
     def copy(chunk: int) -> None:
-        batches = source.batches([chunk], batch_rows, weights)
+        batches = source.batches([chunk], batch_rows, weights, roundings[chunk])
         copy_batches(device, batches, columns, starts[chunk], starts[chunk + 1])
 
     spread(copy, list(range(len(rows))), rows)
-    return columns
+    return columns, total_rounding(some.as_tuple() for some in roundings)
 
 
 @contextmanager

@@ -99,6 +99,7 @@ def hold(edges: EdgeList, options: BuildOptions, executor: Executor) -> HeldGrap
         MemoryScratch(),
         decoder(dense.ids),
         dense.ids.characters,
+        dense.rounding,
     )
     counted = count(run)
     runs = scatter(run, counted)
@@ -153,4 +154,5 @@ def _weight_info(run: Preparation, rows: dict[str, WholeRows]) -> WeightInfo | N
     for some in rows.values():
         facts.add(some.weights)
     count = sum(len(some.weights) for some in rows.values())
-    return weight_info(run.edges.weight.column, weighing, [facts.as_array()], count)
+    column = run.edges.weight.column
+    return weight_info(column, weighing, [facts.as_array()], count, run.rounding)

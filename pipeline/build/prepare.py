@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +36,7 @@ from ...partition.input.arrow import as_arrow, text_cuts
 from ...partition.input.edges import EdgeList, is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
-from ...partition.input.weights import Duplicates
+from ...partition.input.weights import Duplicates, Rounding, total_rounding
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
@@ -184,7 +184,8 @@ class Preparation:
 
     work: None where all stays in memory (held.py). plan: for the steps ahead; made anew when more
     has been counted. journal: runs a step, or tells what it gave to an earlier attempt. characters:
-    bytes of neighbouring ids that are strings, from one to before another.
+    bytes of neighbouring ids that are strings, from one to before another. rounding: of weights,
+    known once all of them have been read.
     """
 
     edges: EdgeList
@@ -196,6 +197,7 @@ class Preparation:
     scratch: Scratch
     decode: Callable[[NDArray[np.uint32]], pa.Array]
     characters: Callable[[int, int], NDArray[np.int64]]
+    rounding: Rounding = field(default_factory=Rounding)
 
     @property
     def output(self) -> Path:
@@ -297,11 +299,13 @@ def begin(
         check_space([(work.output, plan.final_bytes), (work.scratch, plan.scratch_bytes)])
     source: EdgeSource
     scratch: Scratch
+    rounding = Rounding()
     domain = dense_domain(edges)
     if plan.shape.in_memory:
         dense = read_edges(edges, executor, plan.held(plan.step("read")))
         source, scratch = HeldSource(dense.batches, dense.ids.domain), MemoryScratch()
         decode, characters = decoder(dense.ids), dense.ids.characters
+        rounding = dense.rounding
     else:
         return_freed_memory()
         scratch = FileScratch(str(work.scratch))
@@ -310,7 +314,8 @@ def begin(
             numbering = Ids(edges.id_type, domain, None)
             decode, characters = decoder(numbering), numbering.characters
         else:
-            source = encoded = _encode(edges, executor, plan, work, scratch)
+            encoded, rounding = _encode(edges, executor, plan, work, scratch)
+            source = encoded
             decode = partial(encoded.decode, id_type=edges.id_type)
             characters = encoded.characters
             n = encoded.domain
@@ -320,7 +325,8 @@ def begin(
                 text = facts.reading._replace(distinct=encoded.text_bytes)
                 facts = replace(facts, reading=text)
             plan = _choose_plan(facts, budget, edges, through_files=True, shape=_shape_of(work))
-    return Preparation(edges, options, executor, work, plan, source, scratch, decode, characters)
+    of = edges, options, executor, work, plan, source, scratch, decode, characters
+    return Preparation(*of, rounding)
 
 
 def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
@@ -329,7 +335,7 @@ def decoder(numbering: Ids) -> Callable[[NDArray[np.uint32]], pa.Array]:
 
 def _encode(
     edges: EdgeList, executor: Executor, plan: Plan, work: Work, scratch: FileScratch
-) -> dictionary.EncodedSource:
+) -> tuple[dictionary.EncodedSource, Rounding]:
     none = Ids(edges.id_type, 0, None)
     run = Preparation(
         edges,
@@ -345,15 +351,17 @@ def _encode(
     chunks = edges.chunks()
 
     def encode() -> Step:
-        batches = run.spread(
+        encoded = run.spread(
             "encode",
             partial(_encode_chunk, edges, scratch),
             list(enumerate(chunks)),
             [chunk.rows for chunk in chunks],
         )
-        return {"batches": batches}
+        batches, roundings = zip(*encoded, strict=True)
+        return {"batches": batches, "roundings": roundings}
 
-    batches = run.journal("encode", encode)["batches"]
+    encoded = run.journal("encode", encode)
+    batches = encoded["batches"]
     names = [f"{c}-{b}" for c, rows in enumerate(batches) for b in range(len(rows))]
 
     def merge() -> Step:
@@ -368,12 +376,17 @@ def _encode(
     bases = np.cumsum([0, *distinct]).tolist()
     ids.check_size(bases[-1])
     places = tuple(tuple(rows) for rows in batches), tuple(bases)
-    return dictionary.EncodedSource(scratch, *places, edges.weight is not None)
+    source = dictionary.EncodedSource(scratch, *places, edges.weight is not None)
+    return source, total_rounding(encoded["roundings"])
 
 
-def _encode_chunk(edges: EdgeList, scratch: FileScratch, item: tuple) -> list[int]:
+def _encode_chunk(
+    edges: EdgeList, scratch: FileScratch, item: tuple
+) -> tuple[list[int], tuple[int, float]]:
     number, chunk = item
-    return dictionary.encode_chunk(edges, chunk, number, scratch)
+    rounding = Rounding()
+    rows = dictionary.encode_chunk(edges, chunk, number, scratch, rounding)
+    return rows, rounding.as_tuple()
 
 
 def tasks_of(chunk_rows: tuple[int, ...]) -> list[list[int]]:

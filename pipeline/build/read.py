@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from ...partition.disk.memory import trim_freed_memory
 from ...partition.input import ids
 from ...partition.input.edges import CHUNK_ROWS, Chunk, EdgeList
 from ...partition.input.ids import Batch, Ids, dense_batches
-from ...partition.input.weights import Duplicates
+from ...partition.input.weights import Duplicates, Rounding, total_rounding
 from ..run.execute import Executor
 
 _LARGE = 64 << 20  # of both columns in a row group, packed and unpacked
@@ -24,13 +24,14 @@ class DenseEdges:
     """An edge list in memory, as batches of dense ids.
 
     present: uint8 (domain,), 1 where a dense id is a vertex. self_loops: rows that are one; None
-    where they were not counted.
+    where they were not counted. rounding: of weights, where there are some.
     """
 
     ids: Ids
     present: NDArray[np.uint8]
     batches: list[Batch]
     self_loops: int | None = None
+    rounding: Rounding = field(default_factory=Rounding)
 
     @property
     def rows(self) -> int:
@@ -66,6 +67,7 @@ def read_edges(
     chunks = edges.chunks()
     sizes = [chunk.rows for chunk in chunks]
     loops: list[int] = []  # of pieces, in any order
+    roundings: list[tuple[int, float]] = []  # of chunks
 
     def counted(batch: Batch) -> Batch:
         if count_loops:
@@ -77,8 +79,11 @@ def read_edges(
         present = np.zeros(domain, np.uint8)
 
         def read(chunk: Chunk) -> list[Batch]:
-            some = dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True)
-            return [counted(batch) for batch in some]
+            rounding = Rounding()
+            some = dense_batches(edges, [chunk], domain, CHUNK_ROWS, present, True, rounding)
+            batches = [counted(batch) for batch in some]
+            roundings.append(rounding.as_tuple())
+            return batches
 
         batches = [
             batch
@@ -90,11 +95,15 @@ def read_edges(
         numbering = ids.compact(batches, Ids(edges.id_type, domain, None), present)
         if numbering.values is not None:
             present = np.ones(numbering.domain, np.uint8)
-        return DenseEdges(numbering, present, batches, sum(loops) if count_loops else None)
+        counts = sum(loops) if count_loops else None, total_rounding(roundings)
+        return DenseEdges(numbering, present, batches, *counts)
 
     def encode(chunk: Chunk) -> list[tuple[Batch, pa.Array]]:
-        some = ids.read_encoded(edges, chunk)
-        return [(counted(batch), dictionary) for batch, dictionary in some]
+        rounding = Rounding()
+        some = ids.read_encoded(edges, chunk, rounding)
+        pieces = [(counted(batch), dictionary) for batch, dictionary in some]
+        roundings.append(rounding.as_tuple())
+        return pieces
 
     encoded = executor.step("read", encode, chunks, projected_bytes, sizes=sizes)
     pieces = [piece for some in encoded for piece in some]
@@ -109,7 +118,8 @@ def read_edges(
     del encoded, pieces
     batches = executor.step("encode", lambda pair: ids.translate(*pair), work)
     present = np.ones(numbering.domain, np.uint8)
-    return DenseEdges(numbering, present, _cut(batches), sum(loops) if count_loops else None)
+    counts = sum(loops) if count_loops else None, total_rounding(roundings)
+    return DenseEdges(numbering, present, _cut(batches), *counts)
 
 
 def _cut(batches: list[Batch]) -> list[Batch]:

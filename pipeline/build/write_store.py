@@ -19,7 +19,8 @@ from ...partition.disk.scratch import FileScratch
 from ...partition.disk.work import Step
 from ...partition.input.arrow import as_arrow
 from ...partition.input.edges import EdgeList
-from ...partition.input.sources import HeldSource
+from ...partition.input.sources import HeldSource, ParquetSource
+from ...partition.input.weights import total_rounding
 from ...partition.store import shards as build
 from ...partition.store.layout import Shard, Subgraph
 from ...partition.store.manifest import (
@@ -139,15 +140,17 @@ def scatter(run: Preparation, counted: Counted) -> Runs:
             scratch=run.scratch,
         )
         items = [(task, f"{i:05}") for i, task in enumerate(tasks)]
-        run.spread("scatter", scatter_one, items, rows_of(run, tasks))
-        return {"runs": [name for _, name in items]}
+        roundings = run.spread("scatter", scatter_one, items, rows_of(run, tasks))
+        return {"runs": [name for _, name in items], "roundings": roundings}
 
-    names = tuple(run.journal("scatter", scatter_all)["runs"])
-    return FileRuns(run.scratch, names, run.edges.weight is not None)
+    scattered = run.journal("scatter", scatter_all)
+    if isinstance(run.source, ParquetSource):  # which has read weights only now
+        run.rounding = total_rounding(scattered["roundings"])
+    return FileRuns(run.scratch, tuple(scattered["runs"]), run.edges.weight is not None)
 
 
-def _scatter_task(item: tuple[list[int], str], **shared: Any) -> None:
-    scatter_to_file(*item, **shared)
+def _scatter_task(item: tuple[list[int], str], **shared: Any) -> tuple[int, float]:
+    return scatter_to_file(*item, **shared)
 
 
 def _write_rest(
@@ -222,7 +225,8 @@ def _weight_info(run: Preparation, shards: list[Shard]) -> WeightInfo | None:
     once = [shard for shard in shards if shard.subgraph.name in SUBGRAPHS]
     facts = (run.scratch.load(build.weights_name(shard)) for shard in once)
     counts = (int(run.scratch.load(build.counts_name(shard)).sum()) for shard in once)
-    return weight_info(run.edges.weight.column, weighing, facts, sum(counts))
+    column = run.edges.weight.column
+    return weight_info(column, weighing, facts, sum(counts), run.rounding)
 
 
 def _vertex_table(run: Preparation, counted: Counted) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -131,6 +131,7 @@ def subject_by_id(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject
         self_loops=dense.self_loops,
         duplicates=None,
         id_type=str(edges.id_type),
+        weights=None,
     )
     return subject_of(record, dense.ids, names, "edges")
 

@@ -262,7 +262,8 @@ def _store_lines(document: Document) -> str:
             (
                 "weights",
                 "{column}: {kind} from {least:g} to {most:g}, {mean:g} in the mean; "
-                "of duplicates the {duplicates}".format(**document["weights"]),
+                "of duplicates the {duplicates}".format(**document["weights"])
+                + _rounded(document["weights"]),
             ),
         )
     if document["partitions"] == 1:
@@ -308,6 +309,16 @@ def _store_lines(document: Document) -> str:
         rows.append((f"  {name}", f"{count:,}"))
     told = _table(rows)
     return told + _projection_lines(document["projection"]) if "projection" in document else told
+
+
+def _rounded(weights: Document) -> str:
+    """How many were rounded when they were read; nothing where none were, or where that is not
+    known.
+    """
+    if not weights["rounded"]:
+        return ""
+    change = f"the greatest change is {weights['greatest_change']:.2g} of the weight"
+    return f"; {weights['rounded']:,} rounded to 32 bits, {change}"
 
 
 def _projection_lines(projection: Document) -> str:

@@ -1,10 +1,10 @@
 """Lines for the user about rows of the input that do not count, or not as other programs count them:
-self-loops, and duplicates of an edge.
+self-loops, and duplicates of an edge; and about weights that 32 bits do not hold exactly.
 """
 
 from __future__ import annotations
 
-from ..run.records import GraphRecord
+from ..run.records import GraphRecord, WeightsRecord
 from .result import ResultInfo
 
 _LOOPS_COUNTED = {"pagerank": "NetworkX, igraph and cuGraph count {them} in PageRank"}
@@ -14,13 +14,26 @@ _DUPLICATES_COUNTED = {
 }
 """What other programs do, by algorithm, where that gives other numbers."""
 
+_WEIGHTS_ADDED = "igraph, and NetworkX in multigraphs, add them up in PageRank (--duplicates sum)"
+_COMBINED = {"min": "the least", "max": "the greatest", "sum": "the sum"}
+
+SUM_ROUNDING = 2.0**-24
+"""Of a sum of weights that becomes a float of 32 bits, as a share of it."""
+
 
 def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
-    """What was done with self-loops and with duplicates, if there were any. info: of the result
-    that is made, None of a store.
+    """What was done with self-loops, duplicates and weights, if there were any. info: of the result
+    that is made, which weights may mean nothing to; None of a store.
     """
     algorithm = "" if info is None else info.algorithm
-    return [*_loops(graph, algorithm), *_duplicates(graph, algorithm)]
+    weights = graph["weights"] if info is None or _goes_by_weights(info) else None
+    lines = [*_loops(graph, algorithm), *_duplicates(graph, weights, algorithm)]
+    return lines if weights is None else [*lines, *_rounded(graph, weights)]
+
+
+def _goes_by_weights(info: ResultInfo) -> bool:
+    ranks = info.algorithm == "pagerank" and not info.options.get("unweighted")
+    return ranks or info.algorithm == "sssp"
 
 
 def _loops(graph: GraphRecord, algorithm: str) -> list[str]:
@@ -28,24 +41,42 @@ def _loops(graph: GraphRecord, algorithm: str) -> list[str]:
     if not loops:
         return []
     one = loops == 1
-    line = f"{loops:,} of {_rows(graph)} {'is a self-loop' if one else 'are self-loops'}: left out"
+    line = f"{_of_rows(loops, graph)} {'is a self-loop' if one else 'are self-loops'}: left out"
     counted = _LOOPS_COUNTED.get(algorithm)
     if counted is None:
         return [line]
     return [f"{line}; {counted.format(them='it' if one else 'them')}, delegraph does not"]
 
 
-def _duplicates(graph: GraphRecord, algorithm: str) -> list[str]:
+def _duplicates(graph: GraphRecord, weights: WeightsRecord | None, algorithm: str) -> list[str]:
     duplicates = graph["duplicates"]
     if not duplicates:
         return []
     repeats = "repeats" if duplicates == 1 else "repeat"
-    line = f"{duplicates:,} of {_rows(graph)} {repeats} an edge: each edge counts once"
-    if not graph["directed"]:
-        line += ", and u-v and v-u are one"
+    ways = "" if graph["directed"] else " (u-v and v-u are one)"
+    line = f"{_of_rows(duplicates, graph)} {repeats} an edge{ways}: each edge counts once"
     counted = _DUPLICATES_COUNTED.get(algorithm)
+    if weights is not None:
+        line += f", with {_COMBINED[weights['combined_by']]} of its rows' weights"
+        added = weights["combined_by"] == "sum"
+        counted = None if added or algorithm != "pagerank" else _WEIGHTS_ADDED
     return [line if counted is None else f"{line}; {counted}, delegraph does not"]
 
 
-def _rows(graph: GraphRecord) -> str:
-    return f"{graph['rows']:,} row{'s'[: graph['rows'] > 1]}"
+def _rounded(graph: GraphRecord, weights: WeightsRecord) -> list[str]:
+    lines, count = [], weights["rounded"]
+    if count:
+        was = "was" if count == 1 else "were"
+        change = f"the greatest change is {weights['greatest_change']:.2g} of the weight"
+        lines.append(f"{count:,} of {graph['rows']:,} weights {was} rounded to 32 bits; {change}")
+    sums = weights["kind"] == "float32" and weights["combined_by"] == "sum"
+    if sums and graph["duplicates"]:
+        lines.append(
+            "the sums of weights of rows that repeat an edge are rounded to 32 bits, by "
+            f"{SUM_ROUNDING:.2g} of the sum at most"
+        )
+    return lines
+
+
+def _of_rows(count: int, graph: GraphRecord) -> str:
+    return f"{count:,} of {graph['rows']:,} row{'s'[: graph['rows'] > 1]}"

@@ -78,9 +78,22 @@ class PhasesRecord(TypedDict):
     write: float
 
 
+class WeightsRecord(TypedDict):
+    """rounded: weights of rows that 32 bits do not hold exactly; greatest_change: of one of them, as
+    a share of it. None of a store that does not say.
+    """
+
+    column: str
+    kind: str
+    combined_by: str
+    rounded: int | None
+    greatest_change: float | None
+
+
 class GraphRecord(TypedDict):
     """rows: of the input, of which ``self_loops`` were left out, and ``duplicates`` of edges that
     other rows have said. duplicates: None where they were not counted, as in a scan of an edge list.
+    weights: None where none are held.
     """
 
     fingerprint: str
@@ -90,9 +103,19 @@ class GraphRecord(TypedDict):
     self_loops: int
     duplicates: int | None
     id_type: str
+    weights: WeightsRecord | None
 
 
 def graph_record(info: GraphInfo) -> GraphRecord:
+    weights = None
+    if info.weights is not None:
+        weights = WeightsRecord(
+            column=info.weights.column,
+            kind=info.weights.kind,
+            combined_by=info.weights.duplicates,
+            rounded=info.weights.rounded,
+            greatest_change=info.weights.greatest_change,
+        )
     return GraphRecord(
         fingerprint=info.fingerprint,
         directed=info.directed,
@@ -101,6 +124,7 @@ def graph_record(info: GraphInfo) -> GraphRecord:
         self_loops=info.self_loops,
         duplicates=info.duplicates,
         id_type=info.id_type,
+        weights=weights,
     )
 
 
