@@ -102,9 +102,11 @@ def bits_of(
         _check(column, fits, f"{where}: weights that are integers lie between 0 and {MOST:,}")
         return integers.astype(np.uint32)
     values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # of -0.0 too
+    given = values
     if pa.types.is_float64(column.type):
-        _add_changes(as_numpy(column), values, where, rounding or Rounding())
-    fits = np.isfinite(values) & (values >= 0)
+        given = as_numpy(column)
+        _add_changes(given, values, where, rounding or Rounding())
+    fits = np.isfinite(values) & (given >= 0)
     _check(column, fits, f"{where}: weights are numbers from 0 to {_MOST_FLOAT:.2g}")
     return values.view(np.uint32)
 

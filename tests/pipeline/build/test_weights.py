@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import delegraph
 from delegraph.kernels.base.team import Team
 from delegraph.partition.errors import InputError
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store import shards
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.api import build
+from support.marks import slow
 
 TEAM = Team(1)
 
@@ -195,7 +197,7 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
     [
         ([1.0, -2.5], [], "column 'w' of row group 0: weights are numbers from 0 to 3.4e+38"),
         ([1.0, float("nan")], [], "not nan"),
-        ([1.0, 1e300], [], "not 1e+300"),
+        ([1.0, 1e300], [], "the weight 1e+300 would become infinite in 32 bits"),
         ([1, -3], [], "weights that are integers lie between 0 and 4,294,967,295, not -3"),
         ([1, 2**32], [], "not 4294967296"),
         ([1.0, None], [], "holds nulls"),
@@ -233,3 +235,80 @@ def test_a_store_with_weights_is_not_one_without(tmp_path, delegraph, ok):
     assert "--weight" in delegraph("build", path, "-o", place).err
     other = delegraph("build", path, "-o", place, "--weight", "w", "--duplicates", "max")
     assert "--duplicates" in other.err
+
+
+WIDE = [0.5, 16777217.0, 0.1, 3.0]
+"""Two of which 32 bits do not hold exactly."""
+
+
+def wide_edges(folder: Path, names: Callable[[int], Any] = int) -> Path:
+    """Four files of such weights, in row groups of several lengths."""
+    src, dst, _ = random_weighted(6, "float32", rows=4000)
+    weight = np.array(WIDE * 1000)
+    folder.mkdir()
+    for part in range(4):
+        some = slice(part * 1000, (part + 1) * 1000)
+        ends = ([names(int(i)) for i in column[some]] for column in (src, dst))
+        table = pa.table({"src": next(ends), "dst": next(ends), "w": weight[some]})
+        pq.write_table(table, folder / f"{part}.parquet", row_group_size=100 * (part + 1))
+    return folder
+
+
+@pytest.mark.parametrize("names", [int, str, lambda i: i * 10**12 - 5], ids=["dense", "str", "far"])
+@pytest.mark.parametrize("way", ["memory", "files", "killed", slow("workers")])
+def test_rounded_weights_are_counted_however_they_are_read(tmp_path, monkeypatch, names, way):
+    edges = wide_edges(tmp_path / "edges", names)
+    options: dict[str, Any] = {"weight": "w", "device": "cpu"}
+    if way != "memory":
+        (tmp_path / "scratch").mkdir()
+        options["scratch"] = str(tmp_path / "scratch")
+    if way == "workers":
+        options["workers"] = 2
+    if way == "killed":  # the next attempt knows what the first one has counted
+
+        def killed(*given: Any, **more: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(shards, "build_shard", killed)
+            build(edges, tmp_path / "graph.dg", **options)
+    built = build(edges, tmp_path / "graph.dg", **options)
+    if way == "killed":
+        assert "scatter" in built.reused
+    info = built.store.info.weights
+    assert info is not None
+    change = max(1 / 16777217, abs(float(np.float32(0.1)) - 0.1) / 0.1)
+    assert (info.rounded, info.greatest_change) == (2000, change)
+    line = f"2,000 of 4,000 weights were rounded to 32 bits; the greatest change is {change:.2g} "
+    assert f"{line}of the weight" in built.notes
+
+
+@pytest.mark.parametrize("weight", [1e-46, 1e39])
+@pytest.mark.parametrize("way", ["build", "files", "sssp", "pagerank", "open"])
+def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
+    """Wherever it is read, with its file and row group; nothing is written."""
+    edges, out = tmp_path / "edges.parquet", tmp_path / "out"
+    write(edges, src=[1, 2], dst=[2, 3], w=[1.0, weight])
+    asks: dict[str, Callable[[], Any]] = {
+        "build": lambda: delegraph.build(edges, out, weight="w"),
+        "files": lambda: delegraph.build(edges, out, weight="w", scratch=tmp_path),
+        "sssp": lambda: delegraph.sssp(edges, 1, out, weight="w"),
+        "pagerank": lambda: delegraph.pagerank(edges, out, weight="w"),
+        "open": lambda: delegraph.open(edges, weight="w"),
+    }
+    with pytest.raises(InputError) as told:
+        asks[way]()
+    said = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
+    assert str(told.value).startswith(said)
+    assert "multiply all weights, by" in str(told.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
+
+
+def test_integers_and_narrow_floats_are_not_rounded(tmp_path):
+    for kind, weights in (("uint32", [16777217, 3]), ("float32", np.array([0.1, 3], np.float32))):
+        write(tmp_path / "edges.parquet", src=[1, 2], dst=[2, 3], w=weights)
+        built = build(tmp_path / "edges.parquet", tmp_path / kind, weight="w")
+        info = built.store.info.weights
+        assert info is not None
+        assert (info.kind, info.rounded, info.greatest_change) == (kind, 0, 0.0)
+        assert not built.notes

@@ -777,7 +777,7 @@ def test_a_graph_that_stays_open(device, edge_list, tmp_path, directed, partitio
                 one, other = (some.table[column].to_numpy() for some in (found, wanted))
                 if column != "parent":
                     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-        assert not graph.notes
+        assert graph.notes == own.notes
         assert graph._made is None
 
 
