@@ -22,6 +22,7 @@ from delegraph.kernels.gpu import prepare as gpu_prepare
 from delegraph.kernels.gpu.device import Device
 from delegraph.kernels.gpu.graph import Rows
 from delegraph.kernels.prepare import generate as cpu_generate
+from delegraph.partition.store.store import open_store
 from support.graphs import random_edges
 from support.outputs import device_of, digest
 
@@ -239,8 +240,15 @@ def test_a_store_with_weights_has_the_bytes_of_the_cpus(
     check_weights(ok, edge_list, tmp_path, device, kind, duplicates, *more, *directed)
 
 
-def test_a_store_with_weights_emulated(emulated, ok, edge_list, tmp_path):
-    check_weights(ok, edge_list, tmp_path, emulated[0], "float32", "sum", "--partitions", 3)
+@pytest.mark.parametrize("through", ["memory", "files"])
+def test_a_store_with_weights_emulated(emulated, ok, edge_list, tmp_path, through):
+    """Of 64 bits: how many are rounded is counted alike."""
+    more = ["--partitions", 3] if through == "memory" else ["--scratch", tmp_path]
+    check_weights(ok, edge_list, tmp_path, emulated[0], "float64", "sum", *more)
+    info = open_store(tmp_path / "gpu.dg").info.weights
+    assert info is not None
+    assert info.rounded
+    assert info == open_store(tmp_path / "cpu.dg").info.weights
 
 
 @pytest.mark.parametrize(

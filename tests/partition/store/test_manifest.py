@@ -199,3 +199,65 @@ def test_a_folder_behind_a_link_is_refused(store):
 def test_a_store_behind_a_link_opens(store, tmp_path):
     (tmp_path / "link.dg").symlink_to(store)
     assert open_store(tmp_path / "link.dg").info.partitions == 4
+
+
+@pytest.fixture
+def weighted(tmp_path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"src": [1, 2, 3], "dst": [2, 3, 1], "w": [0.1, 0.5, 0.3]})
+    pq.write_table(table, tmp_path / "weighted.parquet")
+    delegraph.build(tmp_path / "weighted.parquet", tmp_path / "weighted.dg", weight="w")
+    return tmp_path / "weighted.dg"
+
+
+def test_weights_of_an_older_store_are_rounded_nobody_knows_how(weighted, ok):
+    """It opens all the same, and nothing is said of that."""
+
+    def older(manifest):
+        manifest["format_version"] = 4
+        for name in ("rounded", "greatest_change"):
+            del manifest["graph"]["weights"][name]
+
+    edit_manifest(weighted, older)
+    info = open_store(weighted).info.weights
+    assert info is not None
+    assert (info.rounded, info.greatest_change) == (None, None)
+    ran = ok("sssp", weighted, "--source", 1, "-o", weighted.parent / "paths", "--json").json
+    assert ran["graph"]["weights"]["rounded"] is None
+    assert ran["notes"] == []
+    assert "rounded" not in ok("info", weighted).out
+
+
+def test_an_older_store_without_weights_opens(store):
+    edit_manifest(store, lambda manifest: manifest.update(format_version=4))
+    assert open_store(store).info.weights is None
+
+    def oldest(manifest):
+        manifest["format_version"] = 3
+        del manifest["graph"]["weights"]
+
+    edit_manifest(store, oldest)
+    assert open_store(store).info.weights is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rounded": -1},
+        {"rounded": 4},
+        {"rounded": 2.0},
+        {"rounded": 0},
+        {"rounded": None},
+        {"greatest_change": -0.5},
+        {"greatest_change": 1.5},
+        {"greatest_change": float("nan")},
+        {"greatest_change": 0.0},
+        {"greatest_change": None},
+        {"greatest_change": "0.5"},
+    ],
+)
+def test_roundings_that_no_weights_have(weighted, change):
+    edit_manifest(weighted, lambda manifest: manifest["graph"]["weights"].update(change))
+    refused(weighted, "manifest.json is damaged: weights.")

@@ -229,6 +229,25 @@ def test_all_emulated(emulated, edge_list, tmp_path, directed):
     check_all(edge_list(*random_edges(3, 100, 400)), tmp_path, directed)
 
 
+@pytest.mark.parametrize("ids", ["dense", "string"])
+def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids):
+    """As they are by a CPU, as are self-loops and duplicates."""
+    src, dst = random_edges(7, 50, 300)
+    ends = (src, dst) if ids == "dense" else (named("string", some) for some in (src, dst))
+    edges = edge_list(*ends, weight=np.random.default_rng(7).integers(1, 20, 300) / 7)
+    asked = {"weight": "weight", "iterations": 3}
+    found = [
+        delegraph.pagerank(edges, tmp_path / device, device=device, **asked)
+        for device in ("cpu", "cuda")
+    ]
+    ours, theirs = (ran.record["graph"] for ran in found)
+    assert ours == theirs
+    assert 0 < theirs["weights"]["rounded"] < 300
+    assert found[1].record["device"].startswith("cuda:0")
+    assert len(found[1].notes) == 3
+    assert found[0].notes == found[1].notes
+
+
 @pytest.mark.parametrize("duplicates", mostly_slow(DUPLICATES, "sum"))
 @pytest.mark.parametrize("kind", [pa.uint32(), pa.float32()])
 def test_weights_emulated(emulated, edge_list, tmp_path, kind, duplicates):
