@@ -31,6 +31,9 @@ MOST = (1 << 32) - 1
 
 _MOST_FLOAT = np.finfo(np.float32).max
 
+_ROWS_AT_ONCE = 1 << 14
+"""Whose changes stay in the cache."""
+
 
 class Weight(NamedTuple):
     """A column of weights, and what all of them can be."""
@@ -117,21 +120,30 @@ def _add_changes(
     """Raises InputError for a finite weight that 32 bits cannot hold at all: that would become
     infinite, or 0, though it is above 0. Its edge would be of no length, or followed by no walk.
     """
-    changed = (kept != given) & (given > 0)  # others are refused
-    count = int(np.count_nonzero(changed))
-    if not count:
-        return
-    given, kept = given[changed], kept[changed]
-    held = (kept > 0) & np.isfinite(kept)
-    if not held.all():
-        lost = float(given[np.argmin(held)])
-        became, digits = ("0", -37) if lost < 1 else ("infinite", 37)
-        scale = 10.0 ** min(300, digits - math.floor(math.log10(lost)))
-        raise InputError(
-            f"{where}: the weight {lost!r} would become {became} in 32 bits: multiply all weights, "
-            f"by {scale:.0e} for example"
-        )
-    rounding.include(count, float((np.abs(kept - given) / given).max()))
+    for first in range(0, len(given), _ROWS_AT_ONCE):
+        some, own = given[first : first + _ROWS_AT_ONCE], kept[first : first + _ROWS_AT_ONCE]
+        changed = own != some
+        count = int(np.count_nonzero(changed))
+        if not count:
+            continue
+        some, own = some[changed], own[changed]
+        if not (some > 0).all():
+            return  # what is no weight at all is refused by the caller
+        change = float((np.abs(own - some) / some).max())
+        if change >= 1:  # one is 0, or infinite
+            lost = float(some[np.argmax((own == 0) | np.isinf(own))])
+            raise InputError(f"{where}: {_lost(lost)}")
+        rounding.include(count, change)
+
+
+def _lost(weight: float) -> str:
+    """What is wrong with a weight that 32 bits cannot hold, and what to do."""
+    became, digits = ("0", -37) if weight < 1 else ("infinite", 37)
+    scale = 10.0 ** min(300, digits - math.floor(math.log10(weight)))
+    return (
+        f"the weight {weight!r} would become {became} in 32 bits: multiply all weights, by "
+        f"{scale:.0e} for example"
+    )
 
 
 def _check(column: pa.Array, fits: NDArray[np.bool_], message: str) -> None:
