@@ -135,8 +135,8 @@ class Graph:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for people: what of an edge list was left out, why a device would not do. What is to be
-        said of a result stands there.
+        """Lines for people: what of an edge list was left out, why a device would not do. Results
+        have notes of their own.
         """
         return tuple(self._notes)
 

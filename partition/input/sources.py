@@ -60,7 +60,9 @@ class ParquetSource:
         rounding: Rounding | None = None,
     ) -> Iterator[Batch]:
         some = [self.chunks[c] for c in chunks]
-        return dense_batches(self.edges, some, self.domain, rows, weights=weights, rounding=rounding)
+        return dense_batches(
+            self.edges, some, self.domain, rows, weights=weights, rounding=rounding
+        )
 
 
 @dataclass(frozen=True)

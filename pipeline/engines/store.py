@@ -36,7 +36,9 @@ _PARTS_ROWS = 10
 
 
 def subject_of(store: Store, names: Names) -> Subject:
-    return Subject(names, graph_record(store.info), store.info.layout, partial(writing_bytes, store))
+    return Subject(
+        names, graph_record(store.info), store.info.layout, partial(writing_bytes, store)
+    )
 
 
 def engines_of_store(

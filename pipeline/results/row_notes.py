@@ -1,5 +1,5 @@
-"""Lines for the user about rows of the input that do not count, or not as other programs count them:
-self-loops, and duplicates of an edge; and about weights that 32 bits do not hold exactly.
+"""Lines for the user about rows of the input that do not count, or not as other programs count
+them: self-loops, and duplicates of an edge; and about weights that 32 bits do not hold exactly.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class PhasesRecord(TypedDict):
 
 
 class WeightsRecord(TypedDict):
-    """rounded: weights of rows that 32 bits do not hold exactly; greatest_change: of one of them, as
-    a share of it. None of a store that does not say.
+    """rounded: weights of rows that 32 bits do not hold exactly; greatest_change: of one of them,
+    as a share of it. None of a store that does not say.
     """
 
     column: str
@@ -91,9 +91,9 @@ class WeightsRecord(TypedDict):
 
 
 class GraphRecord(TypedDict):
-    """rows: of the input, of which ``self_loops`` were left out, and ``duplicates`` of edges that
-    other rows have said. duplicates: None where they were not counted, as in a scan of an edge list.
-    weights: None where none are held.
+    """rows: of the input; ``self_loops`` of them were left out, ``duplicates`` repeat an edge, and
+    are None where they were not counted, as in a scan of an edge list. weights: None where none
+    are held.
     """
 
     fingerprint: str

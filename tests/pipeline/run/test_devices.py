@@ -123,7 +123,8 @@ def test_build_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
     assert delegraph("build", path, "-o", tmp_path / "cpu.dg").code == 0
     ran = delegraph("build", path, "-o", tmp_path / "auto.dg", "--device", "auto")
     assert ran.code == 0
-    assert ran.err == f"{tmp_path}/auto.dg: written\n"  # what is not there needs no word
+    told = [line for line in ran.err.splitlines() if " rows " not in line]
+    assert told == [f"{tmp_path}/auto.dg: written"]  # what is not there needs no word
     assert json.loads((tmp_path / "auto.dg.run.json").read_text())["device"] == "cpu"
     assert digest(tmp_path / "auto.dg") == digest(tmp_path / "cpu.dg")
     for wrong in ("cuda", "cuda:1", "gpu"):
