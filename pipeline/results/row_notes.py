@@ -23,10 +23,11 @@ SUM_ROUNDING = 2.0**-24
 
 def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
     """What was done with self-loops, duplicates and weights, if there were any. info: of the result
-    that is made, which weights may mean nothing to; None of a store.
+    that is made, which weights may mean nothing to; None of a store. The record may be one that an
+    older version wrote, which has none of these.
     """
     algorithm = "" if info is None else info.algorithm
-    weights = graph["weights"] if info is None or _goes_by_weights(info) else None
+    weights = graph.get("weights") if info is None or _goes_by_weights(info) else None
     lines = [*_loops(graph, algorithm), *_duplicates(graph, weights, algorithm)]
     return lines if weights is None else [*lines, *_rounded(graph, weights)]
 
@@ -37,7 +38,7 @@ def _goes_by_weights(info: ResultInfo) -> bool:
 
 
 def _loops(graph: GraphRecord, algorithm: str) -> list[str]:
-    loops = graph["self_loops"]
+    loops = graph.get("self_loops")
     if not loops:
         return []
     one = loops == 1
@@ -49,7 +50,7 @@ def _loops(graph: GraphRecord, algorithm: str) -> list[str]:
 
 
 def _duplicates(graph: GraphRecord, weights: WeightsRecord | None, algorithm: str) -> list[str]:
-    duplicates = graph["duplicates"]
+    duplicates = graph.get("duplicates")
     if not duplicates:
         return []
     repeats = "repeats" if duplicates == 1 else "repeat"

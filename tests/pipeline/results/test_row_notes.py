@@ -119,6 +119,19 @@ def test_nothing_is_said_where_there_are_none(ok, edge_list, tmp_path):
         assert ran.json["graph"]["self_loops"] == 0
 
 
+def test_a_result_of_an_older_version_says_nothing(ok, edge_list, tmp_path):
+    args = "pagerank", edge_list(SRC, DST), "-o", tmp_path / "out"
+    ok(*args)
+    path = tmp_path / "out.run.json"
+    record = json.loads(path.read_text())
+    for name in ("self_loops", "duplicates", "weights"):
+        del record["graph"][name]
+    path.write_text(json.dumps(record))
+    again = ok(*args)
+    assert "already" in again.err
+    says(again, [])
+
+
 def test_events_have_it(ok, edge_list, tmp_path):
     args = "pagerank", edge_list(SRC, DST), "-o", tmp_path / "out", "--log-format", "json"
     events = [json.loads(line) for line in ok(*args).err.splitlines()]
