@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from uuid import UUID
 
 from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
-from .results.weights import NamedVertices, TypedVertices, VertexFile
+from .results.weights import NamedVertices, TypedVertices, VertexFile, typed
 from .run.resources import as_plain
 
 # Each function loads the algorithm that it asks for, so that none waits for the others' modules.
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from .algorithms.sssp import ShortestPaths
     from .engines.engine import Strategy
 
-Vertex = int | str
+Vertex = int | str | bytes | UUID
+"""bytes: 16 of them, an id of a graph whose ids are UUIDs or such bytes."""
 Vertices = Sequence[Vertex] | AnyPath
 """Ids, as text with commas between them, too; or a Parquet file with ``vertex``."""
 Some = int | Sequence[Vertex] | PathLike[str] | str
@@ -70,7 +72,7 @@ def check_sources(source: Vertex | None, sources: Vertices | None, together: boo
 def bfs(source: Vertex, max_depth: int | None = None, strategy: Strategy = "auto") -> Bfs:
     from .algorithms.bfs import Bfs
 
-    return Bfs(str(source), max_depth, strategy)
+    return Bfs(typed(source), max_depth, strategy)
 
 
 @plain
@@ -125,7 +127,7 @@ def sssp(source: Vertex, max_distance: float | None = None) -> ShortestPaths:
 
     if max_distance is not None:
         check_number("max_distance", max_distance)
-    return ShortestPaths(str(source), max_distance)
+    return ShortestPaths(typed(source), max_distance)
 
 
 @plain

@@ -31,6 +31,7 @@ from .questions import AnyPath
 from .results.by_source import RowsBySource
 from .results.columns import schema_of
 from .results.result import batches_of
+from .results.weights import typed
 from .run.records import encode_record
 
 _SHOWN = 10
@@ -157,7 +158,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else typed(value)
 
 
 class BfsResult(Result):

@@ -18,17 +18,34 @@ TEXT_BYTES = 1 << 24
 
 
 def as_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray:
-    """The numbers of a column without nulls; read-only where that saves a copy.
+    """The numbers of a column without nulls; read-only where that saves a copy. Binary of a fixed
+    size comes as NumPy's type of so many bytes.
 
     >>> as_numpy(pa.array([1, 2], pa.uint32()))
     array([1, 2], dtype=uint32)
+    >>> as_numpy(pa.array([bytes(16)], pa.binary(16))).dtype
+    dtype('V16')
     """
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks != 1:
-            parts = [np.empty(0, column.type.to_pandas_dtype()), *map(as_numpy, column.chunks)]
+            parts = [np.empty(0, numpy_type(column.type)), *map(as_numpy, column.chunks)]
             return np.concatenate(parts)
         column = column.chunk(0)
+    if pa.types.is_fixed_size_binary(column.type):
+        values = np.frombuffer(column.buffers()[1] or b"", numpy_type(column.type))
+        return values[column.offset : column.offset + len(column)]
     return np.from_dlpack(column)
+
+
+def numpy_type(kind: pa.DataType) -> np.dtype:
+    """That a column's values have in NumPy.
+
+    >>> numpy_type(pa.int32()), numpy_type(pa.binary(16))
+    (dtype('int32'), dtype('V16'))
+    """
+    if pa.types.is_fixed_size_binary(kind):
+        return np.dtype((np.void, kind.byte_width))
+    return np.dtype(kind.to_pandas_dtype())
 
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
@@ -92,15 +109,17 @@ def text_cuts(characters: NDArray[np.int64], most: int = TEXT_BYTES) -> list[int
 
 
 def as_arrow(values: NDArray, null: NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column of numbers, null where ``null`` is set.
+    """A column of numbers, or of so many bytes each, null where ``null`` is set.
 
     >>> as_arrow(np.array([7, 8]), np.array([False, True])).to_pylist()
     [7, None]
     """
-    values = np.ascontiguousarray(values)
+    values, length = np.ascontiguousarray(values), len(values)
     validity = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
-    id_type = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(id_type, len(values), [validity, pa.py_buffer(values)])
+    is_void = values.dtype.kind == "V"
+    kind = pa.binary(values.itemsize) if is_void else pa.from_numpy_dtype(values.dtype)
+    values = values.view(np.uint8) if is_void else values  # a buffer of which Arrow knows the type
+    return pa.Array.from_buffers(kind, length, [validity, pa.py_buffer(values)])
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:

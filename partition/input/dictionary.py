@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from ..disk.scratch import FileScratch
 from .arrow import as_arrow, as_numpy, compute, string_ends
-from .edges import Chunk, EdgeList, is_string
+from .edges import Chunk, EdgeList
+from .id_types import Id, is_string
 from .ids import Batch, merge_dictionaries, read_encoded
 from .pages import STRING_BYTES
 from .weights import Rounding
@@ -95,7 +96,7 @@ def cut_dictionary(scratch: FileScratch, batches: Sequence[str], id_type: pa.Dat
     return sizes.tolist()
 
 
-def _position(ids: pa.Array, value: int | str) -> int:
+def _position(ids: pa.Array, value: Id) -> int:
     return bisect_left(range(len(ids)), value, key=lambda i: ids[i].as_py())
 
 

@@ -19,14 +19,22 @@ from ..errors import InputError, one_line
 from . import pages
 from .arrow import as_dictionary, as_numpy
 from .contents import Contents
-from .find import find_files
+from .find import NOTHING_LEFT_OUT, LeftOut, find_files, some_names
 from .footer import extremes
+from .id_types import (
+    as_ids,
+    column_type,
+    common_type,
+    converted_note,
+    is_converted,
+    is_string,
+)
 from .other_formats import not_parquet
 from .weights import NO_WEIGHTS, Rounding, Weight, WeightType, bits_of, weight_type_of
 
 BATCH_ROWS = 1 << 18
 CHUNK_ROWS = 1 << 20
-_NAMES_TOLD = 20
+_CONVERTED_BYTES = 32  # of a row, while its ids are converted
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,15 @@ class Chunk:
 class EdgeList:
     """An edge list whose files were opened and whose columns were found to hold ids.
 
-    id_type: the common Arrow type of both columns in all files: an integer or string type.
+    id_type: the common Arrow type of both columns in all files (id_types.py).
     bounds: least and greatest id by the files' statistics, None where these are missing or
-        the ids are strings.
+        the ids are no integers there.
     weight: column of weights, and what they are; None where none are read.
     contents: of the files, as they were when they were opened.
-    left_out: files and folders beside them that are not read, because of their names.
+    left_out: files and folders beside them that are not read.
+    told: other lines for the user.
+    converted: whether ids are of another type in some file. texts: whether some stand there as
+        text, or as binary of any length.
     """
 
     files: tuple[EdgeFile, ...]
@@ -75,8 +86,11 @@ class EdgeList:
     id_type: pa.DataType
     bounds: tuple[int, int] | None
     contents: Contents
-    left_out: tuple[str, ...] = ()
+    left_out: LeftOut = NOTHING_LEFT_OUT
     weight: Weight | None = None
+    told: tuple[str, ...] = ()
+    converted: bool = False
+    texts: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -99,15 +113,8 @@ class EdgeList:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for the user, of what is not read."""
-        if not self.left_out:
-            return ()
-        names = ", ".join(self.left_out[:_NAMES_TOLD])
-        more = len(self.left_out) - _NAMES_TOLD
-        return (
-            f"{len(self.left_out):,} left out, as names that begin with '_' or '.' are: {names}"
-            + (f" and {more:,} more" if more > 0 else ""),
-        )
+        """Lines for the user, of what is not read, or read as something else."""
+        return (*self.left_out.notes, *self.told)
 
     @property
     def rows(self) -> int:
@@ -143,7 +150,7 @@ class EdgeList:
     def batches(self, chunk: Chunk) -> Iterator[tuple[pa.Array, pa.Array]]:
         """The chunk's ids in batches of at most BATCH_ROWS rows, without nulls.
 
-        Integers come as ``id_type``, strings as dictionary arrays (arrow.py).
+        Integers come as ``id_type``, strings as dictionary arrays (arrow.py), UUIDs as their bytes.
         """
         return ((src, dst) for src, dst, _ in self.weighted_batches(chunk, weights=False))
 
@@ -190,8 +197,8 @@ class EdgeList:
             ) from error
 
     def _ways(self, path: str, metadata: pq.FileMetaData, group: int) -> dict[str, pages.Way]:
-        """How strings are read of a row group's columns; nothing for integers."""
-        if not is_string(self.id_type):
+        """How texts are read of a row group's columns; nothing for integers."""
+        if not self.texts:
             return {}
         with open_file(path) as file:
             return {
@@ -203,29 +210,37 @@ class EdgeList:
     def reading(self) -> pages.Reading:
         """What reading a chunk holds, and all strings; by footers and headers of pages."""
         names = self.columns
-        return pages.of_all(
-            pages.reading_of(
-                file.path,
-                file.metadata or pq.read_metadata(source_of(file.path)),
-                names,
-                BATCH_ROWS,
+        return self._with_conversion(
+            pages.of_all(
+                pages.reading_of(
+                    file.path,
+                    file.metadata or pq.read_metadata(source_of(file.path)),
+                    names,
+                    BATCH_ROWS,
+                )
+                for file in self.files
+                if sum(file.row_groups)
             )
-            for file in self.files
-            if sum(file.row_groups)
         )
 
     @cached_property
     def reading_at_most(self) -> pages.Reading:
-        """A bound on ``reading`` by footers alone, where ids are integers."""
-        if is_string(self.id_type):
+        """A bound on ``reading`` by footers alone, where ids are no texts."""
+        if self.texts:
             return self.reading
-        return pages.of_all(
-            pages.reading_by_footer(
-                file.path, file.metadata or pq.read_metadata(source_of(file.path)), self.columns
+        return self._with_conversion(
+            pages.of_all(
+                pages.reading_by_footer(
+                    file.path, file.metadata or pq.read_metadata(source_of(file.path)), self.columns
+                )
+                for file in self.files
+                if sum(file.row_groups)
             )
-            for file in self.files
-            if sum(file.row_groups)
         )
+
+    def _with_conversion(self, reading: pages.Reading) -> pages.Reading:
+        more = _CONVERTED_BYTES * BATCH_ROWS if self.converted else 0
+        return reading._replace(held=reading.held + more)
 
     def _weights(
         self,
@@ -250,8 +265,10 @@ class EdgeList:
             )
         coded = pa.types.is_dictionary(column.type)
         if not is_string(self.id_type):
-            ids = column.dictionary_decode() if coded else column
-            return ids if ids.type == self.id_type else ids.cast(self.id_type)
+            if coded and not _fits(column):
+                raise InputError(f"{path}: column {name!r} of row group {group} is damaged")
+            where = f"{path}: column {name!r}, in row group {group},"
+            return as_ids(column, self.id_type, where, name)
         if coded and not _fits(column):
             raise InputError(f"{path}: column {name!r} of row group {group} is damaged")
         try:
@@ -274,8 +291,12 @@ def open_edges(
     """
     if is_store(path):
         raise InputError(f"{path} is a store, not an edge list: it is built already")
-    files, types, bounds = [], {}, []
+    files: list[EdgeFile] = []
+    bounds: list[list[int] | None] = []
+    types: dict[pa.DataType, str] = {}
     weights: set[WeightType] = set()
+    ignored: list[str] = []
+    converted = texts = False
     found = find_files(os.fspath(path))
     for name in found.files:
         try:
@@ -290,85 +311,82 @@ def open_edges(
             raise not_parquet(name, error, "a truncated one") from error
         if facts_of(schema.metadata, "result") is not None:
             raise InputError(f"{name} is a result, not an edge list")
-        kinds = {column: _id_type(name, schema, column) for column in (src, dst)}
-        for column, kind in kinds.items():
-            types.setdefault(kind, f"{name}: column {column!r}")
-        if weight is not None:
-            weights.add(weight_type_of(name, schema, weight))
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+        kinds: dict[str, pa.DataType] = {}
+        try:
+            kinds = {column: _id_type(name, schema, metadata, column) for column in (src, dst)}
+            if sum(groups):  # types of a file without rows do not matter
+                for column, kind in kinds.items():
+                    types.setdefault(kind, f"{name}: column {column!r}")
+                    given = schema.field(column).type
+                    converted |= is_converted(given) or is_converted(kind)
+                    texts |= _is_text(metadata, column)
+            if weight is not None:
+                kind = weight_type_of(name, schema, weight)
+                weights.update([kind] if sum(groups) else [])
+        except InputError:
+            if sum(groups) or metadata.num_rows:
+                raise
+            kinds = {}
+            ignored.append(name)
         files.append(EdgeFile(name, groups, *state_of(source), metadata))
         footer = _footer(source)
         bounds.append(extremes(name, footer, {c: _signed(kind) for c, kind in kinds.items()}))
-    edges = EdgeList(
+    if not any(sum(file.row_groups) for file in files):
+        raise InputError(f"{path}: zero rows: a graph without vertices cannot be searched")
+    id_type = common_type(types)
+    return EdgeList(
         tuple(files),
         src,
         dst,
-        _common_type(types),
-        _bounds(bounds),
+        id_type,
+        _bounds(bounds) if pa.types.is_integer(id_type) else None,
         Contents(files, (src, dst) if weight is None else (src, dst, weight)),
-        tuple(found.left_out),
+        found.left_out,
         None if weight is None else Weight(weight, "float32" if "float32" in weights else "uint32"),
+        (*_ignored_note(ignored), *converted_note(types, id_type)),
+        converted,
+        texts,
     )
-    if not edges.rows:
-        raise InputError(f"{path}: zero rows: a graph without vertices cannot be searched")
-    return edges
 
 
-def _id_type(name: str, schema: pa.Schema, column: str) -> pa.DataType:
+def _id_type(name: str, schema: pa.Schema, metadata: pq.FileMetaData, column: str) -> pa.DataType:
     if schema.names.count(column) != 1:
         found = "two columns" if column in schema.names else "no column"
         raise InputError(
             f"{name}: {found} named {column!r}; it has {', '.join(schema.names)} "
             "(name yours with --src and --dst)"
         )
-    id_type = schema.field(column).type
-    if pa.types.is_dictionary(id_type):
-        id_type = id_type.value_type
-    if pa.types.is_integer(id_type) or is_string(id_type):
-        return id_type
-    raise InputError(f"{name}: column {column!r} is {id_type}; ids are integers or strings")
+    leaf = _leaf(metadata, column)
+    is_uuid = leaf is not None and leaf.logical_type.type == "UUID"
+    where = f"{name}: column {column!r}"
+    return column_type(where, schema.field(column).type, is_uuid, column)
 
 
-def is_string(id_type: pa.DataType) -> bool:
+def _leaf(metadata: pq.FileMetaData, column: str) -> pq.ColumnSchema | None:
+    """What Parquet itself says of a column; None of one that has others below it."""
+    leaves = (metadata.schema.column(i) for i in range(metadata.num_columns))
+    return next((leaf for leaf in leaves if leaf.path == column), None)
+
+
+def _is_text(metadata: pq.FileMetaData, column: str) -> bool:
+    leaf = _leaf(metadata, column)
+    return leaf is not None and leaf.physical_type == "BYTE_ARRAY"
+
+
+def _ignored_note(names: list[str]) -> tuple[str, ...]:
+    """names: of files without rows whose columns are of no use."""
+    if not names:
+        return ()
     return (
-        pa.types.is_string(id_type)
-        or pa.types.is_large_string(id_type)
-        or pa.types.is_string_view(id_type)
+        f"{len(names):,} without rows, whose columns are missing or of other types, which does not "
+        f"matter: {some_names(names)}",
     )
 
 
-def _common_type(types: dict[pa.DataType, str]) -> pa.DataType:
-    """The one type that holds every id, or InputError naming two columns that do not compare."""
-    kinds = list(types)
-    if all(is_string(kind) for kind in kinds):
-        return pa.large_string() if pa.large_string() in kinds else pa.string()
-    if any(is_string(kind) for kind in kinds):
-        string = next(kind for kind in kinds if is_string(kind))
-        other = next(kind for kind in kinds if not is_string(kind))
-        raise InputError(
-            f"{types[string]} is {string} but {types[other]} is {other}: ids of both columns "
-            "must have one type"
-        )
-    signed = [kind.bit_width for kind in kinds if pa.types.is_signed_integer(kind)]
-    unsigned = [kind.bit_width for kind in kinds if pa.types.is_unsigned_integer(kind)]
-    if not signed:
-        return _integer("uint", max(unsigned))
-    width = max(signed + [2 * bits for bits in unsigned])
-    if width > 64:
-        raise InputError(
-            f"{types[pa.uint64()]} is uint64 but another column is signed: no 64-bit type holds "
-            "both; convert one of them"
-        )
-    return _integer("int", width)
-
-
-def _integer(kind: str, bits: int) -> pa.DataType:
-    return pa.type_for_alias(f"{kind}{bits}")
-
-
 def _signed(id_type: pa.DataType) -> bool | None:
-    """None for strings."""
-    return None if is_string(id_type) else pa.types.is_signed_integer(id_type)
+    """None for all but integers, whose statistics alone are looked at."""
+    return pa.types.is_signed_integer(id_type) if pa.types.is_integer(id_type) else None
 
 
 def _bounds(extremes: list[list[int] | None]) -> tuple[int, int] | None:

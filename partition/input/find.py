@@ -1,8 +1,12 @@
 """The files of an edge list: one, those of a folder and of all below it, or what a glob matches.
 
 Links are followed; a folder that several lead to is read once. Names that begin with ``_`` or ``.``
-are left out, as other readers of such folders do (temporary files, markers, checksums). Those that
-may hold edges are listed, so that people can be told. In an object store it is the same.
+are left out, as other readers of such folders do (temporary files, markers, checksums), and in
+folders all that is not Parquet by its name. Whatever is left out is listed, so that people can be
+told. In an object store it is the same.
+
+A folder that the log of a table format belongs to is refused: which of its files count is written
+in the log.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
@@ -19,45 +24,101 @@ from ..disk.remote import RemoteFile, check_bucket, is_file, listed
 from ..disk.urls import Url, is_remote, url_of
 from ..errors import InputError
 from .other_formats import advice_on_folder
+from .table_formats import check_no_table, check_no_table_above, check_no_table_among
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
+_ENDINGS = ".parquet, .parq or .pq"
+_MAGIC = b"PAR1"
 _NO_MATCH = "no file matches, and no folder that holds Parquet files"
 _NO_FILES = f"the folder holds no Parquet files ({', '.join(_SUFFIXES)})"
+_NAMES_TOLD = 20
+
+MOST_OTHERS = 10_000
+"""Files and folders other than Parquet that are walked, beside OTHERS_A_FILE for each Parquet file:
+with more, the folder is not one of an edge list, but one that holds all kinds of things."""
+OTHERS_A_FILE = 10
+
+
+class LeftOut(NamedTuple):
+    """What is not read. hidden: names that begin with '_' or '.'; first those that may hold edges.
+    misnamed: Parquet by its first bytes, but not by its name. others: neither (in an object store,
+    where nothing is opened for this: not Parquet by its name).
+    """
+
+    hidden: tuple[str, ...] = ()
+    misnamed: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for the user of each reason."""
+        notes = []
+        if self.misnamed:
+            notes.append(
+                f"{len(self.misnamed):,} left out that hold Parquet, as their names do not end in "
+                f"{_ENDINGS}: {some_names(self.misnamed)}; {_remedy(self.misnamed)}"
+            )
+        if self.hidden:
+            notes.append(
+                f"{len(self.hidden):,} left out, as names that begin with '_' or '.' are: "
+                f"{some_names(self.hidden)}"
+            )
+        if self.others:
+            reason = f"names that do not end in {_ENDINGS} are"
+            if not is_remote(self.others[0]):
+                reason = "what is no Parquet is"
+            notes.append(f"{len(self.others):,} left out, as {reason}: {some_names(self.others)}")
+        return tuple(notes)
+
+
+NOTHING_LEFT_OUT = LeftOut()
 
 
 class Found(NamedTuple):
-    """files: sorted. left_out: files and folders that would be read under another name."""
+    """files: sorted."""
 
     files: list[str]
-    left_out: list[str]
+    left_out: LeftOut
 
 
 def find_files(path: str) -> Found:
-    """The files at ``path``; none is opened.
+    """The files at ``path``. Of files that are left out the first bytes are read, to tell people.
 
-    Raises InputError where there are none, and for what cannot be listed or is no regular file.
+    Raises InputError where there are none, for what cannot be listed or is no regular file, and for
+    tables of formats that keep a log of their files.
     """
     if is_remote(path):
         return _find_remote(url_of(path))
     if os.path.lexists(path) or not glob.has_magic(path):
         if not stat.S_ISDIR(_facts(path).st_mode):
-            return Found([path], [])
+            return Found([path], NOTHING_LEFT_OUT)
+        check_no_table_above([Path(path)])
         found = _search([Path(path)])
         if not found.files:
-            raise InputError(f"{path}: {_NO_FILES}{advice_on_folder(_names(Path(path)))}")
+            advice = _only(found.left_out) or advice_on_folder(_names(Path(path)))
+            raise InputError(f"{path}: {_NO_FILES}{advice}")
         return found
     matches = sorted(map(Path, _expand(path)))
     hidden = [match for match in matches if _is_hidden(match, path)]
     found = _search([match for match in matches if match not in hidden])
+    check_no_table_above(sorted({Path(name).parent for name in found.files}))
     if not found.files:
-        raise InputError(f"{path}: {_NO_MATCH}")
-    left_out = {str(match) for match in hidden if _may_hold_edges(match)}
-    return Found(found.files, sorted(left_out.union(found.left_out)))
+        raise InputError(f"{path}: {_NO_MATCH}{_only(found.left_out)}")
+    both = {*map(str, hidden), *found.left_out.hidden}
+    return Found(found.files, found.left_out._replace(hidden=_likely_first(both)))
+
+
+def check_regular(path: str) -> None:
+    """InputError unless a local path leads to a regular file, which opening does not wait for."""
+    if stat.S_ISDIR(_facts(path).st_mode):
+        raise InputError(f"{path} is a folder: name a file")
 
 
 def _search(places: list[Path]) -> Found:
     """Files, whatever their names, and those in folders that are Parquet by name."""
-    files, left_out, seen = set(), set(), set()
+    files, seen = set(), set()
+    hidden: set[str] = set()
+    others: set[str] = set()
     waiting = places[::-1]
     while waiting:
         place = waiting.pop()
@@ -66,20 +127,70 @@ def _search(places: list[Path]) -> Found:
             files.add(str(place))
         elif (facts.st_dev, facts.st_ino) not in seen:  # links may lead round in a circle
             seen.add((facts.st_dev, facts.st_ino))
-            for name in reversed(_names(place)):
+            names = _names(place)
+            check_no_table(place, names)
+            for name in reversed(names):
                 inside = place / name
                 if name[0] in "._":
-                    if _may_hold_edges(inside):
-                        left_out.add(str(inside))
+                    hidden.add(str(inside))
                 elif _is_parquet(inside) or stat.S_ISDIR(_facts(inside, False).st_mode):
                     waiting.append(inside)
-    return Found(sorted(files), sorted(left_out))
+                else:
+                    others.add(str(inside))
+            most = MOST_OTHERS + OTHERS_A_FILE * len(files)
+            if len(hidden) + len(others) + len(seen) > most:
+                raise InputError(
+                    f"{places[0]}: {len(files):,} Parquet files among the first {most:,} files and "
+                    "folders that are none: name the folder that the edge list stands in, or the "
+                    f"files by a pattern, as '{places[0] / '**' / '*.parquet'}'"
+                )
+    misnamed = {name for name in others if _begins_as_parquet(name)}
+    left_out = LeftOut(
+        _likely_first(hidden), tuple(sorted(misnamed)), tuple(sorted(others - misnamed))
+    )
+    return Found(sorted(files), left_out)
+
+
+def _likely_first(hidden: set[str]) -> tuple[str, ...]:
+    """Sorted, with those first that may hold edges."""
+    return tuple(sorted(hidden, key=lambda name: (not _may_hold_edges(Path(name)), name)))
+
+
+def _begins_as_parquet(name: str) -> bool:
+    """Whether a file's first bytes are those of Parquet; what cannot be read is none."""
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            return False
+        with open(name, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def _only(left_out: LeftOut) -> str:
+    """What to do where a folder has no other files than misnamed ones."""
+    if not left_out.misnamed:
+        return ""
+    return (
+        f"; {len(left_out.misnamed):,} hold Parquet under names that do not end so: "
+        f"{some_names(left_out.misnamed)}; {_remedy(left_out.misnamed)}"
+    )
+
+
+def _remedy(misnamed: tuple[str, ...]) -> str:
+    return f"rename them, or name them by a pattern, as '{Path(misnamed[0]).parent / '*'}'"
+
+
+def some_names(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(names) - _NAMES_TOLD
+    return ", ".join(names[:_NAMES_TOLD]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _find_remote(url: Url) -> Found:
     """Of a folder, a glob, or just the object. A glob lists all that is below its first pattern."""
     if url.key and is_file(url):
-        return Found([str(url)], [])
+        return Found([str(url)], NOTHING_LEFT_OUT)
     base, pattern = _split(url)
     entries = listed(base, recursive=True)
     if not entries:
@@ -87,7 +198,7 @@ def _find_remote(url: Url) -> Found:
         raise InputError(f"{url}: no such file or folder")
     if any(entry.name == MANIFEST for entry in entries):
         raise InputError(f"{url} is a store: these are read from a disk of this machine: copy it")
-    files, left_out = [], set()
+    files, hidden_places, others = [], set(), []
     for name in (entry.name for entry in entries if entry.bytes is not None):
         below = name.split("/")
         matched = _matched(below, pattern)
@@ -97,13 +208,20 @@ def _find_remote(url: Url) -> Found:
         hidden = next((i for i, part in enumerate(below) if _is_left_out(part, asked)), None)
         if hidden is not None:
             place = PurePosixPath(*below[: max(matched, hidden + 1)])
-            if str(place) != name or _is_parquet(place):
-                left_out.add(str(base.inside(str(place))))
+            hidden_places.add((str(place) == name and not _is_parquet(place), str(place)))
         elif _is_parquet(PurePosixPath(name)) or matched == len(below):
             files.append(name)
+        else:
+            others.append(name)
+    check_no_table_among(base, [entry.name for entry in entries], files)
     if not files:
         raise InputError(f"{url}: {_NO_MATCH if pattern else _NO_FILES}")
-    return Found([str(base.inside(name)) for name in sorted(files)], sorted(left_out))
+
+    def urls(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(str(base.inside(name)) for name in names)
+
+    hidden = urls(name for _, name in sorted(hidden_places))
+    return Found(list(urls(sorted(files))), LeftOut(hidden, (), urls(sorted(others))))
 
 
 def facts_of_remote(name: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,10 @@ from ...kernels.base.compiled import compile_kernels
 from ...kernels.prepare import ingest
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
+from ..numbers import shown
 from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
-from .edges import Chunk, EdgeList, is_string
+from .edges import Chunk, EdgeList
+from .id_types import Id, is_bytes, is_string, type_name
 from .pages import STRING_BYTES
 from .weights import Rounding
 
@@ -31,6 +34,7 @@ ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
 """Of strings, with STRING_BYTES each, that are made into one dictionary."""
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,99}\s*")
+_WHOLE = re.compile(r"(.*[0-9])\.0*")
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
 
@@ -43,8 +47,8 @@ read."""
 class Ids:
     """The user's ids by dense id.
 
-    id_type: the user's Arrow type. domain: dense ids lie below it. values: the ids, rising,
-    one a dense id; None where dense ids are the user's ids.
+    id_type: the user's Arrow type. domain: dense ids lie below it. values: the ids (UUIDs as their
+    bytes), rising, one a dense id; None where dense ids are the user's ids.
     """
 
     id_type: pa.DataType
@@ -70,19 +74,32 @@ class Ids:
         ends = string_ends(self.values)
         return ends[dense + np.int64(1)] - ends[dense]
 
-    def find(self, value: int | str) -> int | None:
+    def find(self, value: Id) -> int | None:
         """Dense id of a user's id; None if it has none. (One that is a gap may have.)"""
         if self.values is not None:
             return find_id(self.values, value)
         return value if isinstance(value, int) and 0 <= value < self.domain else None
 
 
-def parse_id(text: str, id_type: pa.DataType) -> int | str:
+def parse_id(text: str, id_type: pa.DataType) -> Id:
     """A vertex as typed on a command line, as a value of the graph's type."""
     if is_string(id_type):
         return text
+    if is_bytes(id_type):
+        try:
+            return UUID(text.strip()).bytes
+        except ValueError as error:
+            kind = type_name(id_type)
+            raise InputError(
+                f"source {shown(text)} is no UUID, but the graph's ids are {kind}: name it by 32 "
+                "hexadecimal digits"
+            ) from error
+    whole = _WHOLE.fullmatch(text)  # as ids in floats are printed
+    text = whole[1] if whole else text
     if not _INTEGER.fullmatch(text):
-        raise InputError(f"source {text!r} is not an integer, but the graph's ids are {id_type}")
+        raise InputError(
+            f"source {shown(text)} is not an integer, but the graph's ids are {id_type}"
+        )
     value = int(text)
     if not in_range(value, id_type):
         raise InputError(f"source {value} is outside {id_type}, the graph's id type")
@@ -101,7 +118,7 @@ def in_range(value: int, id_type: pa.DataType) -> bool:
     return 0 <= value < 1 << id_type.bit_width
 
 
-def find_id(values: pa.Array | pa.ChunkedArray, value: int | str) -> int | None:
+def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:
     """Place of ``value`` in rising ``values``, None if it is not there.
 
     (Python orders strings by code point, which is the order of their UTF-8 bytes.)

@@ -39,7 +39,7 @@ from .order import Order
 
 _MOST = (1 << 63) - 1
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
-_ID_TYPES = ["string", "large_string", *_INTEGERS]
+_ID_TYPES = ["string", "large_string", "uuid", "fixed_size_binary[16]", *_INTEGERS]
 
 
 class Manifest(NamedTuple):

@@ -18,7 +18,7 @@ from ...kernels.base.team import Team
 from ..disk.files import wrong_contents
 from ..errors import one_line
 from ..input.arrow import as_numpy, compute
-from ..input.edges import is_string
+from ..input.id_types import is_bytes, is_string, stored, type_name
 from .manifest import GraphInfo
 
 
@@ -43,8 +43,8 @@ def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
         raise wrong_contents(path, f"columns {', '.join(map(repr, schema.names))}")
     allowed = [{info.id_type}, {"uint32"}, *[{"uint32", "uint64"} for _ in degrees]]
     for field, types in zip(schema, allowed, strict=True):
-        if str(field.type) not in types or field.nullable:
-            raise wrong_contents(path, f"column {field.name!r} of {field.type}")
+        if type_name(field.type) not in types or field.nullable:
+            raise wrong_contents(path, f"column {field.name!r} of {type_name(field.type)}")
     if file.metadata.num_rows != info.vertices:
         raise wrong_contents(path, f"{file.metadata.num_rows:,} rows of {info.vertices:,} vertices")
 
@@ -79,8 +79,9 @@ def read_vertices(
 def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
     """Raises InputError unless user ids rise, and strings are UTF-8."""
     try:
-        if is_string(ids.type):
+        if is_string(ids.type) or is_bytes(ids.type):
             ids.validate(full=True)
+            ids = stored(ids)
             rise = compute("all", compute("less", ids[:-1], ids[1:]))
             fits = rise.as_py() is not False  # of fewer than two there is no answer
         else:

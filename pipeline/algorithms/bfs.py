@@ -10,6 +10,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu.device import Device
 from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import Id, shown_id
 from ...partition.input.ids import parse_id
 from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
@@ -45,7 +46,7 @@ class Bfs:
         check_depth(self.max_depth)
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {"source": parse_id(self.source, id_type), "max_depth": self.max_depth}
+        return {"source": shown_id(parse_id(self.source, id_type)), "max_depth": self.max_depth}
 
     def check(self, names: Names) -> None:
         find(names, self.source)
@@ -96,7 +97,7 @@ def find(names: Names, source: str) -> int:
     value = parse_id(source, names.id_type)
     place = names.find(value)
     if place is None:
-        raise InputError(f"source {value!r} is not a vertex of the graph")
+        raise InputError(f"source {shown_id(value)!r} is not a vertex of the graph")
     return place
 
 
@@ -107,10 +108,10 @@ def columns_of(found: Found) -> Columns:
     )
 
 
-def answer_of(found: Found, source: int | str, max_depth: int | None, method: str) -> Answer:
+def answer_of(found: Found, source: Id, max_depth: int | None, method: str) -> Answer:
     supersteps = shortened(found.supersteps)
     search = SearchRecord(
-        source=source,
+        source=shown_id(source),
         max_depth=max_depth,
         method=method,
         reached=found.reached,

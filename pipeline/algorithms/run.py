@@ -26,6 +26,7 @@ from ...partition.disk.outputs import check_output, is_result, is_store
 from ...partition.disk.work import Work, begin_work, begun_again, clean_up
 from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
+from ...partition.input.id_types import type_named
 from ...partition.store.store import Store, open_store
 from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_of
 from ..build.plan import id_width
@@ -184,7 +185,7 @@ def run_to_result(
     if algorithm.weighted:
         check_weights(graph, path)
     if isinstance(graph, Store):
-        id_type = pa.type_for_alias(graph.info.id_type)
+        id_type = type_named(graph.info.id_type)
         fingerprint, directed = graph.info.fingerprint, graph.info.directed
     elif resources.cluster.any:
         raise InputError(

@@ -45,6 +45,7 @@ from ...kernels.pieces.relax import (
     take_below,
 )
 from ...partition.errors import DelegraphError, InputError
+from ...partition.input.id_types import shown_id
 from ...partition.input.ids import parse_id
 from ...partition.store.manifest import GraphInfo, WeightInfo
 from ..engines.operations.forests import Looked, global_ids
@@ -467,7 +468,10 @@ class ShortestPaths:
             )
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {"source": parse_id(self.source, id_type), "max_distance": self.max_distance}
+        return {
+            "source": shown_id(parse_id(self.source, id_type)),
+            "max_distance": self.max_distance,
+        }
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         most = math.inf if self.max_distance is None else self.max_distance
@@ -487,7 +491,7 @@ class ShortestPaths:
             whole = np.where(reached, distance, -1.0).astype(np.int64)
             column = Column("distance", whole, missing=-1)
         record = ShortestPathsRecord(
-            source=parse_id(self.source, names.id_type),
+            source=shown_id(parse_id(self.source, names.id_type)),
             max_distance=self.max_distance,
             reached=int(np.count_nonzero(reached)),
             farthest=farthest,

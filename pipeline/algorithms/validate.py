@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base import lookup
@@ -25,6 +24,7 @@ from ...partition.disk.memory import return_freed_memory
 from ...partition.errors import InputError
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import type_named
 from ...partition.input.ids import Batch
 from ...partition.store.grid import ONE
 from ...partition.store.layout import kept_subgraphs, offsets_dtype
@@ -130,7 +130,7 @@ def _judge_store(
 
 
 def _store_bytes(store: Store, result: Result, threads: int) -> int:
-    info, id_type = store.info, pa.type_for_alias(store.info.id_type)
+    info, id_type = store.info, type_named(store.info.id_type)
     texts, table = text_bytes(store), store.files[VERTICES].bytes
     offsets = max(
         store.files[offsets_file(p, name)].bytes

@@ -28,6 +28,7 @@ from ...partition.disk.memory import machine_bytes
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
+from ...partition.input.id_types import shown_id
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
 from ..engines.device import DeviceEngine
 from ..engines.engine import Engine, Strategy, check_strategy, choose
@@ -278,7 +279,8 @@ def draw_sources(
     if not len(able):
         raise InputError("no vertex has an edge to follow")
     places = able[draw(len(able), options)]
-    return Sources(places.tolist(), names.decode(as_arrow(places)).to_pylist())
+    ids = names.decode(as_arrow(places)).to_pylist()
+    return Sources(places.tolist(), list(map(shown_id, ids)))
 
 
 def check_bytes(store: Store) -> int:

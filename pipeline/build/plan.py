@@ -15,7 +15,8 @@ import pyarrow as pa
 from ...partition.errors import LimitError
 from ...partition.input.arrow import TEXT_BYTES
 from ...partition.input.dictionary import RANGE_BYTES
-from ...partition.input.edges import EdgeList, is_string
+from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import is_string
 from ...partition.input.ids import ENCODE_BYTES, ENCODE_ROWS
 from ...partition.store.grid import Grid
 from ...partition.store.layout import RANGE_EDGES, RANGE_ROWS, SHARD_ROWS

@@ -33,7 +33,8 @@ from ...partition.disk.work import Step, Work
 from ...partition.errors import InputError, LimitError
 from ...partition.input import dictionary, ids
 from ...partition.input.arrow import as_arrow, text_cuts
-from ...partition.input.edges import EdgeList, is_string
+from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
 from ...partition.input.weights import Duplicates, Rounding, total_rounding

@@ -19,6 +19,7 @@ from ...partition.disk.scratch import FileScratch
 from ...partition.disk.work import Step
 from ...partition.input.arrow import as_arrow
 from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import type_name
 from ...partition.input.sources import HeldSource, ParquetSource
 from ...partition.input.weights import total_rounding
 from ...partition.store import shards as build
@@ -196,7 +197,7 @@ def graph_info(
         fingerprint=graph_fingerprint(edges, options.directed, options.duplicates),
         src=edges.src,
         dst=edges.dst,
-        id_type=str(edges.id_type),
+        id_type=type_name(edges.id_type),
         directed=options.directed,
         order=options.order,
         layout=options.layout if layout.partitions > 1 else "csr",

@@ -12,7 +12,8 @@ from ...kernels.bfs.edges import EdgeSearch, compile_edge_search
 from ...kernels.gpu.device import Device
 from ...partition.input import ids
 from ...partition.input.arrow import TEXT_BYTES, string_ends
-from ...partition.input.edges import EdgeList, is_string
+from ...partition.input.edges import EdgeList
+from ...partition.input.id_types import is_string, type_name
 from ...partition.input.ids import Ids
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
@@ -130,7 +131,7 @@ def subject_by_id(edges: EdgeList, dense: DenseEdges, directed: bool) -> Subject
         rows=edges.rows,
         self_loops=dense.self_loops,
         duplicates=None,
-        id_type=str(edges.id_type),
+        id_type=type_name(edges.id_type),
         weights=None,
     )
     return subject_of(record, dense.ids, names, "edges")

@@ -22,7 +22,7 @@ from pyarrow import csv as arrow_csv
 
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
-from ...partition.input.edges import is_string
+from ...partition.input.id_types import is_string
 from ...partition.input.ids import in_range
 from ...partition.numbers import parse_integer, shown
 from .graph_file import Piece, schema_of

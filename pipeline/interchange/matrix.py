@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...kernels.base import sort
 from ...kernels.base.team import Team
 from ...partition.input.arrow import as_numpy
-from ...partition.input.edges import is_string
+from ...partition.input.id_types import is_bytes, is_string, shown_id
 from ...partition.store.store import Store
 from ..run.execute import Executor
 from ..run.plan import fits, held_now, too_little
@@ -25,6 +25,7 @@ from .graph_file import STEP
 
 _ENTRY_BYTES = 2 * 8 + 2 * 4  # keys and weights, and what sorts them
 _VERTEX_BYTES = 8 + 4 + 2 * 8  # ids and places, ends of rows and where these are sought
+_UUID_CHARACTERS = 36
 _NAME_BYTES = 64  # of a string, as Python and Arrow hold it
 
 
@@ -37,6 +38,9 @@ def write_matrix(store: Store, path: Path, executor: Executor, limit: int) -> in
     if is_string(vertices["vertex"].type):
         widths = pc.call_function("max", [pc.call_function("utf8_length", [vertices["vertex"]])])
         need += store.info.vertices * (_NAME_BYTES + 4 * widths.as_py())
+        _check_room(need, limit)
+    elif is_bytes(vertices["vertex"].type):
+        need += store.info.vertices * (_NAME_BYTES + 4 * _UUID_CHARACTERS)
         _check_room(need, limit)
     executor.once(STEP, lambda: _write(store, vertices, path, team), held_now() + need)
     return _entries(store)
@@ -95,4 +99,6 @@ def _sorted_entries(
 
 
 def _ids(vertex: pa.ChunkedArray) -> NDArray:
+    if is_bytes(vertex.type):
+        return np.array(list(map(shown_id, vertex.to_pylist())), str)
     return np.array(vertex.to_pylist(), str) if is_string(vertex.type) else as_numpy(vertex)

@@ -11,6 +11,8 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from ...partition.errors import InputError
+from ...partition.input.arrow import strings
+from ...partition.input.id_types import is_bytes, shown_id
 from ..results.result import COLUMNS, Result
 from ..run.execute import Executor
 from ..run.plan import fits, held_now, too_little
@@ -38,17 +40,24 @@ def write_result_text(result: Result, path: Path, executor: Executor, limit: int
 def _write(result: Result, path: Path) -> None:
     value = next(iter(COLUMNS[result.algorithm]))
     missing = _UNREACHED.get(result.algorithm, _NO_PATH)
-    schema = pa.schema([("vertex", result.schema.field("vertex").type), ("value", pa.string())])
+    kind = result.schema.field("vertex").type
+    kind = pa.string() if is_bytes(kind) else kind
+    schema = pa.schema([("vertex", kind), ("value", pa.string())])
     options = arrow_csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     try:
         with arrow_csv.CSVWriter(path, schema, write_options=options) as writer:
             for batch in result.batches(ROWS, ("vertex", value)):
-                vertex, values = batch.columns
+                vertex, values = _as_text(batch.column(0)), batch.column(1)
                 values = values.cast(pa.string()).fill_null(missing)
                 writer.write_batch(pa.record_batch([vertex, values], schema=schema))
     except pa.ArrowInvalid as error:
         told = "a vertex's name holds a blank or a quotation mark, which these lines cannot tell"
         raise InputError(f"{_place(result)}: {told}") from error
+
+
+def _as_text(ids: pa.Array) -> pa.Array:
+    """UUIDs, and such bytes, as text; others as they are."""
+    return strings(list(map(shown_id, ids.to_pylist()))) if is_bytes(ids.type) else ids
 
 
 def _place(result: Result) -> Path:

@@ -17,6 +17,7 @@ from ...kernels.bfs.check import leads_to
 from ...kernels.pieces.check import PATH_RULES, check_paths
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
+from ...partition.input.id_types import told_id
 from ...partition.store.store import Store
 from ..results.result import Result
 from .programs import add_rule, judged_edges, read_column, rule_of, verdict_of
@@ -45,7 +46,7 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     check_kind(result, graph.directed)
     names, index = graph.names, graph.names.index
     asked = result.info.options["source"]
-    source = names.find(asked) if isinstance(asked, int | str) else None
+    source = None if (known := told_id(asked, names.id_type)) is None else names.find(known)
     if source is None:
         raise InputError(f"the result's source, {asked!r}, is no vertex of the graph")
     most = result.info.options["max_distance"]

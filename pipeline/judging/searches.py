@@ -31,7 +31,7 @@ from ...kernels.bfs.check import (
 from ...partition.disk.files import BLOCK_BYTES
 from ...partition.errors import InputError
 from ...partition.input.arrow import TEXT_BYTES, as_arrow, as_numpy, valid
-from ...partition.input.edges import is_string
+from ...partition.input.id_types import is_bytes, is_string, shown_id, stored, told_id
 from ...partition.input.ids import in_range
 from ...partition.store.store import EdgeBlock, Store
 from ..results.names import VertexNames, id_bytes, names_of_store
@@ -129,7 +129,7 @@ def judging_bytes(
     rows = rows_at_once(id_type)
     reading = result.reading(rows)
     batch = _ROW * rows + reading.held
-    if is_string(id_type):  # found by a hash of all of them, of so many characters at a time
+    if _is_hashed(id_type):  # found by a hash of all of them, of so many characters at a time
         batch += texts + _HASHED * places + 4 * (TEXT_BYTES + reading.batch)
     else:
         batch += threads * _ROW * rows + LOOKUP_BYTES * places
@@ -146,8 +146,12 @@ def reading_store_bytes(
 
 
 def rows_at_once(id_type: pa.DataType) -> int:
-    """Of a result: strings are hashed anew for each batch."""
-    return 1 << 20 if is_string(id_type) else 1 << 16
+    """Of a result: ids that are no integers are hashed anew for each batch."""
+    return 1 << 20 if _is_hashed(id_type) else 1 << 16
+
+
+def _is_hashed(id_type: pa.DataType) -> bool:
+    return is_string(id_type) or is_bytes(id_type)
 
 
 def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
@@ -162,8 +166,8 @@ def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
     else:
         asked, depth = result.info.options.get("source"), result.info.options.get("max_depth")
         max_depth = depth if isinstance(depth, int) else None
-        known_as = isinstance(asked, str if is_string(names.id_type) else int)
-        source = names.find(asked) if known_as else None
+        known = told_id(asked, names.id_type)
+        source = None if known is None else names.find(known)
     violations = claim.violations
     if source is None:
         violations.add(1, 1)
@@ -212,7 +216,8 @@ def check_kind(result: Result, directed: bool) -> None:
 
 
 def named(names: VertexNames, vertices: tuple[int, ...]) -> list[int | str | None]:
-    return names.decode(as_arrow(np.array(vertices, np.uint32))).to_pylist()
+    ids = names.decode(as_arrow(np.array(vertices, np.uint32)))
+    return [shown_id(value) for value in ids.to_pylist()]
 
 
 class _Rows(NamedTuple):
@@ -236,7 +241,7 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
     strangers, example = 0, None
     read = partial(_rows_of, Places(names))
     batches = result.batches(rows_at_once(names.id_type))
-    by = Team(1) if is_string(names.id_type) else team  # strings are hashed anew for each batch
+    by = Team(1) if _is_hashed(names.id_type) else team  # these are hashed anew for each batch
     for rows in by.stream(read, batches):
         put_rows(rows.vertex, rows.known, rows.distance, rows.parent, distance, parent, seen)
         violations += rows.told
@@ -247,11 +252,11 @@ def _read(result: Result, names: VertexNames, places: int, team: Team) -> _Claim
 
 
 def rows_verdict(
-    names: VertexNames, seen: NDArray[np.uint8], strangers: int, stranger: int | str | None
+    names: VertexNames, seen: NDArray[np.uint8], strangers: int, stranger: object
 ) -> RuleVerdict:
     """seen: rows of each place, 2 for more. strangers: rows of what is no vertex, and one."""
     seen = seen[names.index]  # not every place is a vertex's
-    count, example = strangers, [stranger] if strangers else []
+    count, example = strangers, [shown_id(stranger)] if strangers else []
     for wrong in (seen > 1, seen == 0):
         some = int(np.count_nonzero(wrong))
         if some:
@@ -285,18 +290,19 @@ class Places:
 
     def __init__(self, names: VertexNames) -> None:
         self._index = names.index
-        self._ids = names.decode(as_arrow(names.index))
+        self._ids = stored(names.decode(as_arrow(names.index)))
         if is_string(names.id_type):
             self._ids = self._ids.cast(pa.large_string())
-        else:
+        elif not is_bytes(names.id_type):
             self._lookup = lookup_of(_as_int64(self._ids))
 
     def __call__(self, column: pa.Array) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
         id_type = self._ids.type
+        column = stored(column)
         found = column.type
         if pa.types.is_dictionary(found):
             found = found.value_type
-        if not (is_string(found) if is_string(id_type) else pa.types.is_integer(found)):
+        if not _same_kind(found, id_type):
             raise InputError(f"the result's ids are {column.type}, the graph's {id_type}")
         try:
             column = column.cast(id_type)
@@ -306,7 +312,7 @@ class Places:
                 for value in column.to_pylist()
             ]
             column = pa.array(fitting, id_type)
-        if is_string(self._ids.type):
+        if _is_hashed(id_type):
             place = pc.call_function("index_in", [column], pc.SetLookupOptions(value_set=self._ids))
             known = valid(place)
             at = as_numpy(place.fill_null(0))
@@ -314,6 +320,12 @@ class Places:
             at, known = find(self._lookup, _as_int64(column.fill_null(0)))
             known &= valid(column)
         return self._index[at], known
+
+
+def _same_kind(found: pa.DataType, id_type: pa.DataType) -> bool:
+    if is_string(id_type):
+        return is_string(found)
+    return is_bytes(found) if is_bytes(id_type) else pa.types.is_integer(found)
 
 
 def _as_int64(ids: pa.Array) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.pieces.check import EACH_RULES, TOGETHER_RULES, check_levels
 from ...partition.input.arrow import as_arrow, as_numpy
+from ...partition.input.id_types import stored
 from ..results.result import Result
 from ..results.weights import digest_of
 from .programs import (
@@ -59,7 +60,7 @@ class _Rows:
     def __iter__(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
         self.strangers = 0
         for batch in self._result.batches(self._rows):
-            few = batch.column("source")
+            few = stored(batch.column("source"))
             if not pa.types.is_dictionary(few.type):
                 few = few.dictionary_encode()
             at, known = self._places(few.dictionary)

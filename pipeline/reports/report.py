@@ -16,6 +16,7 @@ from ...partition.disk.urls import named
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
 from ...partition.input.edges import EdgeList, open_edges
+from ...partition.input.id_types import shown_id, stored, type_name
 from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ...partition.store.store import Store, open_store
@@ -56,7 +57,7 @@ def edges_document(edges: EdgeList) -> Document:
         "src": edges.src,
         "dst": edges.dst,
         "other_columns": edges.other_columns,
-        "id_type": str(edges.id_type),
+        "id_type": type_name(edges.id_type),
         "id_bounds": edges.bounds,
         "default_partitions": default_partitions(edges.rows),
         "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
@@ -120,9 +121,9 @@ def _search_facts(result: Result) -> Document:
 
 def _each_facts(result: Result) -> Document:
     """Of all searches together."""
-    sources: set[int | str | None] = set()
+    sources: set[object] = set()
     for batch in result.batches(1 << 20, ("source",)):
-        sources.update(batch.column("source").unique().to_pylist())
+        sources.update(stored(batch.column("source")).unique().to_pylist())
     found = _search_facts(result)
     return {
         "searches": len(sources),
@@ -134,7 +135,7 @@ def _each_facts(result: Result) -> Document:
 def _component_facts(result: Result) -> Document:
     named = 0
     for batch in result.batches(1 << 20):
-        same = compute("equal", batch.column("vertex"), batch.column("component"))
+        same = compute("equal", *(stored(batch.column(name)) for name in ("vertex", "component")))
         named += int(compute("sum", same).as_py() or 0)
     return {"components": named}
 
@@ -147,12 +148,12 @@ def _value_facts(result: Result) -> Document:
     order = [(name, "descending"), ("vertex", "ascending")]
     top: pa.Table | None = None
     for batch in result.batches(1 << 20):
-        some = pa.Table.from_batches([batch])
+        some = pa.table([stored(column) for column in batch.columns], batch.schema.names)
         both = some if top is None else pa.concat_tables([top, some])
         chosen = pc.SelectKOptions(_TOP, order)
         top = both.take(compute("select_k_unstable", both, options=chosen))
     rows = [] if top is None else top.to_pylist()
-    return {"top": [[row["vertex"], row[name]] for row in rows]}
+    return {"top": [[shown_id(row["vertex"]), row[name]] for row in rows]}
 
 
 def _path_facts(result: Result) -> Document:

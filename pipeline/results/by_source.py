@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...kernels.pieces.gather import count_bits
 from ...partition.disk.outputs import mark
 from ...partition.input.arrow import TEXT_BYTES, as_arrow
-from ...partition.input.edges import is_string
+from ...partition.input.id_types import is_string
 from .names import PARENT_BYTES, Names
 from .result import ResultInfo, parts_of
 

@@ -25,7 +25,7 @@ from ...partition.input.arrow import (
     string_ends,
     text_cuts,
 )
-from ...partition.input.edges import is_string
+from ...partition.input.id_types import Id, is_string, stored
 from ...partition.input.ids import Ids, find_id
 from ...partition.store.store import Store
 
@@ -38,11 +38,12 @@ PARENT_BYTES = 1 << 22
 class Names(Protocol):
     """What writing a result needs.
 
-    id_type: of user ids. pieces: vertices in each piece. piece: user ids (``id_type``) of the
-    vertices in one, rising, and their places in the search's arrays (uint32). decode: user ids, as
-    ``id_type``, of an Arrow array of places (nulls stay nulls). widths: bytes (int64) of the ids at
-    some places; None where ids are integers. find: place of a user id, or None. prepare: load what
-    decode needs, beforehand, by as many threads as files are written at once.
+    id_type: of user ids, as results have them. pieces: vertices in each piece. piece: user ids
+    (``id_type``) of the vertices in one, rising, and their places in the search's arrays (uint32).
+    decode: user ids, as ``id_type``, of an Arrow array of places (nulls stay nulls). widths: bytes
+    (int64) of the ids at some places; None where ids are no strings. find: place of a user id, or
+    None. prepare: load what decode needs, beforehand, by as many threads as files are written at
+    once.
     """
 
     @property
@@ -52,7 +53,7 @@ class Names(Protocol):
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]: ...
     def decode(self, places: pa.Array) -> pa.Array: ...
     def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None: ...
-    def find(self, value: int | str) -> int | None: ...
+    def find(self, value: Id) -> int | None: ...
     def prepare(self, at_once: int) -> None: ...
 
 
@@ -68,7 +69,7 @@ class VertexNames:
     index: NDArray[np.uint32]
     decoded: Callable[[pa.Array], pa.Array]
     measured: Callable[[NDArray[np.uint32]], NDArray[np.int64] | None]
-    found: Callable[[int | str], int | None]
+    found: Callable[[Id], int | None]
 
     @property
     def pieces(self) -> Sequence[int]:
@@ -96,7 +97,7 @@ class VertexNames:
     def widths(self, places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
         return self.measured(places)
 
-    def find(self, value: int | str) -> int | None:
+    def find(self, value: Id) -> int | None:
         return self.found(value)
 
     def prepare(self, at_once: int) -> None:
@@ -125,7 +126,7 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     id_type = vertex.type
     if is_string(id_type):
         vertex = vertex.cast(pa.large_string())
-    ids = vertex.combine_chunks()
+    ids = stored(vertex)
     index = as_numpy(table["global_id"])
     position = np.empty(len(index), np.uint32)
     position[index] = np.arange(len(index), dtype=np.uint32)

@@ -1,7 +1,7 @@
 """Names of a store's vertices, streamed from its vertex table.
 
 Finding a vertex reads a few row groups. Writing reads each row group once for its piece, and
-holds the user ids of all vertices once, to decode parents: by global id where they are integers,
+holds the user ids of all vertices once, to decode parents: by global id where they are of one size,
 else the strings in one buffer by rising id, and the place in it of each global id.
 """
 
@@ -20,8 +20,14 @@ from numpy.typing import NDArray
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
 from ...partition.errors import DelegraphError
-from ...partition.input.arrow import as_arrow, as_numpy, numbers_and_nulls, string_ends
-from ...partition.input.edges import is_string
+from ...partition.input.arrow import (
+    as_arrow,
+    as_numpy,
+    numbers_and_nulls,
+    numpy_type,
+    string_ends,
+)
+from ...partition.input.id_types import Id, is_bytes, is_string, storage_type, stored, type_named
 from ...partition.input.ids import find_id
 from ...partition.store.manifest import VERTICES
 from ...partition.store.store import Store
@@ -62,12 +68,13 @@ class StoreNames:
         check_places(self._path, places, self._vertices)
         return ids, places
 
-    def find(self, value: int | str) -> int | None:
+    def find(self, value: Id) -> int | None:
         low, high = 0, len(self._groups)
         while low < high:
             middle = (low + high) // 2
             ids, index = self.piece(middle)
             check_ids(self._path, ids)
+            ids = stored(ids)
             if len(ids) and value < ids[0].as_py():
                 high = middle
             elif not len(ids) or value > ids[-1].as_py():
@@ -81,7 +88,8 @@ class StoreNames:
         at, null = numbers_and_nulls(places)
         ids = self._ids()
         if isinstance(ids, np.ndarray):
-            return as_arrow(ids[at], null)
+            decoded = as_arrow(ids[at], null)
+            return decoded.cast(self.id_type) if is_bytes(self.id_type) else decoded
         texts, position = ids
         return texts.take(as_arrow(position[at], null)).cast(self.id_type)
 
@@ -97,7 +105,7 @@ class StoreNames:
         self._team = Team(at_once)
         self._ids()
 
-    def _ids(self) -> NDArray[np.integer] | tuple[pa.Array, NDArray[np.uint32]]:
+    def _ids(self) -> NDArray | tuple[pa.Array, NDArray[np.uint32]]:
         with self._lock:  # several tasks write; one of them loads
             return self._texts if is_string(self.id_type) else self._numbers
 
@@ -115,11 +123,11 @@ class StoreNames:
         check_all_seen(self._path, seen)
 
     @cached_property
-    def _numbers(self) -> NDArray[np.integer]:
-        """User ids by global id."""
-        ids: NDArray[np.integer] = np.empty(self._vertices, self.id_type.to_pandas_dtype())
+    def _numbers(self) -> NDArray:
+        """User ids, integers or 16 bytes each, by global id."""
+        ids: NDArray = np.empty(self._vertices, numpy_type(storage_type(self.id_type)))
         for vertex, index in self._all_pieces():
-            ids[index] = as_numpy(vertex)
+            ids[index] = as_numpy(stored(vertex))
         return ids
 
     @cached_property
@@ -150,8 +158,8 @@ _WIDTHS = 32  # of a row: the places of strings, their ends and widths, added up
 
 
 def text_bytes(store: Store) -> int:
-    """The same, by the store; 0 for integers."""
-    if not is_string(pa.type_for_alias(store.info.id_type)):
+    """The same, by the store; 0 for ids of one size."""
+    if not is_string(type_named(store.info.id_type)):
         return 0
     return _text_bytes(pq.read_metadata(store.path / VERTICES))
 

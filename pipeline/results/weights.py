@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 
 from ...partition.disk.remote import source_of
 from ...partition.errors import InputError, one_line
-from ...partition.input.arrow import as_arrow, as_numpy, compute, strings, valid
-from ...partition.input.edges import is_string
+from ...partition.input.arrow import as_arrow, as_numpy, compute, numpy_type, strings, valid
+from ...partition.input.id_types import (
+    as_ids,
+    column_type,
+    is_bytes,
+    is_string,
+    shown_id,
+    storage_type,
+    stored,
+    type_name,
+)
 from ...partition.input.ids import parse_id
 from .names import Names
 
@@ -22,6 +31,11 @@ WEIGHT_BYTES = 64
 """Of a vertex that is named, with an id of eight bytes: as it is read, sorted and found."""
 
 _ROWS_AT_ONCE = 1 << 16
+
+
+def typed(value: object) -> str:
+    """An id as it would be typed: 16 bytes as a UUID."""
+    return str(shown_id(value) if isinstance(value, bytes) else value)
 
 
 class VertexWeights(NamedTuple):
@@ -60,13 +74,13 @@ class VertexWeights(NamedTuple):
         wanted = pc.SetLookupOptions(value_set=self.vertex)
         for number in range(len(names.pieces)):
             vertex, at = names.piece(number)
-            which = compute("index_in", vertex.cast(self.vertex.type), options=wanted)
+            which = compute("index_in", stored(vertex).cast(self.vertex.type), options=wanted)
             here = valid(which)
             rows = as_numpy(which.fill_null(0))[here]
             places[rows] = at[here]
             found[rows] = True
         if not found.all():
-            missing = self.vertex[int(np.argmin(found))].as_py()
+            missing = shown_id(self.vertex[int(np.argmin(found))].as_py())
             raise InputError(f"{self.given}: {missing!r} is not a vertex of the graph")
         return places
 
@@ -105,19 +119,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
         raise InputError(f"{path}: column 'vertex' is missing")
     if not table.num_rows:
         raise InputError(f"{path}: holds no vertices")
-    kind = pa.large_string() if is_string(id_type) else id_type
-    given = table["vertex"].type
-    if pa.types.is_dictionary(given):
-        given = given.value_type
-    try:
-        fits = is_string(given) if is_string(id_type) else pa.types.is_integer(given)
-        if not fits:
-            raise pa.ArrowInvalid(f"ids are {given}, the graph's {id_type}")
-        vertex = table["vertex"].cast(given).cast(kind).combine_chunks()
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: column 'vertex': {one_line(error)}") from error
-    if vertex.null_count:
-        raise InputError(f"{path}: column 'vertex': holds nulls")
+    vertex = _read_ids(f"{path}: column 'vertex'", table["vertex"].combine_chunks(), id_type)
     _check_once(f"{path}: column 'vertex'", vertex)
     weight = np.ones(len(vertex))
     if "weight" in table.column_names:
@@ -130,13 +132,30 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
     return VertexWeights(str(path), vertex, weight)
 
 
+def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
+    """As large_string, integers or 16 bytes."""
+    if column.null_count:
+        raise InputError(f"{where}: holds nulls")
+    given = column_type(where, column.type, False, "vertex")
+    if (is_string(given), is_bytes(given)) != (is_string(id_type), is_bytes(id_type)):
+        raise InputError(
+            f"{where}: ids are {type_name(given)}, the graph's {type_name(id_type)}: cast them"
+        )
+    try:
+        if is_string(id_type):
+            return column.cast(given).cast(pa.large_string())
+        return as_ids(column, id_type, where, "vertex")
+    except pa.ArrowException as error:
+        raise InputError(f"{where}: {one_line(error)}") from error
+
+
 class TypedVertices:
     """Such ids as they were typed. given, weight: as of VertexWeights; None: all alike."""
 
     def __init__(
-        self, ids: Sequence[int | str], given: str, weight: Sequence[float] | None = None
+        self, ids: Sequence[int | str | bytes], given: str, weight: Sequence[float] | None = None
     ) -> None:
-        self._ids = [str(value) for value in ids]
+        self._ids = [typed(value) for value in ids]
         self._given = given
         self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
 
@@ -147,6 +166,9 @@ class TypedVertices:
         values = [parse_id(value, id_type) for value in self._ids]
         if is_string(id_type):
             vertex = strings([str(value) for value in values]).cast(pa.large_string())
+        elif is_bytes(id_type):
+            every = b"".join(value for value in values if isinstance(value, bytes))
+            vertex = as_arrow(np.frombuffer(every, numpy_type(storage_type(id_type))))
         else:
             vertex = as_arrow(np.array(values, id_type.to_pandas_dtype()))
         _check_once(self._given, vertex)
@@ -166,4 +188,6 @@ def _check_once(where: str, vertex: pa.Array) -> None:
     counts = compute("value_counts", vertex)
     if len(counts) < len(vertex):
         most = int(np.argmax(as_numpy(counts.field("counts"))))
-        raise InputError(f"{where}: {counts.field('values')[most].as_py()!r} stands there twice")
+        raise InputError(
+            f"{where}: {shown_id(counts.field('values')[most].as_py())!r} stands there twice"
+        )

@@ -1,0 +1,263 @@
+"""Types of vertex ids: which columns hold ids, the one type of a graph's ids, how others become it.
+
+Ids are integers, strings or 16 bytes each: UUIDs, and plain binary of that size. Whole numbers in
+floats (pandas makes these of integers beside a null) and in decimals are taken as integers of 64
+bits. What would lose anything is refused, by a line that names the cast.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .arrow import as_arrow, as_numpy
+
+BYTES_16 = pa.binary(16)
+UUID_TYPE = pa.uuid()
+
+Id = int | str | bytes
+"""A value of a graph's ids; of 16 bytes, UUIDs too, the bytes."""
+
+
+def is_string(id_type: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(id_type)
+        or pa.types.is_large_string(id_type)
+        or pa.types.is_string_view(id_type)
+    )
+
+
+def is_bytes(id_type: pa.DataType) -> bool:
+    """Whether ids are 16 bytes each: UUIDs, and binary of that size.
+
+    >>> is_bytes(pa.uuid()), is_bytes(pa.binary(16)), is_bytes(pa.binary(8)), is_bytes(pa.int64())
+    (True, True, False, False)
+    """
+    return id_type in (BYTES_16, UUID_TYPE)
+
+
+def storage_type(id_type: pa.DataType) -> pa.DataType:
+    """The type that Arrow's functions take: that of the bytes of UUIDs."""
+    return BYTES_16 if id_type == UUID_TYPE else id_type
+
+
+def stored(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Ids as ``storage_type`` has them, in one piece."""
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0)
+    return ids.storage if isinstance(ids, pa.ExtensionArray) else ids
+
+
+def type_name(id_type: pa.DataType) -> str:
+    """A type of ids in words, which ``type_named`` reads.
+
+    >>> type_name(pa.uuid()), type_name(pa.binary(16)), type_name(pa.int64())
+    ('uuid', 'fixed_size_binary[16]', 'int64')
+    """
+    return "uuid" if id_type == UUID_TYPE else str(id_type)
+
+
+def type_named(name: str) -> pa.DataType:
+    """
+    >>> [type_named(type_name(kind)) == kind for kind in (pa.uuid(), pa.binary(16), pa.string())]
+    [True, True, True]
+    """
+    sixteen = {type_name(kind): kind for kind in (BYTES_16, UUID_TYPE)}
+    return sixteen[name] if name in sixteen else pa.type_for_alias(name)
+
+
+@overload
+def shown_id(value: None) -> None: ...
+
+
+@overload
+def shown_id(value: object) -> int | str: ...
+
+
+def shown_id(value: object) -> int | str | None:
+    """A value of a column of ids as JSON and messages have it: 16 bytes as the text of a UUID.
+
+    >>> shown_id(bytes(16)), shown_id(UUID(int=1)), shown_id(7), shown_id("a")
+    ('00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000001', 7, 'a')
+    """
+    if isinstance(value, bytes) and len(value) == 16:
+        value = UUID(bytes=value)
+    if isinstance(value, UUID):
+        return str(value)
+    assert value is None or isinstance(value, (int, str))
+    return value
+
+
+def told_id(value: object, id_type: pa.DataType) -> Id | None:
+    """The id that ``shown_id`` has made a value of; None for what is no such value.
+
+    >>> told_id(7, pa.int64()), told_id("7", pa.int64()), told_id("7", pa.uuid())
+    (7, None, None)
+    """
+    if is_bytes(id_type):
+        try:
+            return UUID(value).bytes if isinstance(value, str) else None
+        except ValueError:
+            return None
+    if isinstance(value, str if is_string(id_type) else int) and not isinstance(value, bool):
+        assert isinstance(value, (str, int))
+        return value
+    return None
+
+
+def column_type(where: str, given: pa.DataType, is_uuid: bool, column: str) -> pa.DataType:
+    """The type of ids in a column, before it is known what other columns hold.
+
+    where: the column, for messages. is_uuid: whether Parquet calls it one. Floats and decimals stay
+    what they are. Raises InputError for what holds no ids.
+    """
+    if pa.types.is_dictionary(given):
+        given = given.value_type
+    if is_uuid or given == UUID_TYPE:
+        return UUID_TYPE
+    if _is_any_binary(given) or given == BYTES_16:
+        return BYTES_16
+    if pa.types.is_integer(given) or is_string(given) or _is_number(given):
+        return given
+    if pa.types.is_null(given):
+        raise InputError(
+            f"{where} holds nothing but nulls: every row needs both ids; leave such rows out"
+        )
+    raise InputError(f"{where} is {given}; ids are integers, strings or UUIDs; {cast(column)}")
+
+
+def cast(column: str, kind: str = "VARCHAR", pandas: str = "str") -> str:
+    """How a user turns a column into another one, in words."""
+    return (
+        f"cast it, in DuckDB by SELECT * REPLACE (CAST({column} AS {kind}) AS {column}), in pandas "
+        f"by df[{column!r}].astype({pandas!r})"
+    )
+
+
+def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
+    """The one type that holds every id, or InputError naming two columns that do not compare.
+
+    types: as ``column_type`` gives them, and where each of them stands.
+    """
+    kinds = list(types)
+    groups = (is_string, is_bytes, lambda kind: not is_string(kind) and not is_bytes(kind))
+    some = [next((kind for kind in kinds if fits(kind)), None) for fits in groups]
+    different = [kind for kind in some if kind is not None]
+    if len(different) > 1:
+        one, other = different[:2]
+        raise InputError(
+            f"{types[one]} is {type_name(one)} but {types[other]} is {type_name(other)}: ids of "
+            "both columns must have one type: cast both to one, in DuckDB by CAST(... AS VARCHAR), "
+            "in pandas by astype('str')"
+        )
+    if is_string(kinds[0]):
+        return pa.large_string() if pa.large_string() in kinds else pa.string()
+    if is_bytes(kinds[0]):
+        return UUID_TYPE if UUID_TYPE in kinds else BYTES_16
+    signed = [kind.bit_width for kind in kinds if pa.types.is_signed_integer(kind)]
+    unsigned = [kind.bit_width for kind in kinds if pa.types.is_unsigned_integer(kind)]
+    numbers = [kind for kind in kinds if _is_number(kind)]
+    if numbers and not signed and 64 in unsigned:
+        return pa.uint64()
+    if numbers:
+        signed.append(64)
+    if not signed:
+        return _integer("uint", max(unsigned))
+    width = max(signed + [2 * bits for bits in unsigned])
+    if width > 64:
+        raise InputError(
+            f"{types[pa.uint64()]} is uint64 but another column is signed: no 64-bit type holds "
+            "both; convert one of them, in DuckDB by CAST(... AS BIGINT)"
+        )
+    return _integer("int", width)
+
+
+def converted_note(types: dict[pa.DataType, str], id_type: pa.DataType) -> tuple[str, ...]:
+    """A line for the user where ids of another type come back as integers."""
+    return tuple(
+        f"{where} is {kind}: its ids are whole numbers, and results have them as {id_type}"
+        for kind, where in types.items()
+        if _is_number(kind)
+    )[:1]
+
+
+def is_converted(given: pa.DataType) -> bool:
+    """Whether a column of this type is converted as it is read, which takes room for it twice."""
+    if pa.types.is_dictionary(given):
+        given = given.value_type
+    return _is_number(given) or _is_any_binary(given)
+
+
+def as_ids(column: pa.Array, id_type: pa.DataType, where: str, name: str) -> pa.Array:
+    """A column without nulls as integers or 16 bytes. where: for messages; name: of the column.
+
+    Raises InputError where something would be lost.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    column = stored(column)
+    wanted, given = storage_type(id_type), column.type
+    if given == wanted:
+        return column
+    if pa.types.is_floating(given):
+        return _from_floats(column, wanted, where, name)
+    if pa.types.is_decimal(given):
+        return _from_decimals(column, wanted, where, name)
+    if wanted == BYTES_16 and _is_any_binary(given):
+        try:
+            return column.cast(wanted)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"{where} holds binary that is not 16 bytes long: ids are integers, strings or "
+                f"UUIDs; {cast(name)}"
+            ) from error
+    return column.cast(wanted)
+
+
+def _from_floats(column: pa.Array, wanted: pa.DataType, where: str, name: str) -> pa.Array:
+    values: NDArray = as_numpy(column)
+    if np.isnan(values).any():
+        raise InputError(f"{where} holds NaN: every row needs both ids; leave such rows out")
+    exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)  # from here on neighbours are rounded to one
+    least = 0.0 if pa.types.is_unsigned_integer(wanted) else -exact
+    with np.errstate(invalid="ignore"):
+        fits = (values < exact) & (values > least if least else values >= 0)
+        fits &= np.floor(values) == values
+    if not fits.all():
+        wrong = values[int(np.argmin(fits))]
+        raise InputError(
+            f"{where} is {column.type} and holds {wrong!s}: ids in floats are whole numbers below "
+            f"{exact:,.0f}{'' if least else ', from 0 on'}; {cast(name)}"
+        )
+    return as_arrow(values.astype(wanted.to_pandas_dtype()))
+
+
+def _from_decimals(column: pa.Array, wanted: pa.DataType, where: str, name: str) -> pa.Array:
+    given = column.type
+    if given.bit_width < 128:  # Arrow's casts of these fail where the target has more digits
+        column = column.cast(pa.decimal128(38, given.scale))
+    try:
+        return column.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"{where} is {given} and holds what is no whole number of 64 bits, as ids in decimals "
+            f"are; {cast(name)}"
+        ) from error
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether ids in it are taken as integers."""
+    return pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _is_any_binary(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view()
+
+
+def _integer(kind: str, bits: int) -> pa.DataType:
+    return pa.type_for_alias(f"{kind}{bits}")

@@ -1,0 +1,132 @@
+"""Table formats whose files alone are not the table: a log says which of them count.
+
+A folder of one holds files of rows that were deleted or replaced. To read it takes its log, which
+other programs do: they can write its rows as plain Parquet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ..disk.remote import listed
+from ..disk.urls import Url
+from ..errors import DelegraphError, InputError
+
+
+class TableFormat(NamedTuple):
+    """log: a folder beside the data. marks: endings of names in it, one of which has to be there;
+    none: the folder alone says it. copy: how another program writes the rows; {} is the table.
+    """
+
+    name: str
+    log: str
+    marks: tuple[str, ...]
+    copy: str
+
+
+_FORMATS = (
+    TableFormat(
+        "a Delta table",
+        "_delta_log",
+        (),
+        "with DuckDB: COPY (FROM delta_scan('{}')) TO 'edges.parquet'",
+    ),
+    TableFormat(
+        "an Iceberg table",
+        "metadata",
+        (".metadata.json", ".metadata.json.gz", "version-hint.text"),
+        "with DuckDB: COPY (FROM iceberg_scan('{}')) TO 'edges.parquet'",
+    ),
+    TableFormat(
+        "a Hudi table",
+        ".hoodie",
+        (),
+        "with Spark: spark.read.format('hudi').load('{}').write.parquet('edges')",
+    ),
+    TableFormat(
+        "written by a stream of Spark's",
+        "_spark_metadata",
+        (),
+        "with Spark: spark.read.parquet('{}').write.parquet('edges')",
+    ),
+)
+
+
+def check_no_table(folder: Path, names: Sequence[str]) -> None:
+    """Raises InputError for the folder of a table. names: that it holds."""
+    for table in _FORMATS:
+        if table.log in names and _is_log(folder, table):
+            raise _refusal(str(folder), str(folder), table)
+
+
+def check_no_table_above(folders: Sequence[Path]) -> None:
+    """The same of all folders that these stand in: a partition of a table, its folder of data."""
+    above: dict[Path, Path] = {}
+    for folder in folders:
+        whole = Path(os.path.realpath(folder))
+        for parent in (whole, *whole.parents):
+            above.setdefault(parent, folder)
+    for parent, folder in above.items():
+        for table in _FORMATS:
+            if _is_log(parent, table):
+                raise _refusal(str(folder), str(parent), table)
+
+
+def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) -> None:
+    """The same of an object store. names: of all that is below ``base``. files: that are read."""
+    for name in names:
+        parts = PurePosixPath(name).parts
+        for table in _FORMATS:
+            if table.log not in parts:
+                continue
+            at = parts.index(table.log)
+            root = "/".join(parts[:at])
+            own = any(not root or file.startswith(f"{root}/") for file in files)
+            if own and _says_so(table, parts[at + 1 :]):
+                where = str(base.inside(root) if root else base)
+                raise _refusal(where, where, table)
+    # Each level above is a request, so that only those are asked that may well be within a table.
+    parts = base.key.split("/")
+    inside = sum(1 for _ in takewhile(lambda part: "=" in part or part == "data", reversed(parts)))
+    for up in range(1, min(inside, len(parts) - 1) + 1):
+        above = base._replace(key="/".join(parts[:-up]))
+        for table in _FORMATS:
+            if any(_says_so(table, (name,)) for name in _names_below(above.inside(table.log))):
+                raise _refusal(str(base), str(above), table)
+
+
+def _names_below(folder: Url) -> list[str]:
+    """None where there is no such folder, or where it may not be listed."""
+    try:
+        return [entry.name for entry in listed(folder, recursive=False)]
+    except DelegraphError:
+        return []
+
+
+def _is_log(folder: Path, table: TableFormat) -> bool:
+    log = folder / table.log
+    if not os.path.isdir(log):
+        return False
+    if not table.marks:
+        return True
+    try:
+        return any(_says_so(table, (name,)) for name in os.listdir(log))
+    except OSError:
+        return False
+
+
+def _says_so(table: TableFormat, below: Sequence[str]) -> bool:
+    """below: a name in the log's folder, in parts."""
+    return not table.marks or (len(below) == 1 and below[0].endswith(table.marks))
+
+
+def _refusal(asked: str, root: str, table: TableFormat) -> InputError:
+    where = asked if asked == root else f"{asked} stands in {root}, which"
+    return InputError(
+        f"{where} is {table.name} ({table.log}): which of its files count, and which were removed, "
+        f"only its log says; write its rows to Parquet of their own, {table.copy.format(root)}"
+    )
