@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from .._version import __version__
+from ..partition.disk.files import file_bytes
 from ..pipeline.run.peak import peak_bytes
 
 _BEAT_SECONDS = 10.0
@@ -94,7 +95,7 @@ def beat_in(ctx: click.Context, param: click.Parameter, value: str | None) -> No
         return
     file = Path(value)
     try:
-        if file.exists() and not _is_event(file.read_bytes()):
+        if file.exists() and not _is_event(file_bytes(file)):
             raise click.BadParameter(f"{file} is there, and no heartbeat: name another file")
         _log.beat(file, "{}")
     except OSError as error:

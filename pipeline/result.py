@@ -97,7 +97,9 @@ class Result:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """Raises InputError where pandas is missing."""
+        """Integers that may be null are pandas' nullable ones (``Int64``), whether or not any is;
+        others are NumPy's. Raises InputError where pandas is missing.
+        """
         _library("pandas")
         return self.table.to_pandas()
 

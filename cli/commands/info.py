@@ -30,6 +30,8 @@ def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> Non
     from ...pipeline.reports.report import describe, lines
 
     document = describe(path, src, dst, ranks)
+    for note in document.get("notes", ()):
+        options.talk(False, note)
     if as_json:
         options.print_json(document)
     else:

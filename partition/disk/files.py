@@ -244,6 +244,15 @@ def open_regular(path: Path) -> int:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
+def file_bytes(path: Path) -> bytes:
+    """A file's bytes; OSError for a pipe or a device, unread. Links are followed."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read()
+
+
 def read_regular(path: Path) -> bytes:
     """A small file's bytes. Raises InputError naming what is no regular file or cannot be read."""
     try:

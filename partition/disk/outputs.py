@@ -1,7 +1,8 @@
 """Outputs: folders that appear whole or not at all, and that replace only their own kind.
 
 A folder is written under a temporary name beside its place (work.py) and renamed when it is
-complete and on the disk, or changes places with what it replaces. What may be replaced has to carry
+complete and on the disk, or changes places with what it replaces. Folders above it that are missing
+are made. What may be replaced has to carry
 our mark: a store its manifest, a folder of Parquet files an entry in the key-value metadata of
 each. Some outputs are a file, which the record beside it vouches for. Results may also appear in an
 object store (uploads.py); all else is of this machine.
@@ -18,6 +19,7 @@ import os
 import resource
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DelegraphError, InputError
-from .files import open_regular
+from .files import file_bytes, open_regular
 from .uploads import check_upload, standing, whole_result
 from .urls import AnyPath, is_remote, refuse_remote, url_of
 
@@ -83,7 +85,8 @@ def _is(path: Path, kind: Kind) -> bool:
     files = list(path.iterdir())
     try:
         return bool(files) and all(
-            facts_of(pq.read_metadata(file).metadata, kind) is not None for file in files
+            file.is_file() and facts_of(pq.read_metadata(file).metadata, kind) is not None
+            for file in files
         )
     except (pa.ArrowException, OSError):
         return False
@@ -92,7 +95,7 @@ def _is(path: Path, kind: Kind) -> bool:
 def _is_recorded(path: Path, kind: Kind) -> bool:
     """Whether a file is what the record beside it says was written."""
     try:
-        record = json.loads(record_path(path).read_bytes())
+        record = json.loads(file_bytes(record_path(path)))
         told = record["written"], record["bytes"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -122,7 +125,7 @@ def read_record(output: AnyPath) -> Any:
     """What the record of an output says. Raises OSError or ValueError where there is none."""
     if is_remote(output):
         return standing(url_of(os.fspath(output))).record
-    return json.loads(record_path(output).read_bytes())
+    return json.loads(file_bytes(record_path(output)))
 
 
 def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | None = None) -> None:
@@ -137,7 +140,8 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
     path = local(output)
     _check_place(path, kind, lambda path: _is(path, kind), overwrite)
     record = record_path(path)
-    if len(os.fsencode(record.name)) + len("..partial") > os.pathconf(record.parent, "PC_NAME_MAX"):
+    most = os.pathconf(nearest_folder(record), "PC_NAME_MAX")
+    if len(os.fsencode(record.name)) + len("..partial") > most:
         raise InputError(f"{path} cannot be written: its name is too long")
     if os.path.lexists(record) and not _is_record(record):
         raise InputError(f"{record} exists, and the run's record would replace it")
@@ -164,8 +168,43 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
             raise InputError(
                 f"{path} exists; name another output, move it away, or replace it with --overwrite"
             )
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{path.absolute().parent}: no such folder to write {path.name} into")
+    check_above(path)
+
+
+def check_above(path: Path) -> None:
+    """Refuse a path that no folder can be made for."""
+    above = list(path.absolute().parents)
+    missing = list(takewhile(lambda folder: not os.path.lexists(folder), above))
+    if any(folder.name == ".." for folder in missing):
+        raise InputError(f"{above[0]}: no such folder to write {path.name} into")
+    if not (standing := above[len(missing)]).is_dir():
+        raise InputError(f"{standing} is no folder: {path} cannot be written below it")
+
+
+@contextlib.contextmanager
+def made_folders(folder: Path) -> Iterator[None]:
+    """A folder for the block to write into, made with those above it that are missing.
+
+    If the block fails, those that were made are removed, unless something is in them.
+    """
+    made: list[Path] = []
+    try:
+        try:
+            for each in (*reversed(folder.parents), folder):
+                if not each.is_dir():
+                    each.mkdir()
+                    made.append(each)
+                    _sync(each.parent)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise InputError(f"{folder} cannot be made: {error.strerror}") from error
+        yield
+    except BaseException:
+        for each in reversed(made):
+            with contextlib.suppress(OSError):  # another run's output may stand there by now
+                each.rmdir()
+        raise
 
 
 def _check_apart(output: Path, read: str) -> None:
@@ -183,7 +222,7 @@ def _check_apart(output: Path, read: str) -> None:
 
 def _is_record(path: Path) -> bool:
     try:
-        return "schema_version" in json.loads(path.read_bytes())
+        return "schema_version" in json.loads(file_bytes(path))
     except (OSError, ValueError, TypeError):
         return False
 
@@ -279,7 +318,7 @@ def naming_full_disk(
         if error.errno not in FULL:
             raise
         found = [Path(error.filename)] if isinstance(error.filename, str) else [path, *others()]
-        place = min(map(_standing, found), key=lambda place: shutil.disk_usage(place).free)
+        place = min(map(nearest_folder, found), key=lambda place: shutil.disk_usage(place).free)
         what, remedy = _used_up(error, place)
         raise DelegraphError(
             f"no space left to write {path}: {needed()}{what}; nothing there was changed: "
@@ -287,8 +326,8 @@ def naming_full_disk(
         ) from error
 
 
-def _standing(path: Path) -> Path:
-    """The nearest folder above: that of scratch, say, which is removed by now."""
+def nearest_folder(path: Path) -> Path:
+    """The nearest folder above that is there: others may be removed by now, or not be made yet."""
     return next(folder for folder in path.absolute().parents if folder.is_dir())
 
 

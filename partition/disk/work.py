@@ -36,6 +36,7 @@ from .lock import LOCK, locked
 from .outputs import (
     FILES,
     Kind,
+    made_folders,
     naming_full_disk,
     publish,
     record_path,
@@ -295,7 +296,7 @@ def begin_work(
     def naming() -> contextlib.AbstractContextManager[None]:
         return naming_full_disk(work.path, work.needs, lambda: [work.scratch])
 
-    with naming(), locked(work.folder, work.name):
+    with naming(), made_folders(work.path.parent), locked(work.folder, work.name):
         try:
             work.resume(restart)
         except BaseException:

@@ -294,6 +294,7 @@ def open_edges(
     files: list[EdgeFile] = []
     bounds: list[list[int] | None] = []
     types: dict[pa.DataType, str] = {}
+    by_column: dict[str, set[pa.DataType]] = {}
     weights: set[WeightType] = set()
     ignored: list[str] = []
     converted = texts = False
@@ -318,6 +319,7 @@ def open_edges(
             if sum(groups):  # types of a file without rows do not matter
                 for column, kind in kinds.items():
                     types.setdefault(kind, f"{name}: column {column!r}")
+                    by_column.setdefault(column, set()).add(kind)
                     given = schema.field(column).type
                     converted |= is_converted(given) or is_converted(kind)
                     texts |= _is_text(metadata, column)
@@ -344,7 +346,7 @@ def open_edges(
         Contents(files, (src, dst) if weight is None else (src, dst, weight)),
         found.left_out,
         None if weight is None else Weight(weight, "float32" if "float32" in weights else "uint32"),
-        (*_ignored_note(ignored), *converted_note(types, id_type)),
+        (*_ignored_note(ignored), *converted_note(by_column, id_type)),
         converted,
         texts,
     )

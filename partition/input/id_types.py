@@ -177,13 +177,16 @@ def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
     return _integer("int", width)
 
 
-def converted_note(types: dict[pa.DataType, str], id_type: pa.DataType) -> tuple[str, ...]:
-    """A line for the user where ids of another type come back as integers."""
-    return tuple(
-        f"{where} is {kind}: its ids are whole numbers, and results have them as {id_type}"
-        for kind, where in types.items()
-        if _is_number(kind)
-    )[:1]
+def converted_note(types: dict[str, set[pa.DataType]], id_type: pa.DataType) -> tuple[str, ...]:
+    """A line for the user where ids of another type come back as integers. types: by column."""
+    numbers = {
+        column: ", ".join(sorted(str(kind) for kind in kinds if _is_number(kind)))
+        for column, kinds in types.items()
+    }
+    told = [f"{column!r} is {kinds}" for column, kinds in numbers.items() if kinds]
+    if not told:
+        return ()
+    return (f"ids are whole numbers, and in results {id_type}, where column {' and '.join(told)}",)
 
 
 def is_converted(given: pa.DataType) -> bool:

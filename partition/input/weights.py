@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .arrow import as_numpy
+from .arrow import as_numpy, compute
+from .id_types import cast
 
 WeightType = Literal["float32", "uint32"]
 """Of a store's weights: of columns of floats, and of integers."""
@@ -82,11 +83,14 @@ def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
     kind = schema.field(column).type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale > 0):
         return "float32"
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         return "uint32"
-    raise InputError(f"{name}: column {column!r} is {kind}; weights are floats or integers")
+    raise InputError(
+        f"{name}: column {column!r} is {kind}; weights are numbers or booleans; "
+        f"{cast(column, 'DOUBLE', 'float64')}"
+    )
 
 
 def bits_of(
@@ -99,6 +103,8 @@ def bits_of(
         raise InputError(f"{where}: holds nulls: every row needs a weight; leave such rows out")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
+        column = _as_numbers(column, kind, where)
     if kind == "uint32":
         integers = as_numpy(column)
         fits = (integers >= 0) & (integers <= MOST)
@@ -144,6 +150,24 @@ def _lost(weight: float) -> str:
         f"the weight {weight!r} would become {became} in 32 bits: multiply all weights, by "
         f"{scale:.0e} for example"
     )
+
+
+def _as_numbers(column: pa.Array, kind: WeightType, where: str) -> pa.Array:
+    """Decimals and booleans, which are 1 and 0, as integers or floats."""
+    if pa.types.is_boolean(column.type):
+        return column.cast(pa.uint8())
+    if column.type.bit_width < 128:  # Arrow's casts of these fail where the target has more digits
+        column = column.cast(pa.decimal128(38, column.type.scale))
+    if kind == "float32":
+        return column.cast(pa.float64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        least, most = compute("min_max", column).as_py().values()
+        wrong = least if least < 0 else most
+        raise InputError(
+            f"{where}: weights that are integers lie between 0 and {MOST:,}, not {wrong}"
+        ) from error
 
 
 def _check(column: pa.Array, fits: NDArray[np.bool_], message: str) -> None:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...partition.disk.lock import locked
-from ...partition.disk.urls import absolute, is_remote
+from ...partition.disk.urls import absolute
 from ...partition.errors import DelegraphError, InputError
 from ..run.ending import SAVE_SECONDS
 from ..run.execute import Progress
@@ -216,8 +216,6 @@ class _Run:
         owned = output if not there or ours else ""
         attempts, began = entry.attempts + 1, _now()
         self._put(Entry(job.name, "running", key, owned, attempts=attempts, began=began))
-        if output and not is_remote(output):
-            Path(output).parent.mkdir(parents=True, exist_ok=True)
         return [*words, "--", *job.line.arguments]
 
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:

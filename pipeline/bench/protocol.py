@@ -24,6 +24,7 @@ from ...kernels.bfs.check import TREE_BYTES, Violations, check_joined, check_row
 from ...kernels.gpu import check as gpu_check
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.search import GpuSearch
+from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import machine_bytes
 from ...partition.disk.outputs import record_path
 from ...partition.errors import DelegraphError, InputError
@@ -379,7 +380,7 @@ def rates_of(rows: Sequence[float], seconds: Sequence[float], directed: bool) ->
 def preparation_seconds(store: Store) -> float | None:
     """What the build took, by its record beside the store; None without one."""
     try:
-        record = json.loads(record_path(store.path).read_bytes())
+        record = json.loads(file_bytes(record_path(store.path)))
         same = record["graph"]["fingerprint"] == store.info.fingerprint
         return float(record["seconds"]) if same else None
     except (OSError, ValueError, KeyError, TypeError):

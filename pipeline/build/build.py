@@ -135,13 +135,14 @@ def plan_graph(
 
                 plan = plan_ahead_on_device(plan, device)
             if plan.device or not exact:
-                return plan
+                return replace(plan, notes=(*edges.notes, *plan.notes))
         with (
             tempfile.TemporaryDirectory(dir=resources.scratch) as folder,
             begin_work(Path(folder, "graph.dg"), {}) as work,
         ):
             run = begin(edges, options, executor, budget, work, through_files, only_counting=True)
-            return _counted_plan(run, count(run))
+            counted = _counted_plan(run, count(run))
+            return replace(counted, notes=(*edges.notes, *counted.notes))
 
 
 def _opened(path: str | Path, options: BuildOptions, resources: Resources) -> EdgeList:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ...kernels.gpu import generate as gpu_generate
 from ...kernels.gpu.device import Device
 from ...kernels.prepare import generate as kernels
-from ...partition.disk.outputs import check_output, facts_of, mark, record_path
+from ...partition.disk.files import file_bytes
+from ...partition.disk.outputs import check_output, facts_of, mark, nearest_folder, record_path
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow
@@ -145,7 +146,7 @@ def generate_edges(
     check_output(output, "edge list", overwrite)
     schema = recipe.schema
     most = sum(column.bit_width // 8 for column in schema.types) * recipe.candidates
-    free = shutil.disk_usage(Path(output).absolute().parent).free
+    free = shutil.disk_usage(nearest_folder(Path(output))).free
     if most > free:
         raise DelegraphError(
             f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
@@ -181,8 +182,8 @@ def rows_there(recipe: Recipe, output: str | Path) -> int | None:
     """Rows of the recipe's edge list if it stands at ``output``, whole; None for anything else."""
     clean_up(output, {}, None)
     try:
-        record = json.loads(record_path(output).read_bytes())
-        files = [pq.read_metadata(path) for path in Path(output).iterdir()]
+        record = json.loads(file_bytes(record_path(output)))
+        files = [pq.read_metadata(path) for path in Path(output).iterdir() if path.is_file()]
         ours = [facts_of(file.metadata, "edge list") == {"recipe": recipe.facts} for file in files]
         rows = sum(file.num_rows for file in files)
         return rows if all(ours) and rows == record["rows"] else None

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import return_freed_memory
 from ...partition.disk.outputs import (
     FILES,
@@ -189,12 +190,12 @@ def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
     """The record of an output of what is asked that stands there, whole; None for anything else."""
     clean_up(output, {}, None)
     try:
-        record = json.loads(record_path(output).read_bytes())
+        record = json.loads(file_bytes(record_path(output)))
         if any(record[name] != value for name, value in asked.items()):
             return None
         if asked["written"] in FILES:
             return record if output.stat().st_size == record["bytes"] else None
-        files = [pq.read_metadata(file) for file in output.iterdir()]
+        files = [pq.read_metadata(file) for file in output.iterdir() if file.is_file()]
         ours = all(facts_of(file.metadata, "edge list") == {} for file in files)
         rows = sum(file.num_rows for file in files)
         return record if ours and rows == record["rows"] else None

@@ -61,6 +61,7 @@ def edges_document(edges: EdgeList) -> Document:
         "id_bounds": edges.bounds,
         "default_partitions": default_partitions(edges.rows),
         "rows_in_one_partition": ROWS_IN_ONE_PARTITION,
+        "notes": list(edges.notes),
     }
 
 
@@ -193,6 +194,7 @@ def plan_document(plan: Plan) -> Document:
         "batch_rows": plan.shape.batch_rows,
         "scratch_bytes": plan.scratch_bytes,
         "store_bytes": plan.final_bytes,
+        "notes": list(plan.notes),
         "steps": [{**asdict(step), "projected_bytes": plan.held(step)} for step in plan.steps],
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..._version import __version__
 from .names import Names
 
 
@@ -28,9 +30,37 @@ Columns = Sequence[Column]
 
 
 def schema_of(names: Names, columns: Columns) -> pa.Schema:
-    """Of a result: ``vertex`` and what each has."""
+    """Of a result: ``vertex`` and what each has, and how pandas reads it."""
     fields = [pa.field("vertex", names.id_type, nullable=False)]
     for column in columns:
         kind = names.id_type if column.vertices else pa.from_numpy_dtype(column.values.dtype)
         fields.append(pa.field(column.name, kind, nullable=column.missing is not None))
-    return pa.schema(fields)
+    return pa.schema(fields, _pandas_metadata(fields))
+
+
+def _pandas_metadata(fields: Sequence[pa.Field]) -> dict[bytes, bytes]:
+    """Key-value metadata by which pandas reads integers that may be null as its nullable integers
+    rather than as floats, which do not hold all of 64 bits. Other columns, and other readers, are
+    as they would be without it.
+    """
+    columns = [
+        {
+            "name": field.name,
+            "field_name": field.name,
+            "pandas_type": str(field.type),
+            "numpy_type": str(field.type).replace("uint", "UInt").replace("int", "Int"),
+            "metadata": None,
+        }
+        for field in fields
+        if field.nullable and pa.types.is_integer(field.type)
+    ]
+    if not columns:
+        return {}
+    told = {
+        "index_columns": [],
+        "column_indexes": [],
+        "columns": columns,
+        "creator": {"library": "delegraph", "version": __version__},
+        "pandas_version": None,
+    }
+    return {b"pandas": json.dumps(told).encode()}

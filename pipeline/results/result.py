@@ -94,7 +94,8 @@ def write_result(
     at_once: files that are written at the same time. projected_bytes: held meanwhile. only: the
     vertices that are told of, by place; None for all.
     """
-    schema = schema_of(names, columns).with_metadata(mark("result", **asdict(info)))
+    schema = schema_of(names, columns)
+    schema = schema.with_metadata({**(schema.metadata or {}), **mark("result", **asdict(info))})
     pieces = names.pieces
     parts = parts_of(pieces)
     repeated = [column.name for column in columns if column.repeats]

@@ -16,7 +16,14 @@ from typing import NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...partition.disk.outputs import facts_of, mark, naming_full_disk, write_file
+from ...partition.disk.outputs import (
+    check_above,
+    facts_of,
+    made_folders,
+    mark,
+    naming_full_disk,
+    write_file,
+)
 from ...partition.disk.urls import AnyPath, is_remote, refuse_remote
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
@@ -111,8 +118,7 @@ class Profile:
         self.path = Path(path).absolute()
         if self.path.suffix != ".parquet":
             raise InputError(f"--profile {path}: name a file that ends with .parquet")
-        if not self.path.parent.is_dir():
-            raise InputError(f"--profile {path}: no such folder as {self.path.parent}")
+        check_above(self.path)
         real = os.path.realpath(self.path)
         for place in (str(graph), str(output)):
             if is_remote(place):
@@ -123,12 +129,14 @@ class Profile:
             raise InputError(f"--profile {path} exists and holds no supersteps: name another file")
 
     def write(self, steps: SuperstepLog) -> None:
-        with naming_full_disk(self.path, lambda: ""):
+        with naming_full_disk(self.path, lambda: ""), made_folders(self.path.parent):
             write_supersteps(self.path, steps)
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        return facts_of(pq.read_metadata(path).metadata, "supersteps") is not None
+        return (
+            path.is_file() and facts_of(pq.read_metadata(path).metadata, "supersteps") is not None
+        )
     except (pa.ArrowException, OSError):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ import xxhash
 from numpy.typing import NDArray
 
 from ...partition.disk.remote import source_of
+from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import as_arrow, as_numpy, compute, numpy_type, strings, valid
+from ...partition.input.find import check_regular
 from ...partition.input.id_types import (
     as_ids,
     column_type,
@@ -109,6 +112,8 @@ class VertexFile:
 
 
 def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> VertexWeights:
+    if not is_remote(path) and os.path.exists(path):
+        check_regular(path)
     try:
         with pq.ParquetFile(source_of(path)) as file:
             columns = [name for name in known if name in file.schema_arrow.names]

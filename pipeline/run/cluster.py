@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._version import __version__
+from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
@@ -272,7 +273,7 @@ def unseen_by(worker: str, path: str) -> DelegraphError:
 def _address_in(file: str) -> str:
     """A scheduler's address, by the file that it wrote."""
     try:
-        return str(json.loads(Path(file).read_bytes())["address"])
+        return str(json.loads(file_bytes(Path(file)))["address"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file}: not the file of a Dask scheduler: {error}") from error
 

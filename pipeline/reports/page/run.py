@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ....partition.disk.files import file_bytes
 from ....partition.disk.outputs import record_path
 from ...run.records import SCHEMA_VERSION
 from .markup import Content, tag
@@ -40,7 +41,7 @@ def read_record(output: Path) -> tuple[Record, list[str]]:
     """The record beside an output, and what is not known without it, or because of its age."""
     path = record_path(output)
     try:
-        record = json.loads(path.read_bytes())
+        record = json.loads(file_bytes(path))
     except FileNotFoundError:
         return {}, [f"{_WHAT} there is no record {path.name} beside it."]
     except (OSError, ValueError, RecursionError):

@@ -11,6 +11,7 @@ from ....partition.disk.files import open_regular
 from ....partition.disk.outputs import (
     check_file,
     is_store,
+    made_folders,
     naming_full_disk,
     write_file,
 )
@@ -38,7 +39,7 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     check_file(output, "report", _is_page, overwrite, path)
     page, place = render(page_of(Path(path))), Path(output).absolute()
     try:
-        with naming_full_disk(place, lambda: ""):
+        with naming_full_disk(place, lambda: ""), made_folders(place.parent):
             write_file(place, page)
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}") from error
