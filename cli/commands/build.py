@@ -74,6 +74,6 @@ def build(
     options.talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
     document = store_document(built.store)
     if as_json:
-        options.print_json({**document, "already": built.already})
+        options.print_json({**document, "already": built.already, "notes": list(built.notes)})
     else:
         click.echo(lines(document))

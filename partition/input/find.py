@@ -119,6 +119,7 @@ def _search(places: list[Path]) -> Found:
     files, seen = set(), set()
     hidden: set[str] = set()
     others: set[str] = set()
+    named = 0  # like Parquet, of those that were listed
     waiting = places[::-1]
     while waiting:
         place = waiting.pop()
@@ -133,14 +134,17 @@ def _search(places: list[Path]) -> Found:
                 inside = place / name
                 if name[0] in "._":
                     hidden.add(str(inside))
-                elif _is_parquet(inside) or stat.S_ISDIR(_facts(inside, False).st_mode):
+                elif _is_parquet(inside):
+                    named += 1
+                    waiting.append(inside)
+                elif stat.S_ISDIR(_facts(inside, False).st_mode):
                     waiting.append(inside)
                 else:
                     others.add(str(inside))
-            most = MOST_OTHERS + OTHERS_A_FILE * len(files)
+            most = MOST_OTHERS + OTHERS_A_FILE * named
             if len(hidden) + len(others) + len(seen) > most:
                 raise InputError(
-                    f"{places[0]}: {len(files):,} Parquet files among the first {most:,} files and "
+                    f"{places[0]}: {named:,} Parquet files among the first {most:,} files and "
                     "folders that are none: name the folder that the edge list stands in, or the "
                     f"files by a pattern, as '{places[0] / '**' / '*.parquet'}'"
                 )

@@ -32,7 +32,8 @@ def extremes(name: str, footer: bytes, columns: dict[str, bool | None]) -> list[
     try:
         file, _ = read_struct(footer, 0)
         groups = file.get(_ROW_GROUPS, [])
-        leaves = [column for column in file[_SCHEMA] if not column.get(_CHILDREN)]
+        below_root = file[_SCHEMA][1:]  # which has no children where there are no columns
+        leaves = [column for column in below_root if not column.get(_CHILDREN)]
         chunks = [_chunks(group, leaves, columns) for group in groups]
         wrong = _contradiction(file, groups, chunks)
         found = [

@@ -65,15 +65,16 @@ def check_no_table(folder: Path, names: Sequence[str]) -> None:
 
 def check_no_table_above(folders: Sequence[Path]) -> None:
     """The same of all folders that these stand in: a partition of a table, its folder of data."""
-    above: dict[Path, Path] = {}
+    above: dict[Path, tuple[Path, Path]] = {}
     for folder in folders:
         whole = Path(os.path.realpath(folder))
-        for parent in (whole, *whole.parents):
-            above.setdefault(parent, folder)
-    for parent, folder in above.items():
+        above.setdefault(whole, (folder, folder))
+        for parent in whole.parents:
+            above.setdefault(parent, (folder, parent))
+    for parent, (folder, root) in above.items():
         for table in _FORMATS:
             if _is_log(parent, table):
-                raise _refusal(str(folder), str(parent), table)
+                raise _refusal(str(folder), str(root), table)
 
 
 def check_no_table_among(base: Url, names: Sequence[str], files: Sequence[str]) -> None:

@@ -173,9 +173,11 @@ def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_output_without_a_folder(refused, tmp_path):
+def test_output_below_a_file(refused, tmp_path):
     path = write(tmp_path / "e.parquet", [1], [2])
-    refused("build", path, "-o", tmp_path / "no" / "out", says=("no such folder",))
+    for output in (path / "out", path / "deep" / "out", "/proc/none/out"):
+        refused("build", path, "-o", output, says=(str(output),))
+    refused("build", path, "-o", tmp_path / "no" / ".." / "out", says=("no such folder",))
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import socket
 
 import pytest
 
+import delegraph as delegraph_module
 from delegraph.partition.errors import InputError
 from delegraph.partition.input import find
 from delegraph.partition.input.edges import open_edges
-from delegraph.partition.input.find import find_files
+from delegraph.partition.input.find import NOTHING_LEFT_OUT, LeftOut, find_files
 
 
 @pytest.fixture
@@ -67,20 +68,79 @@ def test_a_link_that_leads_nowhere(folder):
 
 
 def test_names_left_out_are_listed(folder):
+    """Those that may hold edges first."""
     folder("in/a.parquet", "in/_b.parquet", "in/_tmp/c.parquet", "in/.d/e.parquet", "in/x/.f.pq")
     folder("in/_SUCCESS", "in/.a.parquet.crc", "in/notes.txt")
-    left_out = ["in/.d", "in/_b.parquet", "in/_tmp", "in/x/.f.pq"]
-    assert find_files("in") == (["in/a.parquet"], left_out)
+    hidden = ("in/.d", "in/_b.parquet", "in/_tmp", "in/x/.f.pq", "in/.a.parquet.crc", "in/_SUCCESS")
+    assert find_files("in") == (["in/a.parquet"], LeftOut(hidden, (), ("in/notes.txt",)))
     assert find_files("in/*") == (
         ["in/a.parquet", "in/notes.txt"],
-        ["in/_b.parquet", "in/_tmp", "in/x/.f.pq"],
+        LeftOut(("in/_b.parquet", "in/_tmp", "in/x/.f.pq", "in/_SUCCESS")),
     )
     assert find_files("in/**/*.parquet") == (
         ["in/a.parquet"],
-        ["in/_b.parquet", "in/_tmp/c.parquet"],
+        LeftOut(("in/_b.parquet", "in/_tmp/c.parquet")),
     )
-    assert find_files("in/_*.parquet") == (["in/_b.parquet"], [])
-    assert find_files("in/_tmp") == (["in/_tmp/c.parquet"], [])
+    assert find_files("in/_*.parquet") == (["in/_b.parquet"], NOTHING_LEFT_OUT)
+    assert find_files("in/_tmp") == (["in/_tmp/c.parquet"], NOTHING_LEFT_OUT)
+
+
+def test_parquet_under_other_names(ok, delegraph, edge_list, tmp_path):
+    """They are not read, and told first; by a pattern they are."""
+    path = edge_list([0, 1], [1, 2], "in/part-0.parquet")
+    for number, name in enumerate(["part-1", "part-2.snappy", "deep/part-3"], 2):
+        edge_list([number], [number + 1], f"in/{name}")
+    (path.parent / "notes.txt").write_text("PAR")
+    misnamed = [str(path.parent / name) for name in ("deep/part-3", "part-1", "part-2.snappy")]
+    found = open_edges(path.parent)
+    assert found.rows == 2
+    assert found.left_out == LeftOut((), tuple(misnamed), (str(path.parent / "notes.txt"),))
+    told = (
+        f"3 left out that hold Parquet, as their names do not end in .parquet, .parq or .pq: "
+        f"{', '.join(misnamed)}; rename them, or name them by a pattern, as "
+        f"'{path.parent / 'deep'}/*'"
+    )
+    other = f"1 left out, as what is no Parquet is: {path.parent / 'notes.txt'}"
+    assert found.notes == (told, other)
+    for command, *more in (("info",), ("plan",)):
+        ran = ok(command, path.parent, *more, "--json")
+        assert ran.json["notes"] == [told, other]
+        assert ran.err.splitlines()[:2] == [told, other]
+    out = tmp_path / "out"
+    for words in (("bfs", "--source", 0), ("components",), ("pagerank",), ("build",)):
+        ran = ok(words[0], path.parent, *words[1:], "-o", out / words[0], "--json")
+        assert [line for line in ran.err.splitlines() if "left out" in line] == [told, other]
+        assert ran.json["notes"][:2] == [told, other]
+        assert json.loads((out / f"{words[0]}.run.json").read_text())["notes"][:2] == [told, other]
+    with delegraph_module.open(path.parent) as graph:
+        assert graph.notes[:2] == (told, other)
+        assert graph.info["notes"] == [told, other]
+    (path.parent / "notes.txt").unlink()
+    assert open_edges(f"{path.parent}/part-*").rows == 4
+    path.unlink()
+    ran = delegraph("info", path.parent)
+    assert ran.code == 2
+    assert "the folder holds no Parquet files" in ran.err
+    assert f"3 hold Parquet under names that do not end so: {misnamed[0]}" in ran.err
+
+
+def test_a_folder_of_all_kinds_of_things(folder, monkeypatch):
+    """The walk ends early, with what to do."""
+    monkeypatch.setattr(find, "MOST_OTHERS", 22)
+    folder(*(f"in/{letter}/{number}.txt" for letter in "abc" for number in range(9)))
+    for path in ("in", "in/[a-c]"):
+        with pytest.raises(InputError, match=r"0 Parquet files among the first 22 .*name the fol"):
+            find_files(path)
+    folder("in/0.parquet")
+    assert len(find_files("in").left_out.others) == 27
+    assert find_files("in/**/*.parquet").files == ["in/0.parquet"]
+
+
+def test_a_checksum_beside_each_file_is_no_such_folder(folder, monkeypatch):
+    monkeypatch.setattr(find, "MOST_OTHERS", 2)
+    folder(*(f"in/{number}.parquet" for number in range(9)))
+    folder(*(f"in/.{number}.parquet.crc" for number in range(9)), "in/_SUCCESS")
+    assert len(find_files("in").files) == 9
 
 
 def test_what_is_left_out_is_told_and_recorded(ok, edge_list, tmp_path):
@@ -88,7 +148,7 @@ def test_what_is_left_out_is_told_and_recorded(ok, edge_list, tmp_path):
     for number in range(30):
         shutil.copy(path, path.with_name(f"_{number:02}.parquet"))
     edges = open_edges(tmp_path / "in")
-    assert len(edges.left_out) == 30
+    assert len(edges.left_out.hidden) == 30
     assert edges.rows == 2
     assert open_edges(path).notes == ()
     for words in (("bfs", "--source", 0), ("build",)):
@@ -120,7 +180,8 @@ def test_folders_that_are_named_like_files(folder, pattern):
     """As Spark writes them."""
     names = ["in/day1.parquet/part-0.parquet", "in/day2.parquet/p.parquet"]
     folder(*names, "in/day1.parquet/_SUCCESS")
-    assert find_files(pattern) == (names, [])
+    left_out = LeftOut(("in/day1.parquet/_SUCCESS",))
+    assert find_files(pattern) == (names, left_out)
 
 
 def test_what_cannot_be_listed(folder, monkeypatch):
@@ -163,4 +224,4 @@ def test_a_pipe_or_a_socket_is_no_edge_list(folder):
     os.mkfifo(root / "in" / "d")
     os.unlink("in/b.parquet")
     os.unlink("in/c.parquet")
-    assert find_files("in").files == ["in/a.parquet"]
+    assert find_files("in") == (["in/a.parquet"], LeftOut((), (), ("in/d",)))

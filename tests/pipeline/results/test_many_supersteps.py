@@ -159,7 +159,7 @@ def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_pat
     ("name", "why"),
     [
         ("steps.json", "ends with .parquet"),
-        ("none/steps.parquet", "no such folder"),
+        ("taken.parquet/steps.parquet", "is no folder"),
         ("edges.parquet", "is no place for it"),
         ("taken.parquet", "holds no supersteps"),
         ("out.parquet", "is no place for it"),
