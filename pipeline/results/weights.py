@@ -90,7 +90,7 @@ class VertexWeights(NamedTuple):
 
 def digest_of(vertex: pa.Array) -> str:
     """Of which vertices are named, whatever their weights."""
-    return VertexWeights("", vertex, np.ones(len(vertex))).digest
+    return VertexWeights("", stored(vertex), np.ones(len(vertex))).digest
 
 
 class VertexFile:

@@ -1,0 +1,120 @@
+"""Results opened with pandas, and with others: no id becomes a float."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph as dg
+from delegraph.pipeline.results import names
+
+pandas = pytest.importorskip("pandas")
+
+BIG = 2**53 + 1
+NULLABLE = {
+    "bfs": {"distance": "Int32", "parent": "Int64"},
+    "bfs together": {"distance": "Int32", "nearest": "Int64"},
+    "sssp": {"distance": "Int64", "parent": "Int64"},
+    "bfs each": {},
+    "components": {},
+    "pagerank": {},
+}
+"""Columns that may hold nulls, whether or not any of a graph does; all others are NumPy's."""
+ASKED = {
+    "bfs": ("bfs", {"source": BIG}),
+    "bfs together": ("bfs", {"sources": [BIG], "together": True}),
+    "bfs each": ("bfs", {"sources": [BIG]}),
+    "sssp": ("sssp", {"source": BIG}),
+    "components": ("components", {}),
+    "pagerank": ("pagerank", {}),
+}
+
+
+@pytest.fixture(params=["one component", "two components"])
+def edges(request, tmp_path):
+    """Ids that doubles do not hold; with and without vertices that are not reached."""
+    far = [7, 8] if request.param == "two components" else [BIG + 4, BIG + 6]
+    src, dst = [BIG, BIG + 2, far[0]], [BIG + 2, BIG + 4, far[1]]
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": src, "dst": dst, "w": [1, 2, 3]}), path)
+    return path
+
+
+def same_as(frame, table: pa.Table, asked: str) -> None:
+    """Each value, and the types that the columns have, whatever they hold."""
+    for name in table.column_names:
+        found = [None if value is pandas.NA else value for value in frame[name].tolist()]
+        if pa.types.is_integer(table[name].type):
+            assert found == table[name].to_pylist()
+            wanted = NULLABLE[asked].get(name, str(table[name].type))
+            assert str(frame[name].dtype) == wanted
+    assert list(frame.columns) == table.column_names
+    assert list(frame.index) == list(range(len(table)))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_in_memory_and_of_files(edges, tmp_path, monkeypatch, asked):
+    """Of several files too, and of each of them."""
+    monkeypatch.setattr(names, "ROW_GROUP", 2)
+    monkeypatch.setattr("delegraph.pipeline.results.result.file_rows", lambda vertices: 2)
+    name, options = ASKED[asked]
+    with dg.open(edges, weight="w") as graph:
+        result = getattr(graph, name)(**options)
+        same_as(result.to_pandas(), result.table, asked)
+        same_as(result.table.to_pandas(), result.table, asked)
+        result.write(tmp_path / "out")
+    table = pq.read_table(tmp_path / "out")
+    same_as(pandas.read_parquet(tmp_path / "out"), table, asked)
+    files = sorted((tmp_path / "out").glob("*.parquet"))
+    assert len(files) > 1 or asked in ("bfs each", "bfs together")
+    for file in files:
+        same_as(pandas.read_parquet(file), pq.read_table(file, partitioning=None), asked)
+    for column in NULLABLE[asked]:
+        alone = pandas.read_parquet(tmp_path / "out", columns=[column])
+        assert str(alone[column].dtype) == NULLABLE[asked][column]
+    assert pandas.read_parquet(tmp_path / "out", columns=["vertex"])["vertex"].dtype == "int64"
+
+
+def test_unsigned_ids(tmp_path):
+    src, dst = pa.array([2**64 - 1, 3], pa.uint64()), pa.array([2**63 + 1, 4], pa.uint64())
+    with dg.open(pa.table({"src": src, "dst": dst})) as graph:
+        frame = graph.bfs(2**63 + 1).to_pandas()
+    assert str(frame["parent"].dtype) == "UInt64"
+    assert frame["parent"].dropna().tolist() == [2**63 + 1]
+    assert frame["vertex"].dtype == "uint64"
+
+
+def test_other_ids(tmp_path):
+    """Strings and UUIDs are as pandas has them."""
+    from uuid import UUID
+
+    table = pa.table({"src": ["a", "c"], "dst": ["b", "d"]})
+    with dg.open(table) as graph:
+        frame = graph.bfs("a").to_pandas()
+    assert frame["parent"].dropna().tolist() == ["a"]
+    ids = pa.array([UUID(int=value).bytes for value in range(4)], pa.binary(16)).cast(pa.uuid())
+    with dg.open(pa.table({"src": ids[:2], "dst": ids[2:]})) as graph:
+        frame = graph.bfs(UUID(int=0)).to_pandas()
+        graph.bfs(UUID(int=0)).write(tmp_path / "out")
+    assert frame["vertex"].tolist() == [UUID(int=value) for value in range(4)]
+    assert frame["parent"].dropna().tolist() == [UUID(int=0)]
+    assert pandas.read_parquet(tmp_path / "out").equals(frame)
+
+
+def test_other_readers_see_no_difference(edges, tmp_path):
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    dg.bfs(edges, BIG, tmp_path / "out")
+    table = pq.read_table(tmp_path / "out")
+    rows = table.to_pydict()
+    assert table.schema.types == [pa.int64(), pa.int32(), pa.int64()]
+    assert pyarrow.dataset.dataset(tmp_path / "out").to_table().to_pydict() == rows
+    frame = polars.read_parquet(tmp_path / "out" / "*.parquet")
+    assert frame.to_dict(as_series=False) == rows
+    assert frame.dtypes == [polars.Int64, polars.Int32, polars.Int64]
+    found = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/*.parquet'")
+    assert [str(kind) for kind in found.types] == ["BIGINT", "INTEGER", "BIGINT"]
+    assert found.fetchall() == list(zip(*rows.values(), strict=True))
+    with dg.open(edges) as graph:
+        assert graph.bfs(BIG).to_polars().dtypes == [polars.Int64, polars.Int32, polars.Int64]
