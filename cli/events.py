@@ -21,7 +21,6 @@ from typing import Any
 import click
 
 from .._version import __version__
-from ..partition.disk.files import file_bytes
 from ..pipeline.run.peak import peak_bytes
 
 _BEAT_SECONDS = 10.0
@@ -93,6 +92,8 @@ def beat_in(ctx: click.Context, param: click.Parameter, value: str | None) -> No
     """Of --heartbeat."""
     if value is None:
         return
+    from ..partition.disk.files import file_bytes  # which loads NumPy
+
     file = Path(value)
     try:
         if file.exists() and not _is_event(file_bytes(file)):

@@ -132,7 +132,8 @@ def test_a_job_that_cannot_begin(delegraph, here):
     (here / "jobs.toml").write_text(text.split('[[job]]\nname = "check"')[0])
     ran = delegraph(*RUN, "--quiet")
     assert (ran.code, ran.out) == (1, "1 of 2 jobs done\n")
-    assert ran.err.startswith("parts: failed: cannot begin: ")
+    assert ran.err.startswith("parts: failed: ")
+    assert "file is no folder: " in ran.err
     assert states(delegraph) == {"store": "done", "parts": "failed"}
 
 

@@ -201,7 +201,7 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
         ([1, -3], [], "weights that are integers lie between 0 and 4,294,967,295, not -3"),
         ([1, 2**32], [], "not 4294967296"),
         ([1.0, None], [], "holds nulls"),
-        (["a", "b"], [], "weights are floats or integers"),
+        (["a", "b"], [], "weights are numbers or booleans"),
         ([3e38, 3e38], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
         ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
     ],
