@@ -248,7 +248,7 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
 
 def bfs(
     graph: AnyPath,
-    source: int | str | None = None,
+    source: Vertex | None = None,
     output: AnyPath | None = None,
     *,
     sources: Vertices | None = None,
@@ -314,7 +314,7 @@ def pagerank(
 
 def sssp(
     graph: AnyPath,
-    source: int | str,
+    source: Vertex,
     output: AnyPath,
     *,
     max_distance: float | None = None,

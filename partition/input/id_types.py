@@ -7,7 +7,7 @@ bits. What would lose anything is refused, by a line that names the cast.
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -71,26 +71,16 @@ def type_named(name: str) -> pa.DataType:
     return sixteen[name] if name in sixteen else pa.type_for_alias(name)
 
 
-@overload
-def shown_id(value: None) -> None: ...
-
-
-@overload
-def shown_id(value: object) -> int | str: ...
-
-
-def shown_id(value: object) -> int | str | None:
-    """A value of a column of ids as JSON and messages have it: 16 bytes as the text of a UUID.
+def shown_id(value: Any) -> Any:
+    """A value of a column of ids as JSON and messages have it: 16 bytes as the text of a UUID, others
+    as they are.
 
     >>> shown_id(bytes(16)), shown_id(UUID(int=1)), shown_id(7), shown_id("a")
     ('00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000001', 7, 'a')
     """
     if isinstance(value, bytes) and len(value) == 16:
         value = UUID(bytes=value)
-    if isinstance(value, UUID):
-        return str(value)
-    assert value is None or isinstance(value, (int, str))
-    return value
+    return str(value) if isinstance(value, UUID) else value
 
 
 def told_id(value: object, id_type: pa.DataType) -> Id | None:

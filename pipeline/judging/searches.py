@@ -256,7 +256,8 @@ def rows_verdict(
 ) -> RuleVerdict:
     """seen: rows of each place, 2 for more. strangers: rows of what is no vertex, and one."""
     seen = seen[names.index]  # not every place is a vertex's
-    count, example = strangers, [shown_id(stranger)] if strangers else []
+    count = strangers
+    example: list[int | str | None] = [shown_id(stranger)] if strangers else []
     for wrong in (seen > 1, seen == 0):
         some = int(np.count_nonzero(wrong))
         if some:

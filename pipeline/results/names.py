@@ -138,7 +138,7 @@ def names_of_store(store: Store, team: Team) -> VertexNames:
     def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
         return np.diff(string_ends(ids))[position[places]] if is_string(id_type) else None
 
-    def find(value: int | str) -> int | None:
+    def find(value: Id) -> int | None:
         place = find_id(ids, value)
         return None if place is None else int(index[place])
 
@@ -159,7 +159,7 @@ def names_by_position(
     def widths(places: NDArray[np.uint32]) -> NDArray[np.int64] | None:
         return ids.widths(dense_of[places])
 
-    def find(value: int | str) -> int | None:
+    def find(value: Id) -> int | None:
         dense = ids.find(value)
         if dense is None:
             return None
@@ -173,7 +173,7 @@ def names_by_position(
 def names_of_ids(ids: Ids, present: NDArray[np.uint8]) -> VertexNames:
     """Names for arrays by dense id."""
 
-    def find(value: int | str) -> int | None:
+    def find(value: Id) -> int | None:
         dense = ids.find(value)
         return dense if dense is not None and present[dense] else None
 

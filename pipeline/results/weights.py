@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import as_arrow, as_numpy, compute, numpy_type, strings, valid
 from ...partition.input.find import check_regular
 from ...partition.input.id_types import (
+    Id,
     as_ids,
     column_type,
     is_bytes,
@@ -158,7 +160,7 @@ class TypedVertices:
     """Such ids as they were typed. given, weight: as of VertexWeights; None: all alike."""
 
     def __init__(
-        self, ids: Sequence[int | str | bytes], given: str, weight: Sequence[float] | None = None
+        self, ids: Sequence[Id | UUID], given: str, weight: Sequence[float] | None = None
     ) -> None:
         self._ids = [typed(value) for value in ids]
         self._given = given

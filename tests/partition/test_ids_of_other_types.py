@@ -105,6 +105,7 @@ def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
     names = ["memory.dg", "files.dg"]
     ids = [pq.read_table(tmp_path / name / "vertices.parquet")["vertex"] for name in names]
     assert ids[0].equals(ids[1])
+    out = tmp_path
     for read in (folder, *(tmp_path / name for name in names)):
         out = tmp_path / f"{read.name} found"
         record = dg.bfs(read, source, out).record
@@ -164,6 +165,7 @@ def test_sources_in_a_file(edges, graph, tmp_path, ok):
     kind, folder = edges
     first = values_of(kind, graph[0][:2])
     same = ["uuid", "bytes", "binary"] if kind in BACK else ["double", "decimal"]
+    out = tmp_path
     for number, other in enumerate(same):
         seeds = tmp_path / f"{number}.parquet"
         pq.write_table(pa.table({"vertex": column_of(other, np.unique(graph[0][:2]))}), seeds)
