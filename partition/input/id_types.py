@@ -72,8 +72,7 @@ def type_named(name: str) -> pa.DataType:
 
 
 def shown_id(value: Any) -> Any:
-    """A value of a column of ids as JSON and messages have it: 16 bytes as the text of a UUID, others
-    as they are.
+    """A value of a column of ids as JSON and messages have it: of 16 bytes, the text of a UUID.
 
     >>> shown_id(bytes(16)), shown_id(UUID(int=1)), shown_id(7), shown_id("a")
     ('00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000001', 7, 'a')

@@ -1,0 +1,63 @@
+"""Pipes in the place of files: no command waits for one that nobody writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import delegraph as dg
+
+NO_FILE = "is no regular file (a pipe, a socket or a device)"
+COMMANDS = {
+    "info PIPE": NO_FILE,
+    "plan PIPE": NO_FILE,
+    "build PIPE -o out": NO_FILE,
+    "bfs PIPE --source 0 -o out": NO_FILE,
+    "bfs e.parquet --sources PIPE -o out": NO_FILE,
+    "closeness e.parquet --sources PIPE -o out": NO_FILE,
+    "pagerank e.parquet --personalize PIPE -o out": NO_FILE,
+    "validate e.parquet PIPE": "no result here",
+    "report PIPE -o page.html": "no result here",
+    "convert PIPE --from csv -o out": "no such file, or no regular one",
+    "bfs e.parquet --source 0 -o PIPE": "exists and is no result",
+    "report e.dg -o PIPE": "exists and is no report",
+    "bfs e.parquet --source 0 -o out --profile PIPE": "exists and holds no supersteps",
+    "bfs e.parquet --source 0 -o folder": "exists and is no result",
+    "bfs e.parquet --source 0 -o recorded": "recorded.run.json exists",
+    "bfs e.dg --source 0 -o out --scheduler-file PIPE": "not the file of a Dask scheduler",
+}
+
+
+@pytest.fixture
+def pipes(edge_list, tmp_path, monkeypatch):
+    """A pipe, ``pipe.parquet``, one in ``folder`` and one for a record."""
+    monkeypatch.chdir(tmp_path)
+    edges = edge_list([0, 1], [1, 2], "e.parquet")
+    dg.build(edges, "e.dg")
+    (tmp_path / "folder").mkdir()
+    places = [Path(name) for name in ("pipe.parquet", "folder/pipe", "recorded.run.json")]
+    for place in places:
+        os.mkfifo(place)
+    waking = threading.Timer(30, wake, [places])  # whoever waits, so that the test fails and ends
+    waking.start()
+    yield
+    waking.cancel()
+
+
+def wake(pipes: list[Path]) -> None:
+    for pipe in pipes:
+        with contextlib.suppress(OSError):  # nobody waits there
+            os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_is_refused_at_once(delegraph, pipes, command):
+    ran = delegraph(*(word.replace("PIPE", "pipe.parquet") for word in command.split()))
+    assert ran.code == 2
+    assert COMMANDS[command] in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not Path("out").exists()
