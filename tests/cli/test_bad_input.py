@@ -175,8 +175,9 @@ def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
 
 def test_output_below_a_file(refused, tmp_path):
     path = write(tmp_path / "e.parquet", [1], [2])
-    for output in (path / "out", path / "deep" / "out", "/proc/none/out"):
-        refused("build", path, "-o", output, says=(str(output),))
+    for output in (path / "out", path / "deep" / "out"):
+        refused("build", path, "-o", output, says=(f"{path} is no folder", str(output)))
+    refused("build", path, "-o", "/proc/none/out", says=("/proc/none cannot be made",))
     refused("build", path, "-o", tmp_path / "no" / ".." / "out", says=("no such folder",))
 
 
