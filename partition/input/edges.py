@@ -287,7 +287,7 @@ def open_edges(
     """Open a Parquet file, a folder of them or a glob; reads footers only.
 
     weight: a column to read as well. Raises InputError for what is missing, not Parquet, truncated,
-    without rows, or whose columns do not hold integers or strings of one comparable type.
+    without rows, or whose columns do not hold ids of one comparable type.
     """
     if is_store(path):
         raise InputError(f"{path} is a store, not an edge list: it is built already")
