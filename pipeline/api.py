@@ -473,13 +473,15 @@ def validate(
     weight: str | None = None,
     duplicates: Duplicates | None = None,
     personalize: AnyPath | None = None,
+    sources: Vertices | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
     """Judge a result against its graph, a store or an edge list, by rules that make it right.
 
     directed, src, dst: of an edge list, as in ``open``; edges are directed, too, where the result
     says that they are. weight, duplicates: as in ``build``. personalize: the file that a PageRank
-    was personalised by.
+    was personalised by. sources: whose paths a betweenness has counted, where they were so many
+    that it does not say them.
     """
     from .algorithms.validate import validate_result
 
@@ -487,7 +489,8 @@ def validate(
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(_threads(threads), progress)
     file = None if personalize is None else named(personalize)
-    return validate_result(named(graph), named(result), chosen, executor, resources, file)
+    some = None if sources is None else questions.named_vertices(sources)
+    return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 
 def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:

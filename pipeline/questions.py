@@ -79,14 +79,14 @@ def bfs(source: Vertex, max_depth: int | None = None, strategy: Strategy = "auto
 def bfs_each(sources: Vertices, max_depth: int | None = None) -> BfsEach:
     from .algorithms.bfs_each import BfsEach
 
-    return BfsEach(_named(sources), max_depth)
+    return BfsEach(named_vertices(sources), max_depth)
 
 
 @plain
 def bfs_together(sources: Vertices, max_depth: int | None = None) -> BfsTogether:
     from .algorithms.bfs_together import BfsTogether
 
-    return BfsTogether(_named(sources), max_depth)
+    return BfsTogether(named_vertices(sources), max_depth)
 
 
 def components() -> Components:
@@ -153,7 +153,7 @@ def eccentricity(sources: Some | None = None, seed: int = 1) -> ByDistances:
     return eccentricity_of(_sources(sources, seed))
 
 
-def _named(sources: Vertices) -> NamedVertices:
+def named_vertices(sources: Vertices) -> NamedVertices:
     """Text is a file's name if it ends in .parquet, else ids with commas between them, and at the
     end, too.
     """
@@ -184,4 +184,4 @@ def _sources(asked: Some | None, seed: int) -> Sources:
         return Sources(asked, seed)
     if isinstance(asked, str) and os.path.exists(asked):  # whatever its name
         return Sources(None, seed, VertexFile(named(asked)))
-    return Sources(None, seed, _named(asked))
+    return Sources(None, seed, named_vertices(asked))

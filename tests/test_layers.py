@@ -20,6 +20,7 @@ HOUSE = {
         "bfs",
         "reference",
         "pieces",
+        "judging",
         "gpu",
         "gpu_programs",
         "gpu_ranks",

@@ -31,6 +31,11 @@ from ..progress import shown
     metavar="FILE.parquet",
     help="What a PageRank was personalised by.",
 )
+@click.option(
+    "--sources",
+    metavar="ID,ID|FILE",
+    help="Whose paths a betweenness has counted, where it does not say them: of more than 1,024.",
+)
 @options.as_json
 @options.quiet
 @options.debug
@@ -39,11 +44,12 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     Results and edge lists may stand in an object store, at s3://, gs:// or abfs://.
 
     The result says what it is of. Distances are judged by Graph500's rules, those from several
-    sources by a few that are found anew, components by the edges between and inside them, shortest
-    paths by Graph500's rules for these, PageRank by one more iteration, closeness and eccentricity
-    by a few vertices found anew, betweenness by the sum of all, where its sources can be found anew
-    in seconds. Exits with 0 if the result is right and 1 if it is not, naming
-    each rule that fails, how often, and an example.
+    sources by what they are next to each other, components by the edges between and inside them,
+    shortest paths by Graph500's rules for these, PageRank by one more iteration, closeness,
+    eccentricity and betweenness by values found anew: of all vertices, as long as that takes a
+    minute or two, else of some, or by what all add up to, which is said. Exits with 0 if the result
+    is right as far as it was judged, and with 1 if it is not, naming each rule that fails, how
+    often, and an example, or if nothing could be judged.
 
     \b
     delegraph validate graph.dg distances/
@@ -70,7 +76,10 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     if as_json:
         options.print_json(verdict)
     elif verdict["valid"]:
-        click.echo(f"valid: {_found(verdict)}")
+        word = "valid" if verdict["judged"] == "all" else "valid as far as judged"
+        click.echo(f"{word}: {_found(verdict)}{_unjudged(verdict)}")
+    elif not verdict["rules"]:
+        click.echo(f"not judged: {_unknown(verdict)}")
     else:
         for rule in verdict["rules"]:
             example = " -> ".join(str(vertex) for vertex in rule["example"])
@@ -87,16 +96,14 @@ def _found(verdict: Any) -> str:
     if verdict["algorithm"] == "components":
         return f"{verdict['components']:,} components of {vertices}"
     if verdict["algorithm"] == "bfs-each":
-        of = f"{verdict['sources']:,} sources, {verdict['found_anew']} of them found anew"
-        return f"{verdict['rows']:,} rows of {of}"
+        return f"{verdict['rows']:,} rows of {verdict['sources']:,} sources"
     if verdict["algorithm"] == "bfs-together":
         return f"{verdict['reached']:,} of {vertices} reached from {verdict['sources']:,} sources"
     if "found_anew" in verdict:
-        told, anew = f"{verdict['rows']:,} of {vertices}", f"{verdict['found_anew']:,}"
-        if verdict["algorithm"] != "betweenness":
-            return f"{told}, {anew} of them found anew"
-        unknown = "" if verdict["found_anew"] else ": what values add up to is not known"
-        return f"{told}, {anew} sources found anew{unknown}"
+        of = f"{verdict['rows']:,} of {vertices}"
+        if verdict["algorithm"] == "betweenness":
+            return f"{of}, by paths from {verdict['found_anew']:,}"
+        return f"{of}, {verdict['found_anew']:,} of them found anew"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
     if verdict["algorithm"] == "sssp":
@@ -104,3 +111,18 @@ def _found(verdict: Any) -> str:
         return f"{reached}, the farthest at {verdict['farthest']:g}"
     source, depth = verdict["source"], verdict["depth"]
     return f"{verdict['reached']:,} of {vertices} reached from {source}, depth {depth}"
+
+
+def _unjudged(verdict: Any) -> str:
+    """What of a valid result was not judged."""
+    if not verdict["unjudged"]:
+        return ""
+    by = "what they add up to" if verdict["algorithm"] == "betweenness" else "their range"
+    return f"; {verdict['unjudged']:,} values are judged by {by} alone"
+
+
+def _unknown(verdict: Any) -> str:
+    """Why nothing of a result was judged but its rows and the range of its values."""
+    if verdict["algorithm"] == "betweenness" and verdict["sources"] is None:
+        return "the result does not say whose paths were counted: give them, as --sources FILE"
+    return f"finding the {verdict['unjudged']:,} values anew takes too long"

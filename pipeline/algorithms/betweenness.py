@@ -419,7 +419,7 @@ class Betweenness:
     kernels = Brandes.kernels
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:
-        return {**self.sources.told(id_type), "normalized": self.normalized}
+        return {**self.sources.told_by_id(id_type), "normalized": self.normalized}
 
     def program(self, names: Names, info: GraphInfo) -> Program:
         return Brandes(info.vertices, self.sources.places(names))

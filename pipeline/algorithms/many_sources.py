@@ -4,6 +4,7 @@ distances up by source and keep none.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy, compute
+from ...partition.input.id_types import shown_id
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
@@ -38,6 +40,14 @@ SOURCE_BYTES = 20
 
 SUM_BYTES = SOURCE_BYTES + 3 * 8
 """The same, and what is found."""
+
+
+SOURCE_IDS = "source_ids"
+"""The option of a result that lists sources, in JSON."""
+
+_MOST_IDS = 1 << 10
+_MOST_TEXT = 1 << 14
+"""Of them, which stand in the metadata of each of the result's files."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +191,21 @@ class Sources:
         if self.count is None:
             return {"sources": None}
         return {"sources": str(self.count), "seed": self.seed}
+
+    def told_by_id(self, id_type: pa.DataType) -> dict[str, str | int | None]:
+        """The same, and the ids of named ones, if they are not too many: a result whose rows do not
+        show its sources says them itself.
+        """
+        told: dict[str, str | int | None] = {**self.told(id_type)}
+        if self.named is not None:
+            ids = self.named.read(id_type).vertex
+            if len(ids) <= _MOST_IDS:
+                text = json.dumps(
+                    [shown_id(value) for value in ids.to_pylist()], separators=(",", ":")
+                )
+                if len(text) <= _MOST_TEXT:
+                    told[SOURCE_IDS] = text
+        return told
 
     def most(self, vertices: int) -> int:
         return vertices if self.count is None else self.count

@@ -183,6 +183,6 @@ def check(store: Store, result: Result, threads: int, resources: Resources) -> N
         result.write(written)
         of = str(store.path), str(written), None, Executor(threads), resources
         verdict = validate_result(*of)
-    if not verdict["valid"]:
-        broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
+    broken = [rule["meaning"] for rule in verdict["rules"] if rule["violations"]]
+    if broken:
         raise DelegraphError(f"{result.name} breaks a rule: {'; '.join(broken)}")

@@ -1,4 +1,6 @@
-"""Validation of shortest paths: Graph500's rules for its third kernel (kernels/pieces/check.py).
+"""Validation of shortest paths: Graph500's rules for its third kernel.
+
+The rules are in kernels/judging/programs.py.
 
 Streams the result's rows twice and the graph's edges, with their weights, once.
 """
@@ -14,13 +16,14 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.team import Team
 from ...kernels.bfs.check import leads_to
-from ...kernels.pieces.check import PATH_RULES, check_paths
+from ...kernels.judging.programs import PATH_RULES, check_paths
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.id_types import told_id
 from ...partition.store.store import Store
 from ..results.result import Result
-from .programs import add_rule, judged_edges, read_column, rule_of, verdict_of
+from .graph import judged_edges
+from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import Places, Verdict, check_kind, named
 
 PATHS_BYTES = 40
@@ -75,8 +78,9 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     has_parent = parent != UNREACHED
     astray = nobody | (has_parent & ~leads_to(source, parent))
     astray |= reached & ~has_parent
-    astray[source] = has_parent[source]
-    add_rule(rules, names, PATH_RULES, 1, ((astray & reached) | (has_parent & ~reached))[index])
+    astray |= has_parent & ~reached
+    astray[source] = nobody[source] | has_parent[source]
+    add_rule(rules, names, PATH_RULES, 1, astray[index])
     joined = np.zeros(graph.places, np.uint8)
     joined[source] = 1
     found = np.zeros(6, np.int64)

@@ -1,13 +1,11 @@
-"""Validation of components and PageRank (kernels/pieces/check.py has the rules).
+"""Validation of components and PageRank (kernels/judging/programs.py has the rules).
 
 Streams the result's rows and, once or twice, the graph's edges; holds a value or three a vertex.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import get_args
 
 import numpy as np
@@ -15,28 +13,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
-from ...kernels.base.team import Team
-from ...kernels.pieces.check import (
-    BETWEENNESS_RULES,
+from ...kernels.judging.programs import (
     COMPONENT_RULES,
-    DISTANCE_RULES,
     PAGERANK_RULES,
     add_shares,
     add_weighted_shares,
     add_weights,
     check_components,
     count_edges,
-    shorten,
 )
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
 from ...partition.input.weights import Duplicates
-from ...partition.store.store import Store
-from ..algorithms.betweenness import scale_factors
-from ..results.names import VertexNames, names_of_store
+from ..results.names import VertexNames
 from ..results.result import Option, Result
 from ..results.weights import VertexFile
+from .graph import JudgedEdges
 from .searches import (
+    Judgement,
     Places,
     RuleVerdict,
     Verdict,
@@ -52,33 +46,12 @@ _SINGLE_ROUNDING = 1e-5
 _BY_DEFAULT: dict[str, Option] = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 100}
 """What a PageRank is taken for that does not say it."""
 
-_FOUND_ANEW = 4
-"""Vertices, at most: each takes some scans of all edges, a few on most graphs."""
-
-_SMALL = 1 << 12
-"""The same, of a small graph: as many as make so many vertices, those of each scan counted."""
-
-_FEW_SOURCES = 16
-_FEW_EDGES = 1 << 30
-"""The same, of sources of betweenness: as many as look at so many edges, by a scan each, or few."""
-
 _ROUNDING = 1e-9
 """Of sums of values that add up to 1, in any order."""
 
 
-Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
-"""Sources, targets and weights of some edges."""
-
-
 class ComponentsVerdict(Verdict):
     components: int
-
-
-class DistancesVerdict(Verdict):
-    """rows: of the result. found_anew: vertices whose distances were."""
-
-    rows: int
-    found_anew: int
 
 
 class PageRankVerdict(Verdict):
@@ -86,41 +59,6 @@ class PageRankVerdict(Verdict):
 
     sum: float
     change: float
-
-
-@dataclass(frozen=True)
-class JudgedEdges:
-    """A graph that results are judged against.
-
-    places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
-    called, in any order; undirected ones in one direction or both. weighted_batches: the same with
-    weights (float64); None where there are none.
-    """
-
-    names: VertexNames
-    places: int
-    fingerprint: str
-    directed: bool
-    batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
-    weighted_batches: Callable[[], Iterator[Weighted]] | None = None
-
-
-def judged_edges(store: Store, team: Team) -> JudgedEdges:
-    """Of a store: every edge once, undirected ones in both directions."""
-    info, names = store.info, names_of_store(store, team)
-
-    def weighted() -> Iterator[Weighted]:
-        for sources, targets, weights in store.weighted_batches(team):
-            yield sources, targets, weights.astype(np.float64)
-
-    return JudgedEdges(
-        names,
-        info.vertices,
-        info.fingerprint,
-        info.directed,
-        lambda: store.edge_batches(team),
-        None if info.weights is None else weighted,
-    )
 
 
 def validate_components(graph: JudgedEdges, result: Result) -> ComponentsVerdict:
@@ -211,7 +149,10 @@ def validate_pagerank(
         for sources, targets, weights in weighted():
             add_weighted_shares(sources, targets, weights, share, came)
     came *= damping
-    came[index] += (1 - damping + damping * lost) * (1 / n if teleport is None else teleport[index])
+    jumps = np.full(n, 1 / n) if teleport is None else teleport[index]
+    little = rank[index] < (1 - damping) * jumps * (1 - _SINGLE_ROUNDING)
+    add_rule(rules, names, PAGERANK_RULES, 4, little & ~wrong)
+    came[index] += (1 - damping + damping * lost) * jumps
     total = float(rank[index].sum())
     came -= rank
     change = float(np.abs(came, out=came)[index].sum())
@@ -222,122 +163,6 @@ def validate_pagerank(
     if change > _allowed(options, damping) + rounding:
         rules.append(rule_of(PAGERANK_RULES, 3, 1, []))
     return PageRankVerdict(**verdict_of(graph, result, rules), sum=total, change=change)
-
-
-def validate_closeness(graph: JudgedEdges, result: Result) -> DistancesVerdict:
-    """InputError as above."""
-    n = len(graph.names.index)
-
-    def closeness(distance: NDArray[np.int64]) -> float:
-        total = int(distance.sum())
-        return (len(distance) - 1) ** 2 / (total * (n - 1)) if total else 0.0
-
-    return _validate_distances(graph, result, "closeness", closeness, most=1 + _ROUNDING)
-
-
-def validate_eccentricity(graph: JudgedEdges, result: Result) -> DistancesVerdict:
-    """InputError as above."""
-    return _validate_distances(graph, result, "eccentricity", np.max, most=len(graph.names.index))
-
-
-def validate_betweenness(
-    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
-) -> DistancesVerdict:
-    """sources: whose paths were counted; None where that is not known. The graph has every edge
-    once, undirected ones in both directions. InputError as above.
-    """
-    check_kind(result, graph.directed)
-    names, places, index = graph.names, graph.places, graph.names.index
-    value = np.zeros(places)
-
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
-
-    rules = read_column(graph, result, Places(names), "betweenness", put)
-    if sources is not None and len(sources) == 1 and len(index) > 2:  # its own is not known
-        value[sources] = np.where(np.isnan(value[sources]), 0.0, np.nan)
-    wrong = ~(np.isfinite(value[index]) & (value[index] >= 0))
-    add_rule(rules, names, BETWEENNESS_RULES, 1, wrong)
-    leaving, entering = np.zeros(places), np.zeros(places)
-    for ends in graph.batches():
-        count_edges(ends[0], leaving)
-        count_edges(ends[1], entering)
-    end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
-    add_rule(rules, names, BETWEENNESS_RULES, 2, (end & (value != 0))[index])
-    most = max(_FEW_SOURCES, _FEW_EDGES // max(1, int(leaving.sum())))
-    few = sources if sources is not None and len(sources) <= most else ()
-    if len(few):
-        between = 0
-        for source in few:
-            distance = _distances(graph, int(source), along=True)
-            between += int(distance.sum()) - (len(distance) - 1)
-        n = len(index)
-        normalized = bool(result.info and result.info.options.get("normalized"))
-        others, own = scale_factors(n, len(few), graph.directed, normalized)
-        raw = value / others
-        raw[few] = 0.0 if math.isnan(own) else value[few] / own
-        total = float(raw[index[~wrong]].sum())
-        if abs(total - between) > _ROUNDING * max(1.0, between):
-            rules.append(rule_of(BETWEENNESS_RULES, 3, 1, []))
-    verdict = verdict_of(graph, result, rules)
-    return DistancesVerdict(**verdict, rows=len(index), found_anew=len(few))
-
-
-def _validate_distances(
-    graph: JudgedEdges,
-    result: Result,
-    column: str,
-    wanted: Callable[[NDArray[np.int64]], float],
-    most: float,
-) -> DistancesVerdict:
-    """wanted: the value, of the distances between a vertex and those it reaches (eccentricity) or
-    is reached from, 0 of itself among them.
-    """
-    check_kind(result, graph.directed)
-    names, index = graph.names, graph.names.index
-    values = np.full(graph.places, np.nan)
-    told = np.zeros(graph.places, np.bool_)
-
-    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
-        values[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
-        told[at] = True
-
-    options = result.info.options if result.info else {}
-    every = options.get("sources") is None
-    rules = read_column(graph, result, Places(names), column, put, every)
-    there = told[index]
-    good = (values[index] >= 0) & (values[index] <= most)
-    add_rule(rules, names, DISTANCE_RULES, 1, there & ~good)
-    sample = index[there & good]
-    most_anew = max(_FOUND_ANEW, _SMALL // graph.places)
-    sample = sample[:: max(1, -(-len(sample) // most_anew))]
-    wrong = np.zeros(graph.places, np.bool_)
-    for vertex in sample.tolist():
-        found = wanted(_distances(graph, vertex, along=column == "eccentricity"))
-        wrong[vertex] = abs(values[vertex] - found) > _ROUNDING
-    add_rule(rules, names, DISTANCE_RULES, 2, wrong[index])
-    rows = int(np.count_nonzero(there))
-    verdict = verdict_of(graph, result, rules)
-    return DistancesVerdict(**verdict, rows=rows, found_anew=len(sample))
-
-
-def _distances(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.int64]:
-    """The same of those that have one."""
-    distance = distances_anew(graph, vertex, along)
-    return distance[distance != UNREACHED].astype(np.int64)
-
-
-def distances_anew(graph: JudgedEdges, vertex: int, along: bool) -> NDArray[np.uint32]:
-    """From a vertex along edges, or to it, by place; UNREACHED where there is none."""
-    distance = np.full(graph.places, UNREACHED, np.uint32)
-    distance[vertex] = 0
-    shorter = True
-    while shorter:
-        shorter = False
-        for sources, targets in graph.batches():
-            ends = (sources, targets) if along else (targets, sources)
-            shorter |= shorten(*ends, distance)
-    return distance
 
 
 def _allowed(options: dict[str, Option], damping: float) -> float:
@@ -412,10 +237,18 @@ def rule_of(
     return RuleVerdict(rule=rule, meaning=meanings[rule], violations=violations, example=example)
 
 
-def verdict_of(graph: JudgedEdges, result: Result, rules: list[RuleVerdict]) -> Verdict:
+def verdict_of(
+    graph: JudgedEdges,
+    result: Result,
+    rules: list[RuleVerdict],
+    judged: Judgement = "all",
+    unjudged: int = 0,
+) -> Verdict:
     return Verdict(
         algorithm=result.algorithm,
-        valid=not rules,
+        valid=not rules and judged != "none",
+        judged=judged,
+        unjudged=unjudged,
         directed=graph.directed,
         vertices=len(graph.names.index),
         same_graph=result.info and result.info.graph == graph.fingerprint,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -54,11 +54,19 @@ class RuleVerdict(TypedDict):
     example: list[int | str | None]
 
 
+Judgement = Literal["all", "some", "none"]
+
+
 class Verdict(TypedDict):
-    """same_graph: whether the result says so; None where it says nothing."""
+    """valid: whether no rule fails, and something was judged. judged: whether all values were, or
+    some, or none; unjudged: how many were not, but by their range, or by what all add up to.
+    same_graph: whether the result says so; None where it says nothing.
+    """
 
     algorithm: str
     valid: bool
+    judged: Judgement
+    unjudged: int
     directed: bool
     vertices: int
     same_graph: bool | None
@@ -194,6 +202,8 @@ def validate_search(graph: Judged, result: Result, team: Team) -> SearchVerdict:
     return SearchVerdict(
         algorithm="bfs",
         valid=not rules,
+        judged="all",
+        unjudged=0,
         source=None if source is None else named(names, (source,))[0],
         max_depth=max_depth,
         directed=graph.directed,

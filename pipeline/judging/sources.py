@@ -1,7 +1,8 @@
-"""Validation of searches from several sources (kernels/pieces/check.py has the rules).
+"""Validation of searches from several sources (kernels/judging/programs.py has the rules).
 
-Rows of each search for itself are read twice, those of a few sources held; of searches together a
-row a vertex.
+Rows of each search for itself are read twice: once to count them, once to hold those of some
+sources at a time, as many as fit the memory limit, while all edges pass. Of searches together there
+is a row a vertex.
 """
 
 from __future__ import annotations
@@ -13,31 +14,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
-from ...kernels.pieces.check import EACH_RULES, TOGETHER_RULES, check_levels
-from ...partition.input.arrow import as_arrow, as_numpy
+from ...kernels.judging.distances import check_claims, count_ends, put_claims, take_least
+from ...kernels.judging.programs import EACH_RULES, TOGETHER_RULES, check_levels
+from ...partition.input.arrow import as_arrow, as_numpy, valid
 from ...partition.input.id_types import stored
 from ..results.result import Result
 from ..results.weights import digest_of
-from .programs import (
-    JudgedEdges,
-    add_rule,
-    distances_anew,
-    read_column,
-    rule_of,
-    verdict_of,
-)
+from .graph import JudgedEdges
+from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import Places, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
-_FOUND_ANEW = 4
-"""Sources, at most: each takes some scans of all edges, and four bytes a vertex."""
+_FEWEST, _MOST = 4, 16
+"""Sources whose rows are held at a time; so many fill a line of a processor's cache."""
+
+_CLAIM_BYTES = 2 * 4
+"""Of a vertex, for each of them."""
+
+EACH_BYTES = _FEWEST * _CLAIM_BYTES + 24
+"""Of a vertex, beside what judging a search holds."""
 
 
 class EachVerdict(Verdict):
-    """found_anew: sources whose distances were."""
-
     sources: int
     rows: int
-    found_anew: int
 
 
 class TogetherVerdict(Verdict):
@@ -47,86 +46,135 @@ class TogetherVerdict(Verdict):
 
 
 class _Rows:
-    """Of a result, some at a time: places of source and vertex, distance (-1: none); and how many
-    name what is no vertex.
+    """A result's rows, some at a time: of each the source's place (UNREACHED: no vertex), the
+    vertex's and whether it is one, and the distance (-1: none).
     """
 
     def __init__(self, graph: JudgedEdges, result: Result) -> None:
         self._result = result
         self._rows = rows_at_once(graph.names.id_type)
         self._places = Places(graph.names)
-        self.strangers = 0
 
-    def __iter__(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray]]:
-        self.strangers = 0
+    def sources(self) -> Iterator[NDArray[np.uint32]]:
+        for batch in self._result.batches(self._rows, ("source",)):
+            yield self._sources_of(batch.column("source"))
+
+    def __iter__(self) -> Iterator[tuple[NDArray, NDArray, NDArray, NDArray]]:
         for batch in self._result.batches(self._rows):
-            few = stored(batch.column("source"))
-            if not pa.types.is_dictionary(few.type):
-                few = few.dictionary_encode()
-            at, known = self._places(few.dictionary)
-            which = as_numpy(few.indices.fill_null(0))
-            vertex, there = self._places(batch.column("vertex"))
-            good = there & known[which] & as_numpy(few.is_valid().cast(pa.uint8())).view(np.bool_)
-            self.strangers += int(np.count_nonzero(~good))
+            vertex, known = self._places(batch.column("vertex"))
             distance = as_numpy(batch.column("distance").cast(pa.int64()).fill_null(-1))
-            yield at[which][good], vertex[good], distance[good]
+            # The kernel is compiled for arrays that may be written to, which Arrow's are not.
+            known, distance = (np.require(some, requirements="W") for some in (known, distance))
+            yield self._sources_of(batch.column("source")), vertex, known, distance
+
+    def _sources_of(self, column: pa.Array) -> NDArray[np.uint32]:
+        """By few names: a source has many rows."""
+        column = stored(column)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        places, known = self._places(column.dictionary)
+        places = np.append(np.where(known, places, UNREACHED), UNREACHED)
+        return places[as_numpy(column.indices.cast(pa.int64()).fill_null(len(places) - 1))]
 
 
 def validate_each(graph: JudgedEdges, result: Result) -> EachVerdict:
-    """InputError where the result is of another kind of edges, or of other ids."""
+    """InputError where the result is of another kind of edges, or of other ids. The batches have
+    undirected edges in both directions.
+    """
     check_kind(result, graph.directed)
-    names, index, most = graph.names, graph.names.index, _most(graph, result)
     rows = _Rows(graph, result)
-    counts, zeros = np.zeros(graph.places, np.int64), np.zeros(graph.places, np.int64)
-    out = np.zeros(graph.places, np.bool_)
-    for source, vertex, distance in rows:
-        places, some = np.unique(source, return_counts=True)
-        counts[places] += some
-        zero = distance == 0
-        np.add.at(zeros, source[zero], np.where(source == vertex, 1, 2)[zero])
-        out[source[(distance < 0) | (distance > most)]] = True
-    rules: list[RuleVerdict] = []
-    if rows.strangers:
-        rules.append(rule_of(EACH_RULES, 0, rows.strangers, []))
-    add_rule(rules, names, EACH_RULES, 1, out[index])
-    sources = index[counts[index] > 0]
-    add_rule(rules, names, EACH_RULES, 2, ((counts > 0) & (zeros != 1))[index])
-    rules += _not_asked(graph, result, sources, EACH_RULES)
-    sample = sources[:: max(1, -(-len(sources) // _FOUND_ANEW))]
-    rules += _found_anew(graph, rows, sample, counts, most)
-    return EachVerdict(
-        **verdict_of(graph, result, rules),
-        sources=len(sources),
-        rows=result.rows,
-        found_anew=len(sample),
-    )
+    counts, strangers = np.zeros(graph.places, np.int64), 0
+    order: list[NDArray[np.uint32]] = []  # of each batch, the source of each run of rows
+    for source in rows.sources():
+        runs = source[np.flatnonzero(np.diff(source, prepend=source[:1] ^ np.uint32(1)))]
+        order.append(runs[runs != UNREACHED])
+        known = source if len(runs) == len(order[-1]) else source[source != UNREACHED]
+        strangers += len(source) - len(known)
+        count_ends(known, counts)
+    runs = np.concatenate([np.zeros(0, np.uint32), *order])
+    runs = runs[np.diff(runs, prepend=UNREACHED) != 0]
+    sources = graph.names.index[counts[graph.names.index] > 0]
+    together = len(runs) == len(sources)
+    rules = _not_asked(graph, result, sources, EACH_RULES)
+    claims = _Claims(graph, rows, counts, strangers, _most(graph, result))
+    rules = claims.judge(runs if together else sources, together) + rules
+    return EachVerdict(**verdict_of(graph, result, rules), sources=len(sources), rows=result.rows)
 
 
-def _found_anew(
-    graph: JudgedEdges,
-    rows: _Rows,
-    sample: NDArray[np.uint32],
-    counts: NDArray[np.int64],
-    most: int,
-) -> list[RuleVerdict]:
-    """What is wrong with the rows of some sources. counts: of rows, by source."""
-    claimed = np.full((len(sample), graph.places), -1, np.int32)
-    for source, vertex, distance in rows:
-        for claim, one in zip(claimed, sample, strict=True):
-            own = source == one
-            claim[vertex[own]] = np.clip(distance[own], -1, 2**31 - 1)
-    twice = wrong = 0
-    example: list[int | str | None] = []
-    for claim, one in zip(claimed, sample, strict=True):
-        twice += max(0, int(counts[one]) - int(np.count_nonzero(claim >= 0)))
-        anew = distances_anew(graph, int(one), along=True)
-        anew[anew > most] = UNREACHED
-        differ = np.flatnonzero(claim.view(np.uint32) != anew)  # of both all bits, where none
-        wrong += len(differ)
-        if len(differ) and not example:
-            example = named(graph.names, (int(one), int(differ[0])))
-    rules = [rule_of(EACH_RULES, 0, twice, [])] if twice else []
-    return [*rules, rule_of(EACH_RULES, 3, wrong, example)] if wrong else rules
+class _Claims:
+    """What a result says of some sources at a time. counts: of rows, by source. strangers: rows of
+    sources that are no vertices. most: levels that were searched.
+    """
+
+    def __init__(
+        self,
+        graph: JudgedEdges,
+        rows: _Rows,
+        counts: NDArray[np.int64],
+        strangers: int,
+        most: int,
+    ) -> None:
+        self._graph = graph
+        self._rows = rows
+        self._counts = counts
+        self._most = most
+        self._strangers = strangers
+
+    def judge(self, sources: NDArray[np.uint32], together: bool) -> list[RuleVerdict]:
+        """together: whether all rows of each source stand together, sources in this order. Else
+        all rows are read again for every few sources.
+        """
+        graph, width = self._graph, _FEWEST
+        while width < min(_MOST, len(sources)) and graph.take(_CLAIM_BYTES * graph.places):
+            width += 1
+        if len(sources) > width:
+            graph.keep_batches()
+        claim = np.empty((graph.places, width), np.uint32)
+        least = np.empty((graph.places, width), np.uint32)
+        slot = np.full(graph.places, UNREACHED)
+        bad = np.zeros((2, graph.places), np.bool_)  # by source: its distances, and what is at 0
+        looked, found = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        example: list[int | str | None] = []
+        left, batch = iter(self._rows), None
+        for first in range(0, len(sources), width):
+            some = sources[first : first + width]
+            claim.fill(UNREACHED)
+            least.fill(UNREACHED)
+            slot[some] = np.arange(len(some), dtype=np.uint32)
+            wrong = np.zeros((2, len(some)), np.uint8)
+            if not together:
+                left, batch = iter(self._rows), None
+            wanted = looked[0] + self._counts[some].sum()
+            while looked[0] < wanted:
+                # A batch may go on with the sources that come next.
+                batch = next(left) if batch is None else batch
+                put_claims(*batch, slot, self._most, claim, wrong[0], looked)
+                batch = batch if looked[0] == wanted else None
+            slot[some] = UNREACHED
+            for ends in graph.batches():
+                take_least(*ends, claim, least)
+            check_claims(claim, least, some, self._most, wrong[1], found)
+            bad[:, some] = wrong
+            if found[0] and not example:
+                example = named(graph.names, (int(some[found[1]]), int(found[2])))
+        return self._rules(looked, bad, int(found[0]), example)
+
+    def _rules(
+        self,
+        looked: NDArray[np.int64],
+        bad: NDArray[np.bool_],
+        wrong: int,
+        example: list[int | str | None],
+    ) -> list[RuleVerdict]:
+        names, rules = self._graph.names, []
+        out_of_place = self._strangers + int(looked[1] + looked[2])
+        if out_of_place:
+            rules.append(rule_of(EACH_RULES, 0, out_of_place, []))
+        add_rule(rules, names, EACH_RULES, 1, bad[0][names.index])
+        add_rule(rules, names, EACH_RULES, 2, bad[1][names.index])
+        if wrong:
+            rules.append(rule_of(EACH_RULES, 3, wrong, example))
+        return rules
 
 
 def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
@@ -137,6 +185,7 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
     nearest = np.full(graph.places, UNREACHED, np.uint32)
     wrong = np.zeros(graph.places, np.bool_)
     places_of = Places(names)
+    nobody = np.zeros(graph.places, np.bool_)
 
     def put_distance(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
         told = as_numpy(some.cast(pa.int64()).fill_null(-1))[known]
@@ -146,6 +195,7 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
     def put_nearest(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
         place, there = places_of(some)
         nearest[at] = np.where(there, place, UNREACHED)[known]
+        nobody[at] = (valid(some) & ~there)[known]
 
     rules = read_column(graph, result, places_of, "distance", put_distance)
     read_column(graph, result, places_of, "nearest", put_nearest)
@@ -167,7 +217,7 @@ def validate_together(graph: JudgedEdges, result: Result) -> TogetherVerdict:
     if beyond:
         rules.append(rule_of(TOGETHER_RULES, 3, beyond, named(names, tuple(example))))
     unlike = (distance != 0) & (least != rank) | (distance > 0) & (least == UNREACHED)
-    unlike |= (distance < 0) & (rank != UNREACHED)
+    unlike |= (distance < 0) & (rank != UNREACHED) | nobody
     add_rule(rules, names, TOGETHER_RULES, 4, unlike[index])
     return TogetherVerdict(
         **verdict_of(graph, result, rules),

@@ -19,7 +19,8 @@ import numpy as np
 import delegraph
 from delegraph.kernels.base import bitmap, compiled, lookup, sort
 from delegraph.kernels.bfs import check, cpu, edges, pull, push, scan
-from delegraph.kernels.pieces import check as check_programs, forest, gather, paths, product, relax
+from delegraph.kernels.judging import distances, programs as judges
+from delegraph.kernels.pieces import forest, gather, paths, product, relax
 from delegraph.kernels.prepare import csr, ingest, positions, rows
 from delegraph.partition.input import ids
 from delegraph.partition.store import shards
@@ -29,7 +30,7 @@ from delegraph.pipeline.engines.operations import operations, products
 
 folder, path = Path(sys.argv[1]), sys.argv[2]
 modules = bitmap, sort, lookup, check, pull, push, scan, csr, ingest, positions, rows
-programs = gather, forest, check_programs, product, paths, relax
+programs = gather, forest, distances, judges, product, paths, relax
 compile_judging([np.dtype(np.uint32)])
 cpu.compile_search(np.uint32)
 edges.compile_edge_search(1000)

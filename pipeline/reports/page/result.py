@@ -243,6 +243,7 @@ def _asked(result: Result, did: dict[str, Any]) -> list[tuple[str, Content]]:
     return [
         (name.replace("_", " "), size(number(shown, name)) if "bytes" in name else text(value))
         for name, value in shown.items()
+        if name != "source_ids"
     ]
 
 

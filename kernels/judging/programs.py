@@ -8,30 +8,31 @@ By (2) a component is made of whole ones, and by (4) of a single one.
 
 Betweenness: (1) no value is negative; (2) no path leads through a vertex that edges lead only to,
 or only from, or that has one neighbour; (3) all values together are what lies between the ends of
-shortest paths, by distances that are found anew: of few sources alone.
+shortest paths, by distances that are found anew; (4) each is what counts of the paths give that are
+found anew. Of a source that is the only one the value is null, and no other one.
 
-Closeness and eccentricity: (1) every value is a number that it may be; (2) those of some vertices
-are what distances give that are found anew, by letting edges shorten them until none does.
+Closeness and eccentricity: (1) every value is a number that it may be; (2) it is what distances
+give that are found anew (distances.py); (3) who was asked for has a row, and nobody else.
 
 Shortest paths (Graph500's rules for its third kernel): (1) the parents form a tree; (2) distances
 are numbers in their range; (3) no edge is a shortcut; (4) no edge leads from what is reached to
 what is not; (5) every vertex but the source has its distance by an edge from its parent.
 
 Several searches: (1) every distance is one that it may be; (2) the sources asked for, and they
-alone, are at 0; (3) those from some sources are found anew. Together: (3) an edge leads one level
+alone, are at 0; (3) every other distance is one more than the least of those of the vertices that
+edges come from. Distances alone are such: each has one less before it, down to 0, and none is less
+than its path. Together: (3) an edge leads one level
 on at most; (4) what is no source has edges from the level before, and of the nearest sources of
 the vertices that these come from the first one.
 
 PageRank: (1) every value is a share; (2) they add up to 1; (3) one more iteration changes no more
-than the walk's damping allows after the last one.
+than the walk's damping allows after the last one; (4) no value is less than jumps make it.
 """
 
 import numpy as np
 from numba import types
 
-from ..base.compiled import compiled, i32s, i64, i64s, kernel, u8s, u32s
-from ..base.graph import UNREACHED
-from .gather import f64s
+from ..base.compiled import compiled, f64s, i32s, i64, i64s, kernel, u8s, u32s
 
 COMPONENT_RULES = {
     1: "a component is called by one of its own vertices",
@@ -42,14 +43,15 @@ COMPONENT_RULES = {
 
 DISTANCE_RULES = {
     1: "every value is a number in its range",
-    2: "values of some vertices are what distances found anew give",
+    2: "values are what distances found anew give",
+    3: "the vertices asked for, and they alone, have a row",
 }
 
 EACH_RULES = {
     0: "every row is of a source and a vertex of the graph, and no two of the same",
     1: "every distance is a number in its range",
     2: "the sources asked for, and they alone, are at distance 0 from themselves",
-    3: "rows of some sources are what distances found anew give",
+    3: "every distance is one more than the least of those that edges lead on from",
 }
 
 TOGETHER_RULES = {
@@ -63,12 +65,14 @@ BETWEENNESS_RULES = {
     1: "every value is a number, and none is negative",
     2: "no path leads through the end of one",
     3: "all values add up to the vertices between the ends of shortest paths",
+    4: "values are what paths counted anew give",
 }
 
 PAGERANK_RULES = {
     1: "every value is a number from 0 to 1",
     2: "all values add up to 1",
     3: "one more iteration changes no more than the damping allows",
+    4: "no value is less than what jumps to the vertex alone make",
 }
 
 
@@ -140,18 +144,6 @@ def add_shares(sources, targets, share, came):
     """``came[target]`` += ``share[source]`` of some edges."""
     for e in range(sources.shape[0]):
         came[targets[e]] += share[np.uintp(sources[e])]
-
-
-@kernel(u32s, u32s, u32s)
-def shorten(sources, targets, distance):
-    """Let some edges shorten distances; whether any did. distance: uint32, UNREACHED where none."""
-    shorter = False
-    for e in range(sources.shape[0]):
-        here = distance[sources[e]]
-        if here != UNREACHED and here + np.uint32(1) < distance[targets[e]]:
-            distance[targets[e]] = here + np.uint32(1)
-            shorter = True
-    return shorter
 
 
 @kernel(u32s, u32s, f64s, f64s, u32s, types.float64, u8s, i64s)

@@ -1,0 +1,397 @@
+"""What judges find anew: distances and shortest paths, from rows of their own, by one thread each.
+
+Written apart from the programs that are judged, and simply: rows are made of edges by a counting
+sort; 64 searches share the edges of the vertices that they come to at the same level, as lists; and
+Brandes' sums follow one search in the order that its vertices were found.
+
+A graph may have more shortest paths between two vertices than a double can say. Where there are
+2**512 they are counted again, as pairs: ``count * 2**(512 * power)``, 1 <= count < 2**512. Nothing
+but ratios of counts is used.
+"""
+
+import numpy as np
+from numba import types
+
+from ..base.compiled import (
+    boolean,
+    booleans,
+    compiled,
+    f64s,
+    i32s,
+    i64,
+    i64s,
+    kernel,
+    u8s,
+    u32s,
+    u64s,
+)
+from ..base.graph import UNREACHED
+from ..base.intrinsics import trailing_zeros
+
+TOGETHER = 64
+"""Searches that share a word."""
+
+_SELDOM = 6
+"""Times that all edges are looked at by searches together, until they are apart: they meet seldom.
+Searches that meet look at them some three times.
+"""
+
+SUM_BYTES = 3 * 8 + 2 * 4
+"""Of a vertex, that ``sum_distances`` is given."""
+
+DEPENDENCY_BYTES = 3 * 4 + 3 * 8
+"""The same of ``add_dependencies``."""
+
+_LARGE = 2.0**512
+_SMALL = 2.0**-512
+
+NO_DISTANCE = np.uint32(2**32 - 2)
+"""What a vertex has that a result gives what is no distance."""
+
+_u32_table = types.uint32[:, ::1]
+
+
+@kernel(u32s, i64s)
+def count_ends(ends, counts):
+    """Count how many of some edges each vertex is an end of."""
+    for e in range(ends.shape[0]):
+        counts[ends[e]] += 1
+
+
+@kernel(u32s, u32s, i64s, u32s)
+def put_targets(sources, targets, room, rows):
+    """Put the target of each edge into its source's row. room: where each row goes on."""
+    for e in range(sources.shape[0]):
+        u = np.uintp(sources[e])
+        rows[room[u]] = targets[e]
+        room[u] += 1
+
+
+@kernel(i64s, u32s, boolean, u32s, u64s, u64s, u64s, u32s, u32s, i64s, i64s, i64s)
+def sum_distances(
+    offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
+):
+    """Search from up to 64 different ``sources``: of each how many vertices it reaches, itself
+    among them, the sum of their distances and the greatest one. Returns edges looked at.
+
+    All at once, unless they seldom meet: then each by itself, which takes less for an edge.
+    both_ways: whether every edge leads both ways; a level of very many edges is then looked for
+    from the vertices that it may reach. seen, here, then: uint64, by vertex; the latter are empty
+    before and after. active, found: uint32, room for all vertices. reached, total, farthest: int64,
+    by source.
+    """
+    room = seen, here, then, active, found
+    looked, done = _search_together(
+        offsets, targets, both_ways, sources, *room, reached, total, farthest
+    )
+    if not done:
+        here[:] = 0
+        then[:] = 0
+        found[:] = UNREACHED
+        for i in range(sources.shape[0]):
+            sums = _search_apart(offsets, targets, sources[i], found, active)
+            reached[i], total[i], farthest[i] = sums[:3]
+            looked += sums[3]
+    return looked
+
+
+@compiled
+def _search_apart(offsets, targets, source, depth, order):
+    """One search; depth: UNREACHED before and after. Returns the three sums, and edges."""
+    depth[source] = 0
+    order[0] = source
+    last = 1
+    first = 0
+    total = np.int64(0)
+    looked = np.int64(0)
+    while first < last:
+        u = np.uintp(order[first])
+        first += 1
+        total += depth[u]
+        looked += offsets[u + 1] - offsets[u]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.uintp(targets[e])
+            if depth[v] == UNREACHED:
+                depth[v] = depth[u] + np.uint32(1)
+                order[last] = np.uint32(v)
+                last += 1
+    farthest = np.int64(depth[order[last - 1]])
+    for i in range(last):
+        depth[order[i]] = UNREACHED
+    return last, total, farthest, looked
+
+
+@compiled
+def _search_together(
+    offsets, targets, both_ways, sources, seen, here, then, active, found, reached, total, farthest
+):
+    """Returns edges looked at, and whether all was done: not where searches seldom meet."""
+    seen[:] = 0
+    count = sources.shape[0]
+    every = np.uint64(0)
+    for i in range(count):
+        active[i] = sources[i]
+        here[sources[i]] = seen[sources[i]] = np.uint64(1) << np.uint64(i)
+        every |= here[sources[i]]
+        reached[i] = 1
+        total[i] = 0
+        farthest[i] = 0
+    level = 0
+    looked = np.int64(0)
+    most = _SELDOM * targets.shape[0]
+    while count:
+        if looked > most and sources.shape[0] > _SELDOM:
+            return looked, False
+        level += 1
+        leaving = np.int64(0)
+        for i in range(count):
+            leaving += offsets[active[i] + 1] - offsets[active[i]]
+        if both_ways and 4 * leaving > targets.shape[0]:
+            new_count, edges = _pull_words(offsets, targets, every, seen, here, then, found)
+            for i in range(count):
+                here[active[i]] = 0
+            looked += edges
+        else:
+            new_count = _push_words(offsets, targets, seen, here, then, active, count, found)
+            looked += leaving
+        for i in range(new_count):
+            v = np.uintp(found[i])
+            new = then[v]
+            seen[v] |= new
+            while new:
+                one = trailing_zeros(new)
+                reached[one] += 1
+                total[one] += level
+                farthest[one] = level
+                new &= new - np.uint64(1)
+        here, then = then, here
+        active, found = found, active
+        count = new_count
+    return looked, True
+
+
+@compiled
+def _push_words(offsets, targets, seen, here, then, active, count, found):
+    """Along the edges of ``active[:count]``, whose words are taken; how many vertices are found."""
+    new_count = 0
+    for i in range(count):
+        u = np.uintp(active[i])
+        word = here[u]
+        here[u] = 0
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.uintp(targets[e])
+            new = word & ~seen[v]
+            if new:
+                if not then[v]:
+                    found[new_count] = np.uint32(v)
+                    new_count += 1
+                then[v] |= new
+    return new_count
+
+
+@compiled
+def _pull_words(offsets, targets, every, seen, here, then, found):
+    """Along the edges of what some search has not seen; how many vertices are found, by how many
+    edges.
+    """
+    new_count = 0
+    edges = np.int64(0)
+    for v in range(seen.shape[0]):
+        missing = every & ~seen[v]
+        if not missing:
+            continue
+        new = np.uint64(0)
+        for e in range(offsets[v], offsets[v + 1]):
+            new |= here[np.uintp(targets[e])]
+            edges += 1
+            if new & missing == missing:
+                break
+        new &= missing
+        if new:
+            then[v] = new
+            found[new_count] = v
+            new_count += 1
+    return new_count, edges
+
+
+@kernel(u32s, u32s, u64s, u64s, u64s)
+def spread_words(sources, targets, here, seen, then):
+    """One level of such searches over some edges, in any order."""
+    for e in range(sources.shape[0]):
+        word = here[sources[e]]
+        if word:
+            v = np.uintp(targets[e])
+            then[v] |= word & ~seen[v]
+
+
+@kernel(u64s, u64s, i64, i64s, i64s, i64s)
+def enter_level(then, seen, level, reached, total, farthest):
+    """Count what a level has found, all edges passed. Returns whether that is anything."""
+    found = False
+    for v in range(then.shape[0]):
+        new = then[v]
+        if new:
+            found = True
+            seen[v] |= new
+            while new:
+                one = trailing_zeros(new)
+                reached[one] += 1
+                total[one] += level
+                farthest[one] = level
+                new &= new - np.uint64(1)
+    return found
+
+
+@compiled
+def _add_paths(v, u, count, power):
+    """The paths to ``u`` lead on to ``v``."""
+    apart = power[u] - power[v]
+    if apart == 0:
+        count[v] += count[u]
+    elif apart > 0:
+        count[v] = count[u] + (count[v] * _SMALL if apart == 1 else 0.0)
+        power[v] = power[u]
+    elif apart == -1:
+        count[v] += count[u] * _SMALL
+    if count[v] >= _LARGE:
+        count[v] *= _SMALL
+        power[v] += 1
+
+
+@kernel(i64s, u32s, i64, u32s, u32s, f64s, i32s, f64s, f64s)
+def add_dependencies(offsets, targets, source, depth, order, count, power, share, score):
+    """Add to ``score`` what depends on each vertex of the shortest paths from a source: of all that
+    it reaches, the share of their paths that lead through the vertex.
+
+    depth: uint32, UNREACHED before and after. order: uint32; count, share: float64; power: int32;
+    room, by vertex. No edge may stand twice.
+    """
+    depth[source] = 0
+    order[0] = source
+    count[source] = 1.0
+    last = 1
+    first = 0
+    most = 1.0
+    while first < last:
+        u = np.uintp(order[first])
+        first += 1
+        below = depth[u] + np.uint32(1)
+        own = count[u]
+        most = max(most, own)
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.uintp(targets[e])
+            if depth[v] == UNREACHED:
+                depth[v] = below
+                order[last] = np.uint32(v)
+                last += 1
+                count[v] = own
+            elif depth[v] == below:
+                count[v] += own
+    wide = most >= _LARGE
+    if wide:
+        _count_wide(offsets, targets, depth, order, last, count, power)
+    for i in range(last - 1, 0, -1):
+        u = np.uintp(order[i])
+        if wide:
+            total = _total_wide(offsets, targets, depth, power, share, u)
+        else:
+            below = depth[u] + np.uint32(1)
+            total = 0.0
+            for e in range(offsets[u], offsets[u + 1]):
+                v = np.uintp(targets[e])
+                if depth[v] == below:
+                    total += share[v]
+        dependency = count[u] * total
+        score[u] += dependency
+        share[u] = (1.0 + dependency) / count[u]
+    for i in range(last):
+        depth[order[i]] = UNREACHED
+
+
+@compiled
+def _count_wide(offsets, targets, depth, order, last, count, power):
+    """Count the paths to ``order[:last]`` again, with powers."""
+    for i in range(last):
+        count[order[i]] = 0.0
+        power[order[i]] = 0
+    count[order[0]] = 1.0
+    for i in range(last):
+        u = np.uintp(order[i])
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.uintp(targets[e])
+            if depth[v] == depth[u] + np.uint32(1):
+                _add_paths(v, u, count, power)
+
+
+@compiled
+def _total_wide(offsets, targets, depth, power, share, u):
+    """What the vertices behind ``u`` share with those before them, by the power of its paths."""
+    total = 0.0
+    for e in range(offsets[u], offsets[u + 1]):
+        v = np.uintp(targets[e])
+        if depth[v] == depth[u] + np.uint32(1):
+            apart = power[v] - power[u]
+            if apart == 0:
+                total += share[v]
+            elif apart == 1:
+                total += share[v] * _SMALL
+    return total
+
+
+@kernel(u32s, u32s, booleans, i64s, u32s, i64, _u32_table, u8s, i64s)
+def put_claims(source, vertex, known, distance, slot, most, claim, wrong, found):
+    """Put what some rows of a result say into ``claim``, by vertex and slot, UNREACHED at first.
+
+    source: UNREACHED where it is no vertex; known: whether ``vertex`` is one. slot: by source,
+    UNREACHED of those that are not looked at. most: levels that were searched. wrong: by slot,
+    receives 1 where a distance is none that there may be. found: int64 (3,): adds rows that were
+    looked at, those of what is no vertex, and those of what others had told already.
+    """
+    for i in range(vertex.shape[0]):
+        at = slot[source[i]] if source[i] != UNREACHED else UNREACHED
+        if at == UNREACHED:
+            continue
+        found[0] += 1
+        if not known[i]:
+            found[1] += 1
+            continue
+        if claim[vertex[i], at] != UNREACHED:
+            found[2] += 1
+        if distance[i] < 0 or distance[i] > most:
+            wrong[at] = 1
+            claim[vertex[i], at] = NO_DISTANCE
+        else:
+            claim[vertex[i], at] = np.uint32(distance[i])
+
+
+@kernel(u32s, u32s, _u32_table, _u32_table)
+def take_least(sources, targets, claim, least):
+    """Take from each edge's source what it claims, where that is less than what others told."""
+    for e in range(sources.shape[0]):
+        u = np.uintp(sources[e])
+        v = np.uintp(targets[e])
+        for i in range(claim.shape[1]):
+            least[v, i] = min(least[v, i], claim[u, i])
+
+
+@kernel(_u32_table, _u32_table, u32s, i64, u8s, i64s)
+def check_claims(claim, least, sources, most, astray, found):
+    """Whether each distance is one more than the least of those before it, and a source's is 0.
+
+    sources: uint32, by slot. most: levels that were searched. astray: by slot, receives 1 where the
+    source is not at 0, or another vertex is. found: int64 (3,): adds how many distances are wrong;
+    keeps slot and vertex of one.
+    """
+    for v in range(claim.shape[0]):
+        for i in range(sources.shape[0]):
+            right = UNREACHED
+            if sources[i] == v:
+                right = np.uint32(0)
+            elif least[v, i] < most:
+                right = least[v, i] + np.uint32(1)
+            if claim[v, i] != right:
+                if right == 0 or claim[v, i] == 0:
+                    astray[i] = 1
+                found[0] += 1
+                found[1] = i
+                found[2] = v

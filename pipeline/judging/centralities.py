@@ -1,0 +1,196 @@
+"""Validation of closeness, eccentricity and betweenness: rules in kernels/judging/programs.py.
+
+Values are found anew, by kernels of the judge's own (distances.py), as many as it may.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...kernels.judging.programs import BETWEENNESS_RULES, DISTANCE_RULES, count_edges
+from ...partition.input.arrow import as_arrow, as_numpy, valid
+from ..results.result import Result
+from ..results.weights import digest_of
+from .distances import DistanceSums, dependencies_anew, sums_anew
+from .graph import JudgedEdges
+from .programs import add_rule, read_column, rule_of, verdict_of
+from .searches import Places, RuleVerdict, Verdict, check_kind
+
+_ROUNDING = 1e-9
+"""Of sums of values, relatively, in any order."""
+
+_NOTHING = 1e-12
+"""The same of values that are 0, before they are scaled."""
+
+
+class DistancesVerdict(Verdict):
+    """rows: of the result. found_anew: vertices whose distances were."""
+
+    rows: int
+    found_anew: int
+
+
+class BetweennessVerdict(DistancesVerdict):
+    """found_anew: sources whose paths were. sources: how many there are; None: not known."""
+
+    sources: int | None
+
+
+def validate_closeness(
+    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
+) -> DistancesVerdict:
+    """sources: of whom the result has to tell; None where that is not known. The batches have
+    undirected edges in both directions. InputError where the result is of another kind of edges, or
+    of other ids.
+    """
+    n = len(graph.names.index)
+
+    def closeness(found: DistanceSums) -> NDArray[np.float64]:
+        squares, most = (found.reached - 1.0) ** 2, found.total * float(max(1, n - 1))
+        return np.divide(squares, most, out=np.zeros(len(squares)), where=found.total > 0)
+
+    of = "closeness", closeness, 1 + _ROUNDING
+    return _validate_distances(graph, result, sources, *of, along=False)
+
+
+def validate_eccentricity(
+    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
+) -> DistancesVerdict:
+    """As above."""
+    of = "eccentricity", lambda found: found.farthest, len(graph.names.index)
+    return _validate_distances(graph, result, sources, *of, along=True)
+
+
+def _validate_distances(
+    graph: JudgedEdges,
+    result: Result,
+    sources: NDArray[np.uint32] | None,
+    column: str,
+    values_of: Callable[[DistanceSums], NDArray],
+    most: float,
+    along: bool,
+) -> DistancesVerdict:
+    """values_of: what distances along edges, or against them, give. most: the greatest value."""
+    check_kind(result, graph.directed)
+    names, index = graph.names, graph.names.index
+    values = np.full(graph.places, np.nan)
+    told = np.zeros(graph.places, np.bool_)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
+        values[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
+        told[at] = True
+
+    rules = read_column(graph, result, Places(names), column, put, every=False)
+    there = told[index]
+    rules += _not_asked(graph, result, sources, there)
+    good = (values[index] >= 0) & (values[index] <= most)
+    add_rule(rules, names, DISTANCE_RULES, 1, there & ~good)
+    asked = index[there]
+    found = sums_anew(graph, asked, along)
+    anew = asked[found.at]
+    wrong = np.zeros(graph.places, np.bool_)
+    wrong[anew] = ~(np.abs(values[anew] - values_of(found)) <= _ROUNDING)
+    add_rule(rules, names, DISTANCE_RULES, 2, wrong[index] & good)
+    unjudged = len(asked) - len(anew)
+    judged = "some" if unjudged else "all"
+    verdict = verdict_of(graph, result, rules, judged if len(anew) else "none", unjudged)
+    return DistancesVerdict(**verdict, rows=len(asked), found_anew=len(anew))
+
+
+def _not_asked(
+    graph: JudgedEdges,
+    result: Result,
+    sources: NDArray[np.uint32] | None,
+    there: NDArray[np.bool_],
+) -> list[RuleVerdict]:
+    """there: which vertices, by rising id, the result tells of; others than were asked for?"""
+    names = graph.names
+    rules: list[RuleVerdict] = []
+    if sources is not None:
+        asked = np.zeros(graph.places, np.bool_)
+        asked[sources] = True
+        add_rule(rules, names, DISTANCE_RULES, 3, asked[names.index] != there)
+        return rules
+    said = result.info.options.get("sources") if result.info else None
+    told = names.index[there]
+    if said is not None and said != digest_of(names.decode(as_arrow(told))):
+        rules.append(rule_of(DISTANCE_RULES, 3, 1, []))
+    return rules
+
+
+def validate_betweenness(
+    graph: JudgedEdges, result: Result, sources: NDArray[np.uint32] | None
+) -> BetweennessVerdict:
+    """sources: whose paths were counted; None where that is not known: no value is judged then, but
+    by its range. The graph has every edge once, undirected ones in both directions. InputError as
+    above.
+    """
+    check_kind(result, graph.directed)
+    names, places, index = graph.names, graph.places, graph.names.index
+    value, null = np.full(places, np.nan), np.zeros(places, np.bool_)
+
+    def put(at: NDArray[np.uint32], known: NDArray[np.bool_], some: pa.Array) -> None:
+        value[at] = as_numpy(some.cast(pa.float64()).fill_null(np.nan))[known]
+        null[at] = ~valid(some)[known]
+
+    rules = read_column(graph, result, Places(names), "betweenness", put)
+    unknown = np.zeros(places, np.bool_)
+    if sources is not None and len(sources) == 1 and len(index) > 2:
+        unknown[sources] = True  # no other source tells of the paths through it
+    right = np.where(unknown, null, np.isfinite(value) & (value >= 0))
+    add_rule(rules, names, BETWEENNESS_RULES, 1, ~right[index])
+    leaving, entering = np.zeros(places), np.zeros(places)
+    for ends in graph.batches():
+        count_edges(ends[0], leaving)
+        count_edges(ends[1], entering)
+    end = np.minimum(leaving, entering) < (1 if graph.directed else 2)
+    add_rule(rules, names, BETWEENNESS_RULES, 2, (end & right & ~unknown & (value != 0))[index])
+    if sources is None:
+        verdict = verdict_of(graph, result, rules, "none", len(index))
+        return BetweennessVerdict(**verdict, rows=len(index), found_anew=0, sources=None)
+    factor = np.empty(places)
+    normalized = bool(result.info and result.info.options.get("normalized"))
+    factor[:], factor[sources] = _factors(len(index), len(sources), graph.directed, normalized)
+    told = np.where(right & ~unknown, value, 0.0)
+    told = np.divide(told, factor, out=told, where=~unknown)  # as the paths add up
+    anew = dependencies_anew(graph, sources)
+    if anew is not None:
+        wrong = np.abs(told - anew) > _ROUNDING * anew + _NOTHING
+        add_rule(rules, names, BETWEENNESS_RULES, 4, (wrong & right & ~unknown)[index])
+        between, searched, judged = float(anew.sum()), len(sources), "all"
+    else:
+        sums = sums_anew(graph, sources, along=True)
+        between, searched = float(sums.total.sum() - (sums.reached - 1).sum()), len(sums.at)
+        judged = "some" if searched == len(sources) else "none"
+    if judged != "none" and abs(told.sum() - between) > _ROUNDING * max(1.0, between):
+        rules.append(rule_of(BETWEENNESS_RULES, 3, 1, []))
+    unjudged = 0 if judged == "all" else len(index)
+    verdict = verdict_of(graph, result, rules, judged, unjudged)
+    n = len(index)
+    return BetweennessVerdict(**verdict, rows=n, found_anew=searched, sources=len(sources))
+
+
+def _factors(vertices: int, sources: int, directed: bool, normalized: bool) -> tuple[float, float]:
+    """What sums over so many sources are multiplied by: of a vertex that is none of them, and of
+    one that is.
+
+    As NetworkX 3.6 scales them. Paths through a vertex begin at one of its N = n - 1 others; a
+    source is none of its own others, so one source less tells of it.
+    """
+    others = vertices - 1
+    if others < 2:
+        return 1.0, 1.0  # nothing lies between two vertices
+
+    def factor(told: int) -> float:
+        if not told:
+            return math.nan
+        if normalized:
+            return 1 / (told * (others - 1))
+        return others / (told * (1 if directed else 2))
+
+    return factor(sources), factor(sources - 1)

@@ -1,0 +1,164 @@
+"""What judges find anew: sums of distances from some vertices, and what lies on their paths.
+
+From rows in memory, each thread a group of sources; where rows do not fit the memory limit,
+distances level by level from edges that are streamed. No more than ``MOST_LOOKED`` edges are looked
+at: what takes more is judged in part (kernels/judging/distances.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.graph import UNREACHED
+from ...kernels.judging.distances import (
+    DEPENDENCY_BYTES,
+    SUM_BYTES,
+    TOGETHER,
+    add_dependencies,
+    enter_level,
+    spread_words,
+    sum_distances,
+)
+from .graph import JudgedEdges
+
+MOST_LOOKED = 1 << 34
+"""Edges that are looked at for distances, a minute or two of one core."""
+
+WORD_BYTES = 3 * 8
+"""Of a vertex, for searches over edges that are streamed."""
+
+
+class DistanceSums(NamedTuple):
+    """By source, of those that were searched from, which ``at`` lists by their number: vertices
+    reached, themselves among them, the sum of their distances, and the greatest one (int64).
+    """
+
+    at: NDArray[np.int64]
+    reached: NDArray[np.int64]
+    total: NDArray[np.int64]
+    farthest: NDArray[np.int64]
+
+
+class _Words:
+    """Room for one thread's searches."""
+
+    def __init__(self, places: int) -> None:
+        self.words = [np.zeros(places, np.uint64) for _ in range(3)]
+        self.lists = [np.empty(places, np.uint32) for _ in range(2)]
+
+
+def sums_anew(graph: JudgedEdges, sources: NDArray[np.uint32], along: bool) -> DistanceSums:
+    """Distances from ``sources``, different vertices, along edges or to them: of all, or of groups
+    here and there, as many as take ``MOST_LOOKED`` edges.
+    """
+    width = max(1, min(TOGETHER, -(-len(sources) // graph.team.threads)))  # some for each thread
+    groups = [np.arange(len(sources))[i : i + width] for i in range(0, len(sources), width)]
+    groups = [groups[i] for i in np.random.default_rng(len(groups)).permutation(len(groups))]
+    rows, threads = graph.rows(along), 0
+    if rows is not None:
+        most = min(graph.team.threads, len(groups))
+        while threads < most and graph.take(SUM_BYTES * graph.places):
+            threads += 1
+    if rows is None or not threads:
+        return _sums_streamed(graph, sources, along, groups)
+    rooms = [_Words(graph.places) for _ in range(threads)]
+
+    def search(job: tuple[_Words, NDArray[np.int64]]) -> tuple[NDArray[np.int64], int]:
+        room, group = job
+        sums = np.zeros((3, len(group)), np.int64)
+        both_ways = not graph.directed
+        looked = sum_distances(*rows, both_ways, sources[group], *room.words, *room.lists, *sums)
+        return sums, looked
+
+    done, sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
+    while done < len(groups) and looked < MOST_LOOKED:
+        some = groups[done : done + threads]
+        for found, its in graph.team.map(search, list(zip(rooms, some, strict=False))):
+            sums.append(found)
+            looked += its
+        done += len(some)
+    return _put_together(groups[:done], sums)
+
+
+def _put_together(groups: list[NDArray[np.int64]], sums: list[NDArray[np.int64]]) -> DistanceSums:
+    at = np.concatenate([np.zeros(0, np.int64), *groups])
+    return DistanceSums(at, *np.concatenate(sums, axis=1))
+
+
+def _sums_streamed(
+    graph: JudgedEdges,
+    sources: NDArray[np.uint32],
+    along: bool,
+    groups: list[NDArray[np.int64]],
+) -> DistanceSums:
+    """The same with a pass over all edges for each level of a group."""
+    seen, here, then = (np.zeros(graph.places, np.uint64) for _ in range(3))
+    done, all_sums, looked = 0, [np.zeros((3, 0), np.int64)], 0
+    for group in groups:
+        for words in (seen, here, then):
+            words[:] = 0
+        here[sources[group]] = np.uint64(1) << np.arange(len(group), dtype=np.uint64)
+        seen[:] = here
+        sums = np.zeros((3, TOGETHER), np.int64)
+        sums[0] = 1
+        level, more = 0, True
+        while more and looked < MOST_LOOKED:
+            level += 1
+            for ends in graph.batches():
+                spread_words(*(ends[:2] if along else ends[1::-1]), here, seen, then)
+                looked += len(ends[0])
+            more = enter_level(then, seen, level, *sums)
+            here, then = then, here
+            then[:] = 0
+        if more:
+            break
+        done += 1
+        all_sums.append(sums[:, : len(group)])
+    return _put_together(groups[:done], all_sums)
+
+
+class _Paths:
+    """Room for one thread's paths, and what they add up to."""
+
+    def __init__(self, places: int) -> None:
+        self.depth = np.full(places, UNREACHED)
+        self.order = np.empty(places, np.uint32)
+        self.count = np.empty(places)
+        self.power = np.empty(places, np.int32)
+        self.share = np.empty(places)
+        self.score = np.zeros(places)
+
+
+def dependencies_anew(
+    graph: JudgedEdges, sources: NDArray[np.uint32]
+) -> NDArray[np.float64] | None:
+    """Of all shortest paths from ``sources`` the share that leads through each vertex, by place;
+    None where that takes more than ``MOST_LOOKED`` edges, or rows that do not fit the memory limit.
+    No edge stands twice.
+    """
+    if 2 * len(sources) * graph.edges > MOST_LOOKED:
+        return None
+    spare, threads = graph.spare, 0
+    rows = graph.rows(along=True)
+    most = min(graph.team.threads, len(sources))
+    while rows is not None and threads < most and graph.take(DEPENDENCY_BYTES * graph.places):
+        threads += 1
+    if rows is None or not threads:
+        graph.spare = spare
+        return None
+    rooms = [_Paths(graph.places) for _ in range(threads)]
+
+    def count(job: tuple[_Paths, NDArray[np.uint32]]) -> None:
+        room, own = job
+        for source in own.tolist():
+            add_dependencies(*rows, source, *vars(room).values())
+
+    shares = [sources[i::threads] for i in range(threads)]
+    graph.team.map(count, list(zip(rooms, shares, strict=True)))
+    score = rooms[0].score
+    for room in rooms[1:]:
+        score += room.score
+    return score

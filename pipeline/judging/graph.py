@@ -1,0 +1,96 @@
+"""A graph that results are judged against: its edges, as often as they are asked for, and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernels.base.team import Team
+from ...kernels.judging.distances import count_ends, put_targets
+from ...partition.store.store import Store
+from ..results.names import VertexNames, names_of_store
+
+Weighted = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]
+"""Sources, targets and weights of some edges."""
+
+
+class Rows(NamedTuple):
+    """Compressed sparse rows: the targets of ``u`` are ``targets[offsets[u]:offsets[u + 1]]``."""
+
+    offsets: NDArray[np.int64]
+    targets: NDArray[np.uint32]
+
+
+@dataclass
+class JudgedEdges:
+    """A graph that results are judged against.
+
+    places: below which the vertices' places in arrays lie. batches: of all edges, as often as it is
+    called, in any order; undirected ones in one direction or both. weighted_batches: the same with
+    weights (float64); None where there are none. edges: how many ``batches`` has. spare: bytes that
+    a judge may hold beside what it always does.
+    """
+
+    names: VertexNames
+    places: int
+    fingerprint: str
+    directed: bool
+    batches: Callable[[], Iterator[tuple[NDArray[np.uint32], ...]]]
+    weighted_batches: Callable[[], Iterator[Weighted]] | None = None
+    edges: int = 0
+    spare: int = 0
+    team: Team = field(default_factory=lambda: Team(1))
+
+    def take(self, wanted: int) -> bool:
+        """Whether so many bytes are to spare; they no longer are, then."""
+        if wanted > self.spare:
+            return False
+        self.spare -= wanted
+        return True
+
+    def rows(self, along: bool) -> Rows | None:
+        """Rows of all edges, or of all turned round; None where they do not fit the memory limit.
+        The batches have undirected edges in both directions.
+        """
+        if not self.take((8 + 8) * (self.places + 1) + 4 * self.edges):
+            return None
+        offsets = np.zeros(self.places + 1, np.int64)
+        for ends in self.batches():
+            count_ends(ends[0 if along else 1], offsets[1:])
+        np.cumsum(offsets, out=offsets)
+        targets = np.empty(int(offsets[-1]), np.uint32)
+        room = offsets[:-1].copy()
+        for ends in self.batches():
+            put_targets(*(ends[:2] if along else ends[1::-1]), room, targets)
+        return Rows(offsets, targets)
+
+    def keep_batches(self) -> None:
+        """Hold all edges, if they fit the memory limit: they are asked for time and again."""
+        if self.take(8 * self.edges):
+            kept = list(self.batches())
+            self.batches = lambda: iter(kept)
+
+
+def judged_edges(store: Store, team: Team, spare: int = 0) -> JudgedEdges:
+    """Of a store: every edge once, undirected ones in both directions."""
+    info, names = store.info, names_of_store(store, team)
+
+    def weighted() -> Iterator[Weighted]:
+        for sources, targets, weights in store.weighted_batches(team):
+            yield sources, targets, weights.astype(np.float64)
+
+    return JudgedEdges(
+        names,
+        info.vertices,
+        info.fingerprint,
+        info.directed,
+        lambda: store.edge_batches(team),
+        None if info.weights is None else weighted,
+        sum(info.subgraph_edges.values()),
+        spare,
+        team,
+    )

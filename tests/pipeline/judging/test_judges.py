@@ -1,0 +1,269 @@
+"""What each judge looks at, how it does within limits, and what it says of the rest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import delegraph
+from delegraph.pipeline.judging import distances
+from delegraph.pipeline.judging.graph import JudgedEdges
+from support.graphs import random_edges
+from support.many_paths import diamonds, layers_beside_a_path
+
+
+def change(folder, name, values, keep=True):
+    """Set a column of a result by vertex, in its first file. keep: its metadata."""
+    path = min(folder.glob("*.parquet"))
+    table = pq.read_table(path)
+    vertex = table["vertex"].to_pylist()
+    column = table[name].to_pylist()
+    for key, value in values.items():
+        column[vertex.index(key)] = value
+    at = table.schema.get_field_index(name)
+    field = pa.field(name, table.schema.field(name).type)
+    table = table.set_column(at, field, pa.array(column, field.type))
+    if not keep:
+        table = table.replace_schema_metadata(None)
+    pq.write_table(table, path)
+
+
+def rules_of(graph, result, **options):
+    verdict = delegraph.validate(graph, result, threads=1, **options)
+    assert verdict["valid"] == (not verdict["rules"] and verdict["judged"] != "none")
+    return {rule["rule"] for rule in verdict["rules"]}
+
+
+@pytest.mark.parametrize("parents", [{1: 999}, {5: 999}, {1: 999, 5: 999}, {6: 2}])
+def test_paths_to_whom_no_parent_leads(edge_list, tmp_path, parents):
+    """At the source, and where nothing is reached: a parent that is no vertex, too."""
+    edges = edge_list([1, 2, 5], [2, 3, 6], w=[1, 2, 1])
+    delegraph.sssp(edges, 1, tmp_path / "out", weight="w", threads=1)
+    assert rules_of(edges, tmp_path / "out", weight="w") == set()
+    change(tmp_path / "out", "parent", parents)
+    assert rules_of(edges, tmp_path / "out", weight="w") == {1}
+
+
+def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
+    edges = edge_list([1, 2, 5], [2, 3, 6])
+    delegraph.bfs(edges, output=tmp_path / "out", sources=[1], together=True, threads=1)
+    change(tmp_path / "out", "nearest", {5: 999})
+    assert rules_of(edges, tmp_path / "out") == {4}
+
+
+@pytest.mark.parametrize("name", ["closeness", "eccentricity"])
+@pytest.mark.parametrize("sources", [[1, 2], 2, None])
+def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
+    """As many rows, each with its right value, but not of those that the result says."""
+    edges = edge_list([1, 2, 3, 4], [2, 3, 4, 1])  # all vertices are alike
+    getattr(delegraph, name)(edges, tmp_path / "out", sources=sources, threads=1)
+    assert rules_of(edges, tmp_path / "out") == set()
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    table = pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+    assert rules_of(edges, tmp_path / "out") == {3}
+    if sources is not None:
+        others = sorted({1, 2, 3, 4} - set(table["vertex"].to_pylist()))
+        vertex = table.schema.field("vertex")
+        pq.write_table(table.set_column(0, vertex, pa.array(others, vertex.type)), path)
+        assert rules_of(edges, tmp_path / "out") == {3}
+
+
+def test_a_share_less_than_jumps_make(edge_list, tmp_path):
+    """Of very many vertices one may lack its value, and all together change nearly nothing."""
+    n = 300_000
+    edges = edge_list(np.arange(n), (np.arange(n) + 1) % n)
+    delegraph.pagerank(edges, tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
+    change(tmp_path / "out", "pagerank", {7: 0.0})
+    assert rules_of(edges, tmp_path / "out") == {4}
+
+
+class TestBetweenness:
+    """Of the path 1-2-3-4-5."""
+
+    @pytest.fixture
+    def edges(self, edge_list):
+        return edge_list([1, 2, 3, 4], [2, 3, 4, 5])
+
+    @pytest.mark.parametrize("sources", [[1, 3], [1], 2, None])
+    @pytest.mark.parametrize("normalized", [False, True])
+    def test_every_value_is_judged(self, edges, tmp_path, sources, normalized):
+        options = {"sources": sources, "normalized": normalized}
+        delegraph.betweenness(edges, tmp_path / "out", threads=1, **options)
+        assert rules_of(edges, tmp_path / "out") == set()
+        change(tmp_path / "out", "betweenness", {3: 1e6})
+        assert rules_of(edges, tmp_path / "out") == {3, 4}
+
+    def test_values_that_add_up(self, edges, tmp_path):
+        delegraph.betweenness(edges, tmp_path / "out", threads=1)
+        change(tmp_path / "out", "betweenness", {2: 4.0, 3: 3.0})
+        assert rules_of(edges, tmp_path / "out") == {4}
+
+    def test_an_only_source_has_no_value(self, edges, tmp_path):
+        delegraph.betweenness(edges, tmp_path / "out", sources=[2], threads=1)
+        assert rules_of(edges, tmp_path / "out") == set()
+        change(tmp_path / "out", "betweenness", {2: 0.0})
+        assert rules_of(edges, tmp_path / "out") == {1}
+        change(tmp_path / "out", "betweenness", {2: None, 3: None})
+        assert 1 in rules_of(edges, tmp_path / "out")
+
+    def test_sources_that_it_does_not_say(self, ok, delegraph, edges, tmp_path, monkeypatch):
+        from delegraph.pipeline.algorithms import many_sources
+
+        monkeypatch.setattr(many_sources, "_MOST_IDS", 1)
+        ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,3")
+        ran = delegraph("validate", edges, tmp_path / "out", "--json")
+        assert ran.code == 1
+        assert (ran.json["valid"], ran.json["judged"], ran.json["unjudged"]) == (False, "none", 5)
+        assert ran.json["rules"] == []
+        ran = delegraph("validate", edges, tmp_path / "out")
+        assert (ran.code, ran.out) == (
+            1,
+            "not judged: the result does not say whose paths were counted: give them, as "
+            "--sources FILE\n",
+        )
+        pq.write_table(pa.table({"vertex": [3, 1]}), tmp_path / "some.parquet")
+        for given in ("1,3", tmp_path / "some.parquet"):
+            ran = ok("validate", edges, tmp_path / "out", "--sources", given)
+            assert ran.out == "valid: 5 of 5 vertices, by paths from 2\n"
+        ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
+        assert ran.code == 2
+        assert "--sources: not the sources that the result was asked for with" in ran.err
+        ok("components", edges, "-o", tmp_path / "c")
+        ran = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
+        assert (ran.code, "is of components" in ran.err) == (2, True)
+
+    def test_nothing_is_known_without_metadata(self, delegraph, ok, edges, tmp_path):
+        ok("betweenness", edges, "-o", tmp_path / "out")
+        change(tmp_path / "out", "betweenness", {}, keep=False)
+        ran = delegraph("validate", edges, tmp_path / "out")
+        assert (ran.code, ran.out[:11]) == (1, "not judged:")
+        change(tmp_path / "out", "betweenness", {3: -1.0})
+        ran = delegraph("validate", edges, tmp_path / "out")
+        assert (ran.code, ran.out[:13]) == (1, "wrong: rule 1")
+
+    def test_the_result_says_its_sources(self, edges, tmp_path):
+        delegraph.betweenness(edges, tmp_path / "out", sources=[3, 1], threads=1)
+        (path,) = (tmp_path / "out").glob("*.parquet")
+        (facts,) = (
+            json.loads(value)
+            for value in pq.read_schema(path).metadata.values()
+            if b"source_ids" in value
+        )
+        assert json.loads(facts["options"]["source_ids"]) == [3, 1]
+
+
+@pytest.fixture
+def results(edge_list, tmp_path):
+    """A graph, and what was found of it."""
+    src, dst = random_edges(5, 300, 900)
+    edges = edge_list(src, dst)
+    delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
+    for name in ("closeness", "eccentricity", "betweenness"):
+        getattr(delegraph, name)(tmp_path / "graph.dg", tmp_path / name, threads=1)
+    return tmp_path
+
+
+def test_without_room_for_rows(results, monkeypatch):
+    """Distances are found from edges that are streamed; paths are not counted."""
+    monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
+    for name in ("closeness", "eccentricity"):
+        verdict: Any = delegraph.validate(results / "graph.dg", results / name, threads=1)
+        assert (verdict["valid"], verdict["judged"], verdict["unjudged"]) == (True, "all", 0)
+        assert verdict["found_anew"] == verdict["vertices"]
+    verdict = delegraph.validate(results / "graph.dg", results / "betweenness", threads=1)
+    assert (verdict["valid"], verdict["judged"]) == (True, "some")
+    assert verdict["unjudged"] == verdict["vertices"]
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, room):
+    if not room:
+        monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)
+    monkeypatch.setattr(distances, "MOST_LOOKED", 1 if room else 30_000)
+    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1, "--json")
+    assert ran.json["judged"] == "some"
+    assert 0 < ran.json["found_anew"] < ran.json["vertices"]
+    assert ran.json["unjudged"] == ran.json["rows"] - ran.json["found_anew"]
+    ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
+    assert ran.out.startswith("valid as far as judged: ")
+    assert ran.out.endswith(" values are judged by their range alone\n")
+    monkeypatch.setattr(distances, "MOST_LOOKED", 0)
+    for name in ("closeness", "betweenness"):
+        ran = delegraph("validate", results / "graph.dg", results / name)
+        assert ran.code == 1
+        assert ran.out.startswith("not judged: ")
+        assert ran.out.endswith(" values anew takes too long\n")
+
+
+def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
+    monkeypatch.setattr(
+        "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *given: None
+    )
+    ran = ok("validate", results / "graph.dg", results / "betweenness")
+    assert ran.out.endswith(" values are judged by what they add up to alone\n")
+    (path,) = (results / "betweenness").glob("*.parquet")
+    table = pq.read_table(path)
+    vertex = table["vertex"][int(np.argmax(table["betweenness"]))].as_py()
+    change(results / "betweenness", "betweenness", {vertex: 0.0})
+    ran = delegraph("validate", results / "graph.dg", results / "betweenness", "--json")
+    assert [rule["rule"] for rule in ran.json["rules"]] == [3]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_rows_of_each_source_in_any_order(edge_list, tmp_path, together, monkeypatch):
+    """What another program has written may have the rows of a source here and there."""
+    monkeypatch.setattr(JudgedEdges, "take", lambda self, wanted: False)  # few at a time
+    edges = edge_list(*random_edges(5, 300, 900))
+    vertices = pq.read_table(edges)["src"].unique().to_pylist()[:11]
+    delegraph.bfs(edges, output=tmp_path / "out", sources=vertices, threads=1)
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    table = pq.read_table(path)
+    rng = np.random.default_rng(1)
+    order = rng.permutation(len(table))
+    if together:
+        sources = table["source"].to_numpy()
+        rank = dict(zip(vertices, rng.permutation(len(vertices)), strict=True))
+        order = order[np.argsort([rank[source] for source in sources[order]], kind="stable")]
+    pq.write_table(table.take(order), path)
+    assert rules_of(edges, tmp_path / "out") == set()
+    distance = table["distance"].to_numpy().copy()
+    distance[np.argmax(distance)] += 1
+    table = table.set_column(2, "distance", pa.array(distance, table.schema.field(2).type))
+    pq.write_table(table.take(order), path)
+    assert rules_of(edges, tmp_path / "out") == {3}
+    pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), path)
+    assert rules_of(edges, tmp_path / "out") == {0, 3}
+
+
+@pytest.mark.parametrize(
+    "edges_of", [lambda: diamonds(1030), lambda: layers_beside_a_path(10, 330)]
+)
+def test_more_paths_than_a_double_can_say(edge_list, tmp_path, edges_of):
+    edges = edge_list(*edges_of())
+    for sources in ([0, 5], [0]):
+        out = tmp_path / "out"
+        delegraph.betweenness(edges, out, sources=sources, overwrite=True, threads=1)
+        assert rules_of(edges, out) == set()
+        change(out, "betweenness", {1500: 7.5})
+        assert rules_of(edges, out) == {3, 4}
+
+
+def test_uuids(edge_list, tmp_path):
+    """Sources and vertices of 16 bytes are found again in what a result says of them."""
+    ids = [UUID(int=number) for number in (7, 1, 5, 3)]
+    values = pa.array([value.bytes for value in ids], pa.uuid())
+    edges = edge_list(values.slice(0, 3), values.slice(1, 3))
+    some = [str(ids[0]), str(ids[2])]
+    asked = {"betweenness": {}, "closeness": {}, "bfs": {}, "bfs_together": {"together": True}}
+    for name, options in asked.items():
+        command = getattr(delegraph, name.partition("_")[0])
+        command(edges, output=tmp_path / name, sources=some, threads=1, **options)
+        verdict = delegraph.validate(edges, tmp_path / name, threads=1)
+        assert (verdict["valid"], verdict["judged"]) == (True, "all"), name
