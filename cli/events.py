@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from .._version import __version__
+from ..partition.secrets import without_secrets
 from ..pipeline.run.peak import peak_bytes
 
 _BEAT_SECONDS = 10.0
@@ -112,7 +113,7 @@ def _is_event(data: bytes) -> bool:
 
 
 def _tell_begin() -> None:
-    command = ["delegraph", *sys.argv[1:]]
+    command = ["delegraph", *map(without_secrets, sys.argv[1:])]
     _log.event("begin", command=command, version=__version__, pid=os.getpid())
 
 
@@ -120,6 +121,7 @@ def tell(message: str, mark: str = "") -> None:
     """An event; or a line for a person, which begins with ``mark``. That stderr is full is no
     failure of the command.
     """
+    message = without_secrets(message)
     if _log.as_json:
         _log.event("note", message=message)
         return
@@ -129,7 +131,7 @@ def tell(message: str, mark: str = "") -> None:
 
 def failed(message: str, retry: bool = False) -> None:
     """What the end will tell. retry: whether the same command may do when it is run again."""
-    _log.error, _log.retry = message, retry
+    _log.error, _log.retry = without_secrets(message), retry
 
 
 def end(code: int) -> None:

@@ -1,5 +1,9 @@
 """The two kinds of failure that a user sees as one line."""
 
+from __future__ import annotations
+
+from .secrets import without_secrets
+
 
 def one_line(error: BaseException) -> str:
     """What an error of a library says, without its line breaks."""
@@ -7,13 +11,16 @@ def one_line(error: BaseException) -> str:
 
 
 class DelegraphError(Exception):
-    """Something failed while running; the command exits with 1.
+    """Something failed while running; the command exits with 1. Its text shows no secrets of URLs.
 
     retry: whether the same command may do when it is run again.
     """
 
     exit_code = 1
     retry = False
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(without_secrets(some) if type(some) is str else some for some in told))
 
 
 class InputError(DelegraphError):
@@ -38,7 +45,16 @@ class LostError(DelegraphError):
 
 
 class LostScratchError(DelegraphError):
-    """Scratch that a step has left is gone or damaged: what was made of it starts over."""
+    """Scratch that a step has left is gone or damaged: what was made of it starts over.
+
+    damage: says what, and where.
+    """
+
+    REMEDY = "; run the command again, which starts over"
+
+    @property
+    def damage(self) -> str:
+        return str(self).removesuffix(self.REMEDY)
 
 
 class LimitError(InputError):

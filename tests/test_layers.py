@@ -25,7 +25,7 @@ HOUSE = {
         "gpu_programs",
         "gpu_ranks",
     ],
-    "partition": ["errors", "numbers", "disk", "input", "store"],
+    "partition": ["secrets", "errors", "numbers", "disk", "input", "store"],
     "pipeline": [
         "run",
         "ranks",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ..errors import InputError
+from ..secrets import without_secrets
 
 AnyPath = str | os.PathLike[str]
 
@@ -106,6 +107,8 @@ def named(name: AnyPath) -> str:
     if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
         raise InputError(f"{name}: a URL is given as text: a Path takes slashes out of it")
     name = os.fspath(name)
+    if (squeezed := _SQUEEZED.match(name)) and not os.path.lexists(name):
+        raise InputError(f"{name}: a URL has two slashes: {squeezed[1]}://...")
     scheme = _scheme(name)
     if is_remote(name):
         return str(url_of(name))
@@ -144,17 +147,15 @@ def url_of(name: str) -> Url:
     if unknown:
         known = ", ".join(_OPTIONS[scheme])
         raise InputError(f"{url}: no such option as {unknown[0]}: of {scheme} there are {known}")
+    if without_secrets(str(url)) != str(url):
+        raise InputError(
+            f"{url}: holds credentials, which would be kept with the result: leave them to the "
+            "environment"
+        )
     if scheme == "abfs":
         form = re.fullmatch(r"[^@:]+@[^@:.]+(\..*)?", authority)
         if form is None:
-            raise InputError(
-                f"{_without_secret(url)}: say abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY"
-            )
-    elif "@" in authority and authority != f"anonymous@{url.bucket}":
-        raise InputError(
-            f"{_without_secret(url)}: holds credentials, which would be kept with the result: "
-            "leave them to the environment"
-        )
+            raise InputError(f"{url}: say abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY")
     if not url.bucket:
         raise InputError(f"{name}: names no bucket")
     return url
@@ -166,10 +167,6 @@ def refuse_remote(name: AnyPath, what: str) -> None:
     """
     if is_remote(name):
         raise InputError(f"{name}: {what}")
-
-
-def _without_secret(url: Url) -> Url:
-    return url._replace(authority=f"...@{url.authority.rpartition('@')[2]}")
 
 
 def _scheme(name: str) -> str:
