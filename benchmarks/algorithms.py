@@ -57,7 +57,8 @@ from algorithm_peers import LIBRARIES, PEERS
 from end_to_end import GRAPHS, HERE, measure
 
 from delegraph.kernels.base.graph import Graph
-from delegraph.kernels.base.team import Team, available_threads
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.base.threads import available_threads
 from delegraph.partition.store.store import open_store, rows_of_edges
 
 ALGORITHMS = ("components", "pagerank")

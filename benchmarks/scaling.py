@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from delegraph.kernels.base.team import available_threads
+from delegraph.kernels.base.threads import available_threads
 from delegraph.partition.store.grid import Grid, squarest
 from delegraph.pipeline.api import bench_across
 from delegraph.pipeline.bench.across import bench_generated

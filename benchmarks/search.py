@@ -32,7 +32,8 @@ import real
 from end_to_end import GRAPHS
 
 from delegraph.kernels.base.graph import Graph
-from delegraph.kernels.base.team import Team, available_threads
+from delegraph.kernels.base.team import Team
+from delegraph.kernels.base.threads import available_threads
 from delegraph.kernels.bfs.cpu import CpuBackend, compile_search
 from delegraph.partition.input.arrow import as_numpy
 from delegraph.partition.store.store import open_store, rows_of_edges

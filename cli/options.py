@@ -32,6 +32,7 @@ class Command(click.Command):
         from ..kernels.gpu.driver import begin_driver
 
         given, device = ctx.params, self._asked_device(ctx)
+        _tell_threads(given)
         if given.get("workers"):
             from ..pipeline.run.fork_server import fork_server
 
@@ -88,6 +89,21 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     if number < 1:
         raise click.BadParameter(f"{value!r} is neither 'auto' nor a positive integer")
     return number
+
+
+def _tell_threads(given: dict[str, Any]) -> None:
+    """Say so where fewer threads are used than were asked for."""
+    asked = given.get("threads")
+    if asked is None or asked <= 1:
+        return
+    from ..kernels.base.threads import available_threads, useful_threads
+
+    if (used := useful_threads(asked)) < asked:
+        talk(
+            given.get("quiet", False),
+            f"--threads {asked:,}: {used:,} are used; more do not help on "
+            f"{available_threads():,} cores",
+        )
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
@@ -162,7 +178,7 @@ quiet = _together(
 threads = click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="Cores to use.  [default: all this process may use]",
+    help="Cores to use: at most 64, or four for each there is.  [default: all that may be used]",
 )
 max_depth = click.option(
     "--max-depth", type=click.IntRange(min=0), help="Search this many levels at most."

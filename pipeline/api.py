@@ -32,7 +32,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
-from ..kernels.base.team import available_threads
+from ..kernels.base.threads import useful_threads
 from ..partition.disk.memory import as_bytes
 from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
@@ -678,4 +678,4 @@ def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
 def _threads(threads: int | None) -> int:
     threads = as_plain(threads)
     questions.check_whole("threads", threads, 1)
-    return available_threads() if threads is None else threads
+    return useful_threads(threads)

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 
 from delegraph.cli.main import main
-from delegraph.kernels.base.team import available_threads
+from delegraph.kernels.base.threads import available_threads
 from delegraph.kernels.gpu import device as on_device
 from delegraph.kernels.gpu.device import Device, DeviceError, open_device
 from delegraph.partition.disk import remote

@@ -18,13 +18,6 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def available_threads() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # not every system can tell
-
-
 class Team:
     """``threads`` threads that run one kernel together; the calling thread is one of them."""
 
@@ -48,7 +41,11 @@ class Team:
         pool = self._others
         if pool is not None:
             there = Barrier(self.threads)  # each of them takes one, as none is done before all are
-            others = [pool.submit(there.wait) for _ in range(self.threads - 1)]
+            try:
+                others = [pool.submit(there.wait) for _ in range(self.threads - 1)]
+            except BaseException:  # there are not to be so many
+                there.abort()
+                raise
             there.wait()
             wait(others)
         return self
@@ -70,7 +67,13 @@ class Team:
             except BaseException as error:
                 errors.append(error)
 
-        others = [pool.submit(call) for _ in range(self.threads - 1)]
+        others: list[Future] = []
+        try:
+            for _ in range(self.threads - 1):
+                others.append(pool.submit(call))
+        except BaseException:  # there are not to be so many
+            wait(others)
+            raise
         results = [call(), *(other.result() for other in others)]
         try:
             if errors:

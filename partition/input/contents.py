@@ -16,8 +16,10 @@ from typing import BinaryIO, NamedTuple, Protocol
 import pyarrow.parquet as pq
 import xxhash
 
-from ...kernels.base.team import Team, available_threads
+from ...kernels.base.team import Team
+from ...kernels.base.threads import available_threads
 from ..disk.remote import open_file
+from ..disk.system_errors import raise_failure
 from ..disk.urls import is_remote
 from ..errors import InputError
 from .pages import column_chunks, first_page
@@ -71,6 +73,7 @@ class Contents:
                     for each in (Team(1) if remote else team).map(of_piece, pieces):
                         digest.update(each)
             except OSError as error:
+                raise_failure(file.path, error)
                 raise InputError(f"{file.path}: cannot be read: {error.strerror}") from error
         return digest.hexdigest()
 

@@ -10,12 +10,15 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 
+from ...kernels.base.threads import bound_thread_starts
+
 
 def preload(names: list[str], folder: str) -> None:
     """folder: of the server, which removes it where it ends by itself, as it does when the process
     that it is of is killed. (What it forks ends elsewhere.)
     """
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    bound_thread_starts()  # of workers, which are forked
     sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType] - see cli/main.py
     for name in names:
         with suppress(Exception):  # the worker that needs it tells what is wrong

@@ -1,0 +1,88 @@
+"""Threads that begin, those that do not, and how many are of use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from functools import partial
+
+import pytest
+
+from delegraph.kernels.base import threads
+from delegraph.kernels.base.team import Team
+
+FAILING = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from delegraph.kernels.base import threads
+
+threads.START_SECONDS = {seconds}
+threads.bound_thread_starts()
+
+def fails(thread):
+    {how}
+
+threading.Thread._bootstrap_inner = fails
+try:
+    {begin}
+except RuntimeError as error:
+    print(error)
+"""
+BEGIN = ["threading.Thread(target=print).start()", "ThreadPoolExecutor(1).submit(print)"]
+
+
+@pytest.mark.parametrize("begin", BEGIN)
+@pytest.mark.parametrize(("how", "seconds"), [("raise MemoryError", 600), ("pass", 0.1)])
+def test_a_thread_that_does_not_begin(begin, how, seconds):
+    """Python's own ``start`` waits for it without end; in a process of its own, as it is changed
+    there.
+    """
+    program = FAILING.format(how=how, seconds=seconds, begin=begin) + "sys.stdout.flush()\n"
+    program += "import os; os._exit(0)\n"  # a pool's lock is held, and its threads are waited for
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout == "can't start new thread: no memory for its first steps\n", ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("what", ["start", "run"])
+def test_a_team_that_is_not_complete(monkeypatch, what):
+    """Its threads end what they do before the error is told, and wait for no other."""
+    start, begun = threading.Thread.start, []
+
+    def few(thread):
+        if len(begun) == 2:
+            gate.set()
+            raise RuntimeError(threads.CANNOT_START)
+        begun.append(thread)
+        start(thread)
+
+    team, gate = Team(4), threading.Event()
+
+    def work():
+        assert gate.wait(30)
+
+    monkeypatch.setattr(threading.Thread, "start", few)
+    begin = team.start if what == "start" else partial(team.run, work)
+    with pytest.raises(RuntimeError, match="can't start"):
+        begin()
+    del begin
+    del team
+    for thread in begun:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_how_many_are_of_use(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 3)
+    assert [threads.useful_threads(asked) for asked in (None, 1, 64, 65, 10**5)] == [
+        3,
+        1,
+        64,
+        64,
+        64,
+    ]
+    monkeypatch.setattr(threads, "available_threads", lambda: 100)
+    assert [threads.useful_threads(asked) for asked in (None, 300, 10**5)] == [100, 300, 400]
