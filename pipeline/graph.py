@@ -20,13 +20,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeVar, overload
 
 from .._version import __version__
 from ..kernels.base.team import Team
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..partition.disk.memory import return_freed_memory, trim_freed_memory
+from ..partition.disk.temporary import TemporaryFolder
 from ..partition.disk.urls import rooted
 from ..partition.errors import DelegraphError, InputError, LimitError
 from ..partition.input.edges import EdgeList
@@ -344,7 +344,7 @@ class Graph:
         """A temporary store of an edge list."""
         assert isinstance(self._graph, EdgeList)
         with ExitStack() as stack:
-            folder = stack.enter_context(TemporaryDirectory(prefix="delegraph-"))
+            folder = stack.enter_context(TemporaryFolder())
             of = self._graph, Path(folder) / "graph.dg", self._choices
             store = build_store(*of, Executor(self._executor.threads), self._resources)
             self._temporary.push(stack.pop_all())

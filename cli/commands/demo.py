@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -35,7 +34,9 @@ def demo(scale: int, output: str | None) -> None:
     delegraph demo --scale 12
     """
     if output is None:
-        with tempfile.TemporaryDirectory(prefix="delegraph-demo-") as folder:
+        from ...partition.disk.temporary import TemporaryFolder
+
+        with TemporaryFolder("delegraph-demo-") as folder:
             _run_all(Path(folder), scale)
         return
     try:

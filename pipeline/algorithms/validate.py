@@ -6,7 +6,6 @@ An edge list is held in memory where it fits, else it becomes a temporary store.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from ...kernels.base.team import Team
 from ...kernels.bfs import check
 from ...kernels.judging import distances, programs
 from ...partition.disk.memory import return_freed_memory
+from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
 from ...partition.input import ids
 from ...partition.input.edges import EdgeList
@@ -194,7 +194,7 @@ def _judge_edges(
     texts = facts.reading.distinct
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
     then = _STEP, judging + reading + judge.more * n
-    with tempfile.TemporaryDirectory(prefix="delegraph-", dir=resources.scratch) as folder:
+    with TemporaryFolder(parent=resources.scratch) as folder:
         store = build_store_for(
             then, refused, edges, Path(folder, "graph.dg"), choices, executor, resources
         )

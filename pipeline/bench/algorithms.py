@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import harmonic_mean
-from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
 from ...kernels.base.team import Team
 from ...kernels.base.together import WIDTH
+from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
@@ -160,7 +160,7 @@ def generated_store(
 ) -> Iterator[Path]:
     """Of the recipe's edges, for as long as this is entered."""
     choices = BuildOptions(weight="weight" if recipe.weighted else None, partitions=partitions)
-    with TemporaryDirectory(prefix="delegraph-") as folder:
+    with TemporaryFolder() as folder:
         edges, store = Path(folder) / "edges", Path(folder) / "graph.dg"
         generate_edges(recipe, edges, executor)
         opened = open_edges(edges, weight=choices.weight)
@@ -178,7 +178,7 @@ def check_algorithm(name: str, runs: int) -> None:
 
 def check(store: Store, result: Result, threads: int, resources: Resources) -> None:
     """DelegraphError if it breaks a rule."""
-    with TemporaryDirectory(prefix="delegraph-") as folder:
+    with TemporaryFolder() as folder:
         written = Path(folder) / "result"
         result.write(written)
         of = str(store.path), str(written), None, Executor(threads), resources

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
 from ..._version import __version__
 from ...kernels.base.team import Team
+from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import InputError
 from ...partition.store.store import Store, open_store
 from ..algorithms.programs import Question
@@ -107,7 +107,7 @@ def bench_algorithm_by_workers(
                 asked[recipe] = _Asked(store, subject, runs_of(store, algorithm, options), recipe)
         stores = {some.store.path.resolve(): some for some in asked.values()}
         beside = None if cluster.local else next(iter(stores)).parent  # that all workers see
-        folder = stack.enter_context(TemporaryDirectory(prefix="delegraph-", dir=beside))
+        folder = stack.enter_context(TemporaryFolder(parent=beside))
         place = Path(folder).resolve(), resources, device
         jobs = [(ranks, asked[recipe].job(*place)) for ranks, recipe in steps]
 

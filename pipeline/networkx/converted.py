@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import networkx as nx
@@ -21,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...partition.disk.temporary import TemporaryFolder
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.weights import MOST
 from .. import api
@@ -99,7 +99,7 @@ class ConvertedGraph:
         weights: dict[str, Any] = {}
         if self.weight is not None:
             weights = {"weight": "weight", "duplicates": "min"}
-        folder = TemporaryDirectory(prefix="delegraph-")
+        folder = TemporaryFolder()
         store = Path(folder.name) / "graph.dg"
         try:
             api.build(self._with_all(), store, directed=self._directed, **weights, **limits)
@@ -126,7 +126,7 @@ class ConvertedGraph:
         return as_numpy(self.edges["src"]), as_numpy(self.edges["dst"])
 
 
-def _put_away(graph: Graph, folder: TemporaryDirectory[str]) -> None:
+def _put_away(graph: Graph, folder: TemporaryFolder) -> None:
     graph.close()
     folder.cleanup()
 

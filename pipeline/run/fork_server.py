@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from multiprocessing import (
@@ -26,6 +24,9 @@ from multiprocessing import (
     util,
 )
 from typing import Any
+
+from ...partition.disk.temporary import TemporaryFolder
+from .semaphores import remove_dead_semaphores, semaphore_mark
 
 _METHOD = "delegraph"
 
@@ -50,6 +51,8 @@ _ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
 }
 
+_USUAL_MARK = vars(current_process())["_config"].get("semprefix", "/mp")
+
 _lock = threading.Lock()
 _holders = 0
 _server: _Server | None = None
@@ -69,13 +72,20 @@ def fork_server(devices: bool) -> Iterator[None]:
             if _server is None:
                 _server = _Server(devices)
                 _server.ensure_running()
+                _mark_semaphores(semaphore_mark())
         yield
     finally:
         with _lock:
             _holders -= held
             if _server is not None and not _holders:
                 ended, _server = _server, None
+                _mark_semaphores(_USUAL_MARK)
                 ended.end()
+
+
+def server_folder() -> str | None:
+    """For files of the server and of its workers, which go with it."""
+    return None if _server is None else _server.folder
 
 
 def server_bytes() -> int:
@@ -89,12 +99,14 @@ def server_bytes() -> int:
 class _Server(forkserver.ForkServer):
     def __init__(self, devices: bool) -> None:
         super().__init__()
-        self._folder = tempfile.mkdtemp(prefix="delegraph-workers-")
-        self._descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        remove_dead_semaphores()
+        self._temporary = TemporaryFolder("delegraph-workers-")
+        self.folder = self._temporary.name
+        self._descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         self._imported = _IMPORTED + _IMPORTED_FOR_DEVICES * devices
         self.set_forkserver_preload([_PRELOADED])
         # Where this process ends without closing anything.
-        self._finalizer = util.Finalize(self, _remove, (self._folder,), exitpriority=0)
+        self._finalizer = util.Finalize(self, self._temporary.cleanup, exitpriority=0)
 
     @property
     def process(self) -> int | None:
@@ -104,7 +116,7 @@ class _Server(forkserver.ForkServer):
         """Where it has been killed, too."""
         told = {
             "DELEGRAPH_PRELOADED": " ".join(self._imported),
-            "DELEGRAPH_FOLDER": self._folder,
+            "DELEGRAPH_FOLDER": self.folder,
         }
         resource_tracker.ensure_running()  # it unblocks SIGINT, which is blocked after that
         # A socket's path has 107 bytes; that of the folder may have more.
@@ -120,10 +132,6 @@ class _Server(forkserver.ForkServer):
                 self._stop()  # pyright: ignore[reportAttributeAccessIssue]
         os.close(self._descriptor)
         self._finalizer()
-
-
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Popen(popen_forkserver.Popen):
@@ -165,6 +173,13 @@ class _Context(context.ForkServerContext):
 
 
 vars(context)["_concrete_contexts"].setdefault(_METHOD, _Context())
+
+
+def _mark_semaphores(mark: str) -> None:
+    """How the names of semaphores begin that are made from now on: Dask makes some for each worker,
+    and their names stay where all processes are killed before every worker has opened them.
+    """
+    vars(current_process())["_config"]["semprefix"] = mark
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ import dask.config
 
 from ...partition.errors import BusyError, DelegraphError
 from .contact import CLOSE_SECONDS, begin
+from .fork_server import server_folder
 
 _WITH_PAGES = ("scheduler", "worker")
 
@@ -42,6 +43,7 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
         "security": True,
         "silence_logs": logging.CRITICAL,
         "death_timeout": seconds,
+        "local_directory": server_folder(),
     }
     before, started = _workers(), time.monotonic()
     begun = begin(lambda: _start(options, devices))
@@ -92,8 +94,10 @@ def _finalizers() -> dict[Any, Any]:
 
 
 def _started(options: dict[str, Any], devices: bool) -> Any:
-    # Pages about itself, which Dask serves to anyone who asks.
-    with dask.config.set({f"distributed.{whose}.http.routes": [] for whose in _WITH_PAGES}):
+    # Pages about itself, which Dask serves to anyone who asks; and a folder of the scheduler's,
+    # which would stay among temporary files.
+    settings: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in _WITH_PAGES}
+    with dask.config.set({**settings, "temporary-directory": server_folder()}):
         if devices:
             from dask_cuda import LocalCUDACluster  # pyright: ignore[reportMissingImports]
 

@@ -1,0 +1,110 @@
+"""What runs with local workers leave: nothing; and where all of them are killed, nothing after the
+next run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from delegraph.pipeline.run.semaphores import remove_dead_semaphores, semaphore_mark
+from support.processes import command, wait_until
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def semaphores(mark: str = "delegraph-") -> set[str]:
+    return {path.name for path in SHARED_MEMORY.glob(f"sem.{mark}*")}
+
+
+@pytest.fixture
+def temporary(monkeypatch):
+    with tempfile.TemporaryDirectory() as here:
+        monkeypatch.setenv("TMPDIR", here)
+        yield Path(here)
+
+
+@pytest.fixture
+def line(ok, edge_list, tmp_path):
+    options = "--workers", 2, "--partitions", 2, "--overwrite"
+    edges = edge_list(range(50), range(1, 51))
+    return command("build", edges, "-o", tmp_path / "graph.dg", *options)
+
+
+def test_nothing_after_a_run(line, temporary):
+    before = semaphores()
+    subprocess.run(line, check=True, capture_output=True)
+    assert not list(temporary.iterdir())
+    assert semaphores() == before
+
+
+def begun(temporary: Path, process: int, what: str) -> bool:
+    if what == "folder":
+        return any(temporary.glob("delegraph-workers-*"))
+    if what == "semaphores":
+        return any(f"-{process}-" in name for name in semaphores())
+    return any(temporary.glob("delegraph-workers-*/dask-scratch-space/*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["folder", "semaphores", "workers"])
+def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
+    """All processes of the first are killed; another user's things, or a living run's, stay."""
+    before = semaphores()
+    with subprocess.Popen(
+        line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_until(lambda: begun(temporary, process.pid, what))
+        os.killpg(process.pid, signal.SIGKILL)
+    left = {path.name for path in temporary.iterdir()}
+    if what != "workers":
+        assert left or semaphores() != before
+    subprocess.run(line, check=True, capture_output=True)
+    assert not list(temporary.iterdir())
+    assert semaphores() == before
+
+
+MAKING = """
+import sys, time
+from multiprocessing import current_process, get_context
+from delegraph.pipeline.run.semaphores import semaphore_mark
+current_process()._config["semprefix"] = semaphore_mark()
+lock = get_context("spawn").Lock()
+print(semaphore_mark(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_semaphores_of_a_killed_process():
+    """Those of a living one stay."""
+    line = [sys.executable, "-c", MAKING]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True) as one:
+        assert one.stdout
+        mark = one.stdout.readline().strip().removeprefix("/")
+        remove_dead_semaphores()
+        assert len(semaphores(mark)) == 1
+        os.killpg(one.pid, signal.SIGKILL)  # and multiprocessing's own process that looks after it
+    assert len(semaphores(mark)) == 1
+    remove_dead_semaphores()
+    assert not semaphores(mark)
+
+
+def test_semaphores_that_are_not_ours(tmp_path):
+    mark = semaphore_mark().removeprefix("/")
+    delegraph, here, process, began = mark.split("-")
+    names = [
+        f"sem.{mark}-lives",
+        f"sem.{delegraph}-{int(here) + 1}-{process}-{int(began) + 1}-of-a-container",
+        "sem.mp-of-somebody",
+        f"sem.{delegraph}-{here}-{process}-{int(began) + 1}-dead",
+    ]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_dead_semaphores(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(names[:3])
