@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 import click
 
 from .._version import __version__
+from ..kernels.base.threads import CANNOT_START, bound_thread_starts
+from ..partition.secrets import without_secrets
 from ..pipeline.run import ending
 from . import events
 
@@ -109,6 +111,7 @@ def run() -> NoReturn:
     sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType]
     _open_streams()
     _hear_signals()
+    bound_thread_starts()
     batch, code = _batch(), 0
     while True:
         try:
@@ -173,6 +176,8 @@ def _run_command() -> None:
         _ignore_signals()
         _fail(*_ended(), retry=True)
     except click.ClickException as error:
+        told = without_secrets(error.message)
+        error.message = told  # pyright: ignore[reportAttributeAccessIssue] - only declared final
         events.failed(error.format_message())
         if not events.are_wanted():
             error.show()
@@ -185,7 +190,8 @@ def _run_command() -> None:
         sys.exit(1)
     except Exception as error:
         if "--debug" in sys.argv:
-            traceback.print_exc()
+            with contextlib.suppress(OSError):  # nobody to tell
+                click.echo(without_secrets(traceback.format_exc()), err=True, nl=False)
         if _heard is not None:  # what an interrupt has become on its way
             _ignore_signals()
             _fail(*_ended(), retry=True)
@@ -205,10 +211,19 @@ def _told(error: Exception) -> tuple[str, int]:
         return f"out of memory: {error}", 1
     if isinstance(error, OSError) and error.strerror:
         wrong = error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
-        return f"{error.filename or 'stdout or a file'}: {error.strerror}", 2 if wrong else 1
+        return f"{error.filename or _file_of(error)}: {error.strerror}", 2 if wrong else 1
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         return f"{error.object}: a name that is not UTF-8: rename it", 2
     return f"{type(error).__name__}: {error} (--debug shows where)", 1
+
+
+def _file_of(error: OSError) -> str:
+    """What an error was about that names no file: stdout, where click or we were writing to it."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    code = frame and frame.tb_frame.f_code
+    return "stdout" if code in (_run_command.__code__, click.echo.__code__) else "a file"
 
 
 def _too_few(error: BaseException | None) -> str:
@@ -220,8 +235,11 @@ def _too_few(error: BaseException | None) -> str:
             os.strerror(errno.EMFILE) in str(error)
         ):
             return "too many open files for this limit: raise it, as with 'ulimit -n 1024'"
-        if "can't start new thread" in str(error):
-            return "no more threads may be started: raise 'ulimit -u', or give fewer --threads"
+        if CANNOT_START in str(error):
+            return (
+                "no more threads may be started: raise 'ulimit -u', give fewer --threads, or make "
+                "room in memory"
+            )
         error = error.__cause__ or error.__context__
     return ""
 
@@ -337,6 +355,7 @@ def _note(line: str) -> None:
 
 
 def _fail(message: str, code: int, retry: bool = False) -> None:
+    message = without_secrets(message)
     events.failed(message, retry)
     if not events.are_wanted():
         with contextlib.suppress(OSError):  # nobody to tell: the code says it

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from ..partition.disk.system_errors import parquet_writer
+from ..partition.disk.temporary import TemporaryFolder
 from ..partition.disk.urls import named
 from ..partition.errors import InputError, one_line
 from .build.prepare import BuildOptions
@@ -40,7 +40,7 @@ def as_path(edges: str | PathLike[str] | Frame, columns: Sequence[str]) -> Itera
             f"{type(edges).__name__} is no path, no Arrow table and no frame of pandas or Polars: "
             "make one of it, with a column for each end"
         )
-    with TemporaryDirectory(prefix="delegraph-") as folder:
+    with TemporaryFolder() as folder:
         path = Path(folder) / "edges.parquet"
         try:
             _write(edges, columns, path)
@@ -67,7 +67,7 @@ def _write(edges: Frame, columns: Sequence[str], path: Path) -> None:
                 )
         kinds = [_kept_as(batches.schema.field(column).type) for column in columns]
         schema = pa.schema(list(zip(columns, kinds, strict=True)))
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        with parquet_writer(path, schema, compression="zstd") as writer:
             for batch in batches:
                 writer.write_batch(_plain(batch.select(list(columns))).cast(schema))
 

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base.team import Team
 from ..errors import InputError
+from .system_errors import naming_file, raise_failure
 
 BLOCK_BYTES = 1 << 20
 HEADER_BYTES = 128
@@ -45,7 +46,7 @@ def record_of(path: Path) -> FileRecord:
     """Size and checksums of a file that something else wrote."""
     hashes = []
     size = 0
-    with open(path, "rb") as file:
+    with naming_file(path), open(path, "rb") as file:
         while block := file.read(BLOCK_BYTES):
             hashes.append(xxhash.xxh3_64_hexdigest(block))
             size += len(block)
@@ -68,6 +69,7 @@ class ArrayWriter:
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
         self._length = 0
+        self._path = path
         self._file = open(path, "w+b")  # noqa: SIM115 - closed by __exit__
         self._hashes: list[str] = []
         self._block = xxhash.xxh3_64()
@@ -78,21 +80,24 @@ class ArrayWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
+        with naming_file(self._path):
+            self._file.close()
 
     def append(self, values: NDArray) -> None:
-        self._write(memoryview(np.ascontiguousarray(values, self._dtype)).cast("B"))
+        with naming_file(self._path):
+            self._write(memoryview(np.ascontiguousarray(values, self._dtype)).cast("B"))
         self._length += len(values)
 
     def finish(self) -> FileRecord:
         """Write what is pending to the disk, and wait for it."""
         if self._in_block:
             self._end_block()
-        self._file.seek(0)
-        self._file.write(_npy_header(self._dtype, self._length))
-        self._file.seek(0)
-        self._hashes[0] = xxhash.xxh3_64_hexdigest(self._file.read(BLOCK_BYTES))
-        os.fsync(self._file.fileno())
+        with naming_file(self._path):
+            self._file.seek(0)
+            self._file.write(_npy_header(self._dtype, self._length))
+            self._file.seek(0)
+            self._hashes[0] = xxhash.xxh3_64_hexdigest(self._file.read(BLOCK_BYTES))
+            os.fsync(self._file.fileno())
         size = HEADER_BYTES + self._length * self._dtype.itemsize
         return FileRecord(size, tuple(self._hashes))
 
@@ -202,6 +207,7 @@ def _read_part(
         finally:
             os.close(descriptor)
     except OSError as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
@@ -250,7 +256,8 @@ def file_bytes(path: Path) -> bytes:
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read()
+        with naming_file(path):
+            return file.read()
 
 
 def read_regular(path: Path) -> bytes:
@@ -259,6 +266,7 @@ def read_regular(path: Path) -> bytes:
         with open(open_regular(path), "rb") as file:
             return file.read()
     except OSError as error:
+        raise_failure(path, error)
         why = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise InputError(f"{path}: cannot be read: {why}") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import xxhash
 
 from .outputs import write_file
+from .system_errors import raise_failure
 
 
 def read_journal(path: Path) -> dict[str, Any]:
@@ -17,7 +18,8 @@ def read_journal(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
         return document if document.pop("xxh3") == _digest(document) else {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise_failure(path, error)
         return {}
 
 

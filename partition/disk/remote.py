@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from ..errors import BusyError, InputError, one_line
+from .system_errors import naming_file
 from .urls import AnyPath, Url, is_remote, url_of
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def put(url: Url, data: bytes) -> None:
 
 def upload(path: Path, url: Url) -> None:
     """The same of a file; holds three times _MOST_BYTES, about."""
-    with open(path, "rb") as file:
+    with naming_file(path), open(path, "rb") as file:
         _write(url, file)
 
 
@@ -308,6 +309,8 @@ def _told(url: Url, text: str) -> InputError | BusyError:
     """One line for what a store did not do, by what the libraries say: a status, a code. (Names of
     objects are in it, too, and may be any words.)
     """
+    for name in _SECRETS:
+        text = text.replace(os.environ.get(name) or text + " ", "...")
     found = _STATUS.search(text)
     status = int(found[1] or found[2]) if found else 0
     code = ["", *_CODE.findall(text)][-1].replace("_", "").upper()
@@ -323,6 +326,11 @@ def _told(url: Url, text: str) -> InputError | BusyError:
     return BusyError(f"{url}: no answer of use after several attempts: {text}")
 
 
+_SECRETS = (
+    *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET"),
+    *("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+)
+"""In the environment, which libraries might quote."""
 _VARIABLES = {
     "s3": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"),
     "gs": ("GOOGLE_APPLICATION_CREDENTIALS",),

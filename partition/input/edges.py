@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..disk.outputs import facts_of, is_store
 from ..disk.remote import Source, buffer_size, open_file, opened, source_of, state_of
+from ..disk.system_errors import raise_failure, read_metadata
 from ..errors import InputError, one_line
 from . import pages
 from .arrow import as_dictionary, as_numpy
@@ -143,6 +144,7 @@ class EdgeList:
             try:
                 state = state_of(source_of(file.path))
             except OSError as error:
+                raise_failure(file.path, error)
                 raise InputError(f"{file.path}: gone while it was read") from error
             if state != (file.bytes, file.modified, file.tag):
                 raise InputError(f"{file.path}: changed while it was read; run again")
@@ -163,7 +165,7 @@ class EdgeList:
         path, group = chunk.file.path, chunk.row_groups.start
         names = self.columns if weights else (self.src, self.dst)
         try:
-            metadata = chunk.file.metadata or pq.read_metadata(source_of(path))
+            metadata = chunk.file.metadata or read_metadata(source_of(path))
             for group in chunk.row_groups:
                 read, rows = 0, chunk.file.row_groups[group]
                 ways = self._ways(path, metadata, group)
@@ -192,6 +194,7 @@ class EdgeList:
                     if read != rows:
                         raise _wrong_rows(path, group, rows)
         except (pa.ArrowException, OSError) as error:
+            raise_failure(path, error)
             raise InputError(
                 f"{path}: row group {group} cannot be read: {one_line(error)}"
             ) from error
@@ -214,7 +217,7 @@ class EdgeList:
             pages.of_all(
                 pages.reading_of(
                     file.path,
-                    file.metadata or pq.read_metadata(source_of(file.path)),
+                    file.metadata or read_metadata(source_of(file.path)),
                     names,
                     BATCH_ROWS,
                 )
@@ -231,7 +234,7 @@ class EdgeList:
         return self._with_conversion(
             pages.of_all(
                 pages.reading_by_footer(
-                    file.path, file.metadata or pq.read_metadata(source_of(file.path)), self.columns
+                    file.path, file.metadata or read_metadata(source_of(file.path)), self.columns
                 )
                 for file in self.files
                 if sum(file.row_groups)
@@ -307,6 +310,7 @@ def open_edges(
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
         except (pa.ArrowException, OSError) as error:
+            raise_failure(name, error)
             if isinstance(error, OSError) and error.errno is not None:  # by the system
                 raise InputError(f"{name}: cannot be read: {error.strerror}") from error
             raise not_parquet(name, error, "a truncated one") from error

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from ..disk.outputs import MANIFEST
 from ..disk.remote import RemoteFile, check_bucket, is_file, listed
+from ..disk.system_errors import raise_failure
 from ..disk.urls import Url, is_remote, url_of
 from ..errors import InputError
 from .other_formats import advice_on_folder
@@ -303,6 +304,7 @@ def _names(folder: Path) -> list[str]:
         with os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries)
     except OSError as error:
+        raise_failure(folder, error)
         raise InputError(f"{folder}: the folder cannot be listed: {error.strerror}") from error
 
 
@@ -314,6 +316,7 @@ def _facts(path: str | Path, to_read: bool = True) -> os.stat_result:
         found = "a link that leads nowhere" if os.path.islink(path) else "no such file or folder"
         raise InputError(f"{path}: {found}") from error
     except (OSError, ValueError) as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error}") from error
     if to_read and not (stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)):
         raise InputError(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..disk import files
 from ..disk.files import HEADER_BYTES, Values, check_block, damaged_block, open_regular
+from ..disk.system_errors import raise_failure
 from ..errors import InputError
 from .manifest import weights_of
 from .store import Store
@@ -136,6 +137,7 @@ class EdgeStream:
             finally:
                 os.close(descriptor)
         except OSError as error:
+            raise_failure(path, error)
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
         if got != len(data):
             raise damaged_block(path, (first + got) // files.BLOCK_BYTES)

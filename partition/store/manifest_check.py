@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, get_args
 from ..disk import files
 from ..disk.files import HEADER_BYTES, FileRecord, read_regular
 from ..disk.outputs import MANIFEST, STORE_FORMAT
+from ..disk.system_errors import raise_failure
 from ..errors import InputError
 from ..input.other_formats import advice
 from ..input.weights import Duplicates, WeightType
@@ -299,4 +300,5 @@ def _found(path: str | Path) -> os.stat_result:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{path}: missing from the store; build it again") from error
     except OSError as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...kernels.base.arrays import Buffers
 from ...kernels.prepare import csr
 from ..disk.scratch import FileScratch, Scratch, lost, scratch_file
+from ..disk.system_errors import naming_file, raise_failure
 from ..errors import InputError
 from ..input.ids import Batch
 from ..input.sources import EdgeSource
@@ -173,11 +174,16 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return open(path, "rb", buffering=0)
     except OSError as error:
+        raise_failure(path, error)
         raise lost(path) from error
 
 
 def _read(path: Path, file: BinaryIO, into: NDArray, position: int) -> None:
-    if len(into) and os.preadv(file.fileno(), [into.view(np.uint8)], position) != into.nbytes:
+    if not len(into):
+        return
+    with naming_file(path):
+        count = os.preadv(file.fileno(), [into.view(np.uint8)], position)
+    if count != into.nbytes:
         raise lost(path)
 
 

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import DTypeLike, NDArray
 
 from ...kernels.base.graph import Graph
@@ -38,6 +37,7 @@ from ..disk.files import (
     wrong_contents,
 )
 from ..disk.outputs import MANIFEST, write_file
+from ..disk.system_errors import parquet_writer
 from ..disk.urls import refuse_remote
 from ..input.arrow import as_numpy
 from .layout import kept_subgraphs, numberings, offsets_dtype
@@ -75,7 +75,7 @@ class StoreWriter:
 
     def write_vertices(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         path = self._folder / VERTICES
-        with pq.ParquetWriter(path, schema, use_dictionary=False, compression="zstd") as writer:
+        with parquet_writer(path, schema, use_dictionary=False, compression="zstd") as writer:
             for batch in batches:
                 writer.write_batch(batch)
         self._files[path.name] = record_of(path)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ..disk.files import wrong_contents
+from ..disk.system_errors import raise_failure
 from ..errors import one_line
 from ..input.arrow import as_numpy, compute
 from ..input.id_types import is_bytes, is_string, stored, type_name
@@ -33,6 +34,7 @@ def opened(path: Path, source: Any, info: GraphInfo) -> Iterator[pq.ParquetFile]
             _check_columns(path, file, info)
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
+        raise_failure(path, error)
         raise wrong_contents(path, one_line(error)) from error
 
 

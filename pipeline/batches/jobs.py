@@ -26,6 +26,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import absolute, is_remote
 from ...partition.errors import InputError
 from ...partition.input.find import facts_of_remote
@@ -96,6 +97,7 @@ def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> l
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from error

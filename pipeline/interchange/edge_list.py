@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...partition.disk.outputs import mark
+from ...partition.disk.system_errors import naming_file
 from ..run.execute import Executor
 from ..run.plan import held_now
 from .graph_file import PIECE_BYTES, STEP, WRITER_BYTES, GraphFile, check_room
@@ -77,8 +78,17 @@ class _Writer:
     def __exit__(self, kind: object, *error: object) -> None:
         if kind is None:
             self._write_group()
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with naming_file(self._path):
+                self._file.close()
+
+    @property
+    def _path(self) -> Path:
+        """Of the file that is being written."""
+        return self._folder / f"part-{self._files - 1:05}.parquet"
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
@@ -93,13 +103,13 @@ class _Writer:
         if not len(group):
             return
         if self._file is None or self.rows > self._files * FILE_ROWS:
-            if self._file is not None:
-                self._file.close()
+            self._close()
+            self._files += 1
             self._file = pq.ParquetWriter(
-                self._folder / f"part-{self._files:05}.parquet",
+                self._path,
                 self._schema,
                 use_dictionary=self._strings,  # pyright: ignore[reportArgumentType] - documented
                 compression="snappy",
             )
-            self._files += 1
-        self._file.write_table(group, row_group_size=len(group))
+        with naming_file(self._path):
+            self._file.write_table(group, row_group_size=len(group))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base import sort
 from ...kernels.base.team import Team
+from ...partition.disk.system_errors import naming_file
 from ...partition.input.arrow import as_numpy
 from ...partition.input.id_types import is_bytes, is_string, shown_id
 from ...partition.store.store import Store
@@ -62,7 +63,7 @@ def _write(store: Store, vertices: pa.Table, path: Path, team: Team) -> None:
     keys, weights = _sorted_entries(store, row, team)
     ends = np.searchsorted(keys, np.arange(n + 1, dtype=np.uint64) << np.uint64(32))
     columns = keys.astype(np.uint32)
-    with open(path, "wb") as file:
+    with naming_file(path), open(path, "wb") as file:
         np.savez(
             file,
             format=np.array(b"csr"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from ...partition.disk.system_errors import naming_file
 from ...partition.errors import InputError
 from ...partition.input.arrow import strings
 from ...partition.input.id_types import is_bytes, shown_id
@@ -45,7 +46,7 @@ def _write(result: Result, path: Path) -> None:
     schema = pa.schema([("vertex", kind), ("value", pa.string())])
     options = arrow_csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     try:
-        with arrow_csv.CSVWriter(path, schema, write_options=options) as writer:
+        with naming_file(path), arrow_csv.CSVWriter(path, schema, write_options=options) as writer:
             for batch in result.batches(ROWS, ("vertex", value)):
                 vertex, values = _as_text(batch.column(0)), batch.column(1)
                 values = values.cast(pa.string()).fill_null(missing)

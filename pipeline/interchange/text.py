@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ...partition.disk.memory import format_bytes
+from ...partition.disk.system_errors import raise_failure
 from ...partition.errors import InputError, one_line
 
 BLOCK_BYTES = 2 << 20
@@ -62,6 +63,7 @@ class TextFile:
             if compression:
                 self._stream = pa.CompressedInputStream(self._file, compression)
         except OSError as error:
+            raise_failure(path, error)
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
         self._compressed = compression is not None
         usual = max(UNPACKED_BYTES, UNPACKED_RATIO * self.bytes)
@@ -84,6 +86,7 @@ class TextFile:
         try:
             more = self._stream.read(BLOCK_BYTES)
         except OSError as error:
+            raise_failure(self.path, error)
             told = f"{self.path}, after line {self._lines:,}: cannot be read: {one_line(error)}"
             raise InputError(told) from error
         self._text = self._text[self._at :] + more

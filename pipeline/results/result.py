@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...partition.disk.outputs import facts_of, mark
 from ...partition.disk.remote import buffer_size, source_of
+from ...partition.disk.system_errors import parquet_writer, raise_failure, read_metadata
 from ...partition.disk.uploads import files_of
 from ...partition.disk.urls import AnyPath, is_remote, named, url_of
 from ...partition.errors import InputError, one_line
@@ -101,11 +102,11 @@ def write_result(
     repeated = [column.name for column in columns if column.repeats]
 
     def write_file(number: int) -> None:
-        with pq.ParquetWriter(
+        with parquet_writer(
             folder / f"part-{number:05}.parquet",
             schema,
             compression="snappy",
-            use_dictionary=repeated,  # pyright: ignore[reportArgumentType] - documented
+            use_dictionary=repeated,
         ) as writer:
             for piece in parts[number]:
                 for batch in batches_of(names, piece, columns, only):
@@ -207,11 +208,12 @@ class Result:
                             fitting, row_groups=[group], columns=list(columns), use_threads=False
                         )
             except (pa.ArrowException, OSError) as error:
+                raise_failure(path, error)
                 raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
 
     def reading(self, rows: int) -> Reading:
         """What ``batches`` of so many rows hold."""
-        metadata = ((path, pq.read_metadata(source_of(path))) for path in self.files)
+        metadata = ((path, read_metadata(source_of(path))) for path in self.files)
         return of_all(reading_of(path, facts, self.columns, rows) for path, facts in metadata)
 
 
@@ -226,8 +228,9 @@ def open_result(path: AnyPath) -> Result:
     rows, schema, info, algorithm = 0, None, None, ""
     for file in files:
         try:
-            metadata = pq.read_metadata(source_of(file))
+            metadata = read_metadata(source_of(file))
         except (pa.ArrowException, OSError) as error:
+            raise_failure(file, error)
             raise not_parquet(file, error, "a damaged one") from error
         schema = metadata.schema.to_arrow_schema()
         info = info or _info(schema.metadata)

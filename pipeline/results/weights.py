@@ -14,6 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from ...partition.disk.remote import source_of
+from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError, one_line
 from ...partition.input.arrow import as_arrow, as_numpy, compute, numpy_type, strings, valid
@@ -121,6 +122,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
             columns = [name for name in known if name in file.schema_arrow.names]
             table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {one_line(error)}") from error
     if "vertex" not in table.column_names:
         raise InputError(f"{path}: column 'vertex' is missing")

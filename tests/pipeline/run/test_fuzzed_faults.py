@@ -1,0 +1,22 @@
+"""Some cases of the fault harness; more by ``python -m support.fuzz_faults``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.faulty_calls import library
+
+
+@pytest.mark.slow
+def test_commands_that_fail_or_are_killed(tmp_path):
+    if library() is None:
+        pytest.skip("no C compiler")
+    line = [sys.executable, "-m", "support.fuzz_faults", str(tmp_path), "41", "0", "4"]
+    tests = Path(__file__).parents[2]
+    done = subprocess.run(line, cwd=tests, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("right\n") == 4, done.stdout
