@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import BusyError, InputError
-from .outputs import FULL
 from .private import check_private, make_private
+from .system_errors import raise_failure
 
 LOCK = "lock"
 _REMEDY = "wait for it, or name another output"
+_PAUSE_SECONDS = 0.05
 
 
 @contextlib.contextmanager
@@ -25,7 +28,7 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
     Raises BusyError if a live run has it, InputError for one that is not of our making.
     """
     check_private(folder)
-    if folder.is_dir() and not (folder / LOCK).is_file() and any(folder.iterdir()):
+    if _is_of_others(folder):
         raise InputError(f"{folder} is in the way and not of our making: remove or rename it")
     try:
         make_private(folder)
@@ -33,8 +36,7 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
     except OSError as error:
         with contextlib.suppress(OSError):  # not there, or not empty
             folder.rmdir()
-        if error.errno in FULL:
-            raise
+        raise_failure(folder, error)
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     try:
         try:
@@ -48,3 +50,43 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
         yield
     finally:
         os.close(lock)
+
+
+@contextlib.contextmanager
+def writing_alone(path: Path, seconds: float = 0.0) -> Iterator[Path]:
+    """A folder beside an output that is a single file, in which it may be written, to be renamed.
+
+    It is this run's alone, and gone at the end. seconds: to wait for another run that has it.
+    Raises as ``locked`` does.
+    """
+    folder, until = path.with_name(f".{path.name}.work"), time.monotonic() + seconds
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(locked(folder, path))
+                break
+            except BusyError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+        try:
+            yield folder
+        finally:
+            for left in _names_in(folder) - {LOCK}:  # without its lock it would be of others
+                with contextlib.suppress(OSError):
+                    os.unlink(folder / left)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_of_others(folder: Path) -> bool:
+    """Whether there is something in a folder, and no lock: that is made first, and goes last."""
+    names = _names_in(folder)
+    return bool(names) and (LOCK not in names or (folder / LOCK).is_dir())
+
+
+def _names_in(folder: Path) -> set[str]:
+    """Nothing where there is no such folder, or no more."""
+    try:
+        return set(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return set()

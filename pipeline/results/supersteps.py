@@ -16,14 +16,17 @@ from typing import NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...partition.disk.lock import writing_alone
 from ...partition.disk.outputs import (
     check_above,
     facts_of,
     made_folders,
     mark,
     naming_full_disk,
+    publish_file,
     write_file,
 )
+from ...partition.disk.system_errors import raise_failure, read_metadata
 from ...partition.disk.urls import AnyPath, is_remote, refuse_remote
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
@@ -34,6 +37,8 @@ Item = TypeVar("Item")
 
 MOST_LISTED = 1000
 ENDS = 100
+_WAIT_SECONDS = 60.0
+"""For another search that writes the same file: what was found is not given up for that."""
 
 
 class Shortened(NamedTuple):
@@ -129,14 +134,19 @@ class Profile:
             raise InputError(f"--profile {path} exists and holds no supersteps: name another file")
 
     def write(self, steps: SuperstepLog) -> None:
-        with naming_full_disk(self.path, lambda: ""), made_folders(self.path.parent):
-            write_supersteps(self.path, steps)
+        waiting = writing_alone(self.path, _WAIT_SECONDS)
+        with (
+            naming_full_disk(self.path, lambda: ""),
+            made_folders(self.path.parent),
+            waiting as folder,
+        ):
+            write_supersteps(folder / self.path.name, steps)
+            publish_file(folder / self.path.name, self.path)
 
 
 def _is_ours(path: Path) -> bool:
     try:
-        return (
-            path.is_file() and facts_of(pq.read_metadata(path).metadata, "supersteps") is not None
-        )
-    except (pa.ArrowException, OSError):
+        return path.is_file() and facts_of(read_metadata(path).metadata, "supersteps") is not None
+    except (pa.ArrowException, OSError) as error:
+        raise_failure(path, error)
         return False

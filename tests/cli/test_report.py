@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 import pytest
 
+import delegraph as package
+from delegraph.partition.errors import BusyError, InputError
+from delegraph.pipeline.reports.page import write
 from support.batches import every_state, write_batch
 from support.graphs import random_edges
 from support.pages import read_page
+from support.processes import wait_until
 
 
 @pytest.fixture
@@ -94,3 +99,51 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
         assert ran.code == 2
         assert told in ran.err
         assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_four_at_once_to_one_page(ok, store, tmp_path, monkeypatch, overwrite):
+    """One writes it; the others are told that it does."""
+    page, begun, ended = tmp_path / "page.html", [], []
+    if overwrite:
+        ok("report", store, "-o", page)
+    render = write.render
+
+    def slowly(made):
+        begun.append(made)
+        wait_until(lambda: len(begun) + len(ended) == 4)
+        return render(made)
+
+    def run():
+        try:
+            package.report(store, page, overwrite=overwrite)
+            ended.append(None)
+        except Exception as error:
+            ended.append(error)
+
+    monkeypatch.setattr(write, "render", slowly)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ended.count(None) == 1, ended
+    assert sum(isinstance(error, BusyError) for error in ended) == 3, ended
+    assert read_page(page).text.startswith("Store")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_page_that_has_appeared_meanwhile(store, tmp_path, monkeypatch):
+    page = tmp_path / "page.html"
+    locked = write.writing_alone
+
+    def late(place):
+        with monkeypatch.context() as patched:
+            patched.setattr(write, "writing_alone", locked)
+            package.report(store, page)
+        return locked(place)
+
+    monkeypatch.setattr(write, "writing_alone", late)
+    with pytest.raises(InputError, match="exists"):
+        package.report(store, page)
+    assert not list(tmp_path.glob(".*"))

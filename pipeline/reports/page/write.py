@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ....partition.disk.files import open_regular
+from ....partition.disk.lock import writing_alone
 from ....partition.disk.outputs import (
     check_file,
     is_store,
     made_folders,
     naming_full_disk,
+    publish_file,
     write_file,
 )
+from ....partition.disk.system_errors import naming_file, raise_failure
 from ....partition.disk.urls import AnyPath, refuse_remote
 from ....partition.errors import InputError
 from ....partition.store.store import open_store
@@ -37,12 +40,16 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     """
     refuse_remote(path, "report reads what is on a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
-    page, place = render(page_of(Path(path))), Path(output).absolute()
-    try:
-        with naming_full_disk(place, lambda: ""), made_folders(place.parent):
-            write_file(place, page)
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+    place = Path(output).absolute()
+    with (
+        naming_full_disk(place, lambda: ""),
+        made_folders(place.parent),
+        writing_alone(place) as folder,
+    ):
+        check_file(output, "report", _is_page, overwrite, path)  # again: nobody else writes now
+        made = folder / place.name
+        write_file(made, render(page_of(Path(path))))
+        publish_file(made, place)
 
 
 def page_of(path: Path) -> Page:
@@ -68,7 +75,7 @@ def page_of(path: Path) -> Page:
 
 def _json(path: Path) -> Any:
     """None for a file of anything else: a result may be a file, too, and a large one."""
-    with open(path, "rb") as file:
+    with naming_file(path), open(path, "rb") as file:
         if file.read(1000).lstrip()[:1] not in (b"{", b"["):
             return None
         file.seek(0)
@@ -83,5 +90,6 @@ def _is_page(path: Path) -> bool:
     try:
         with open(open_regular(path), "rb") as file:
             return _MARK in file.read(1000)
-    except OSError:
+    except OSError as error:
+        raise_failure(path, error)
         return False

@@ -150,3 +150,20 @@ def test_a_umask_that_takes_files_from_their_owner(folders):
     finally:
         os.umask(mask)
     assert not list(first.iterdir())
+
+
+def test_a_lock_that_is_made_at_this_moment(tmp_path, monkeypatch):
+    """By another run, after this one has looked for it: that one is busy, and not in the way."""
+    output = tmp_path / "out"
+    folder, is_file = work_folder(output), Path.is_file
+    folder.mkdir(0o700)
+
+    def then_made(path: Path) -> bool:
+        found = is_file(path)
+        if path.name == "lock" and path.parent.is_dir():
+            path.touch()
+        return found
+
+    monkeypatch.setattr(Path, "is_file", then_made)
+    with begin_work(output, PURPOSE) as work:
+        assert not work.began
