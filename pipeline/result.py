@@ -116,12 +116,12 @@ class Result:
             if self._batches:
                 first = 0
                 for rows in self._batches:
-                    first += write_batch(self._ran.subject, rows, first, this)
+                    first += len(write_batch(self._ran.subject, rows, first, this))
                 work.sync()
             else:
                 run.write(self._ran.subject, self._answer, this)
             record = run.record_of(self._ran, self._answer, this)
-            work.publish("result", overwrite, encode_record(record))
+            work.publish("result", overwrite, encode_record(record, work.output))
 
     @property
     def summary(self) -> str:

@@ -18,17 +18,24 @@ import json
 import os
 import resource
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import DelegraphError, InputError
+from .digests import find_damage
 from .files import file_bytes, open_regular
-from .uploads import check_upload, standing, whole_result
+from .system_errors import (
+    FULL,
+    naming_file,
+    raise_failure,
+    read_metadata,
+    sync_to_disk,
+)
+from .uploads import check_upload, find_remote_damage, standing, whole_result
 from .urls import AnyPath, is_remote, refuse_remote, url_of
 
 Kind = Literal["store", "result", "edge list", "supersteps", "matrix", "text"]
@@ -38,9 +45,6 @@ FILES = ("matrix", "text")
 MANIFEST = "manifest.json"
 STORE_FORMAT = "delegraph store"
 _MARK = b"delegraph"
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where there is no room for more."""
 
 
 def mark(kind: Kind, **facts: Any) -> dict[bytes, bytes]:
@@ -70,7 +74,8 @@ def _has_mark(path: Path) -> bool:
     try:
         with open(open_regular(path / MANIFEST), "rb") as file:
             return STORE_FORMAT.encode() in file.read(100)
-    except OSError:
+    except OSError as error:
+        raise_failure(path / MANIFEST, error)
         return False
 
 
@@ -85,10 +90,11 @@ def _is(path: Path, kind: Kind) -> bool:
     files = list(path.iterdir())
     try:
         return bool(files) and all(
-            file.is_file() and facts_of(pq.read_metadata(file).metadata, kind) is not None
+            file.is_file() and facts_of(read_metadata(file).metadata, kind) is not None
             for file in files
         )
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        raise_failure(path, error)
         return False
 
 
@@ -97,7 +103,8 @@ def _is_recorded(path: Path, kind: Kind) -> bool:
     try:
         record = json.loads(file_bytes(record_path(path)))
         told = record["written"], record["bytes"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise_failure(record_path(path), error)
         return False
     return not path.is_symlink() and path.is_file() and told == (kind, path.stat().st_size)
 
@@ -126,6 +133,33 @@ def read_record(output: AnyPath) -> Any:
     if is_remote(output):
         return standing(url_of(os.fspath(output))).record
     return json.loads(file_bytes(record_path(output)))
+
+
+def check_whole(output: AnyPath, record: Any) -> None:
+    """InputError where a file of an output is not as its record says that it was written.
+
+    Records of versions that kept no digests say nothing of that.
+    """
+    digests = record.get("files", {})
+    if is_remote(output):
+        damage = find_remote_damage(url_of(os.fspath(output)), digests)
+    else:
+        damage = _find_local_damage(Path(output), digests)
+    if damage is not None:
+        raise InputError(f"{output} is there already, but damaged: {damage}; {_REPLACE}")
+
+
+def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
+    if not path.is_dir():
+        # It may have been renamed, with its record.
+        return find_damage(path.parent, dict.fromkeys([path.name], *digests.values()))
+    others = sorted(file.name for file in path.iterdir() if file.name not in digests)
+    if digests and others:
+        return f"{path / others[0]} is not of it"
+    return find_damage(path, digests)
+
+
+_REPLACE = "name another output, move it away, or replace it with --overwrite"
 
 
 def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | None = None) -> None:
@@ -165,9 +199,7 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
                 "remove it yourself"
             )
         if not overwrite:
-            raise InputError(
-                f"{path} exists; name another output, move it away, or replace it with --overwrite"
-            )
+            raise InputError(f"{path} exists; {_REPLACE}")
     check_above(path)
 
 
@@ -194,10 +226,11 @@ def made_folders(folder: Path) -> Iterator[None]:
                 if not each.is_dir():
                     each.mkdir()
                     made.append(each)
-                    _sync(each.parent)
+                    sync_to_disk(each.parent)
         except OSError as error:
             if error.errno in FULL:
                 raise
+            raise_failure(folder, error)
             raise InputError(f"{folder} cannot be made: {error.strerror}") from error
         yield
     except BaseException:
@@ -223,7 +256,8 @@ def _check_apart(output: Path, read: str) -> None:
 def _is_record(path: Path) -> bool:
     try:
         return "schema_version" in json.loads(file_bytes(path))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError) as error:
+        raise_failure(path, error)
         return False
 
 
@@ -237,17 +271,16 @@ def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) 
     os.chmod(new, (0o666 if kind in FILES else 0o777) & ~_umask())
     if not os.path.lexists(path):
         os.rename(new, path)
-        _sync(path.parent)
+        sync_to_disk(path.parent)
         return
     if not overwrite or not _is(path, kind):
         raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
     if kind in FILES:
-        os.replace(new, path)
-        _sync(path.parent)
+        publish_file(new, path)
         return
     replaced.mkdir()
     write_file(_note(path, replaced), _number(new))
-    _sync(replaced.parent)
+    sync_to_disk(replaced.parent)
     if not _exchange(new, path):
         os.rename(path, replaced / path.name)
         try:
@@ -255,8 +288,15 @@ def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) 
         except BaseException:
             restore_replaced(new, path, replaced)
             raise
-    _sync(path.parent)
+    sync_to_disk(path.parent)
     restore_replaced(new, path, replaced)
+
+
+def publish_file(new: Path, path: Path) -> None:
+    """Let the file ``new``, which is on the disk, take the place of ``path``."""
+    os.chmod(new, 0o666 & ~_umask())
+    os.replace(new, path)
+    sync_to_disk(path.parent)
 
 
 def restore_replaced(new: Path, path: Path, replaced: Path) -> None:
@@ -269,7 +309,8 @@ def restore_replaced(new: Path, path: Path, replaced: Path) -> None:
         os.rename(replaced / path.name, path)
     try:
         is_old = _note(path, replaced).read_bytes() != _number(new)
-    except OSError:  # no note, or no such folder
+    except OSError as error:  # no note, or no such folder
+        raise_failure(replaced, error)
         is_old = False
     if is_old:
         shutil.rmtree(new, ignore_errors=True)
@@ -350,12 +391,12 @@ def write_file(path: Path, data: bytes) -> None:
     """Write a small file whole or not at all."""
     partial = path.with_name(f".{path.name}.partial")
     try:
-        with open(partial, "wb") as file:
+        with naming_file(path), open(partial, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-        _sync(path.parent)
+        sync_to_disk(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -364,20 +405,11 @@ def sync_files(folder: Path) -> None:
     """Wait until a folder and all files in it are on the disk."""
     for inner, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(inner, name))
-        _sync(Path(inner))
+            sync_to_disk(Path(inner, name))
+        sync_to_disk(Path(inner))
 
 
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -19,6 +19,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from ..errors import LostScratchError
+from .system_errors import naming_file, raise_failure, sync_to_disk
 
 SCRATCH_NAMES = ("*.npy", "run-*")
 _READ_BYTES = 4 << 20
@@ -105,6 +106,7 @@ class FileScratch:
         try:
             yield
         except (OSError, ValueError, EOFError) as error:
+            raise_failure(self.path(name), error)
             raise lost(self.path(name)) from error
 
     def remove(self, names: Sequence[str]) -> None:
@@ -130,7 +132,7 @@ class Sealed:
 @contextlib.contextmanager
 def scratch_file(path: Path) -> Iterator[Sealed]:
     """A scratch file, which is there when it is whole and on the disk."""
-    with replacing(path) as partial, open(partial, "wb") as file:
+    with naming_file(path), replacing(path) as partial, open(partial, "wb") as file:
         sealed = Sealed(file)
         yield sealed
         sealed.seal()
@@ -139,7 +141,7 @@ def scratch_file(path: Path) -> Iterator[Sealed]:
 def whole(path: Path) -> bool:
     """Whether a scratch file is as it was written; reads all of it."""
     digest, seal = xxhash.xxh3_128(), xxhash.xxh3_128().digest_size
-    with open(path, "rb") as file:
+    with naming_file(path), open(path, "rb") as file:
         left = os.fstat(file.fileno()).st_size - seal
         while left > 0 and (some := file.read(min(left, _READ_BYTES))):
             digest.update(some)
@@ -149,9 +151,7 @@ def whole(path: Path) -> bool:
 
 def lost(path: Path) -> LostScratchError:
     """What to raise where a scratch file is not what was written."""
-    return LostScratchError(
-        f"{path}: scratch file is gone or damaged; run the command again, which starts over"
-    )
+    return LostScratchError(f"{path}: scratch file is gone or damaged{LostScratchError.REMEDY}")
 
 
 class replacing:  # noqa: N801 - reads as a verb
@@ -169,9 +169,5 @@ class replacing:  # noqa: N801 - reads as a verb
         if kind is not None:
             self._partial.unlink(missing_ok=True)
             return
-        descriptor = os.open(self._partial, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_to_disk(self._partial)
         os.replace(self._partial, self._path)

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BusyError, DelegraphError, InputError
-from .remote import check_bucket, is_file, listed, put, read_small, remove, upload
+from .digests import digest_of_stream
+from .remote import check_bucket, is_file, listed, open_file, put, read_small, remove, upload
 from .urls import AnyPath, Url, is_remote, url_of
 
 _SUCCESS = "_SUCCESS"
@@ -115,6 +117,19 @@ def files_of(url: Url) -> dict[str, int]:
     names = {entry.name: entry.bytes for entry in listed(url)}
     found = {name: size for name, size in names.items() if name.endswith(".parquet") and size}
     return {str(url.inside(name)): size for name, size in found.items()}
+
+
+def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
+    """What is wrong with the first part that is not as its digest says; None where all are.
+
+    digests: of the parts, by the names that they had on the machine that wrote them.
+    """
+    names = sorted(standing(url).parts or {})
+    for name, wanted in zip(names, [digests[name] for name in sorted(digests)], strict=False):
+        part = url.inside(name)
+        if digest_of_stream(open_file(str(part))) != wanted:
+            return f"{part} is not as it was written"
+    return None
 
 
 def record_url(url: Url) -> Url:

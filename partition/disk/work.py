@@ -1,11 +1,11 @@
 """Work in progress: a folder beside the output that outlives the process, and what is in it.
 
-    .NAME.work/lock            held by the live run; a dead one has let go of it
-    .NAME.work/journal.json    what is being made, and what each finished step gave
-    .NAME.work/output/         becomes NAME when the work is done; or the file NAME in it does
-    .NAME.work/record.json     becomes NAME.run.json right after that
-    .NAME.work/replaced/       what stood at NAME, or which is new while two change places
-    .NAME.work/scratch/        arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
+    .NAME.work/lock                  held by the live run; a dead one has let go of it
+    .NAME.work/journal.json          what is being made, and what each finished step gave
+    .NAME.work/output/               becomes NAME when the work is done; or the file NAME in it does
+    .NAME.work/record-DIGEST.json    becomes NAME.run.json right after that
+    .NAME.work/replaced/             what stood at NAME, or which is new while two change places
+    .NAME.work/scratch/              arrays between steps (or --scratch DIR/NAME-HASH/, with a mark)
 
 Of an output in an object store, .NAME-HASH.work/ stands in --scratch DIR, or in a folder of the
 user's among temporary files, and output/ is sent there at the end (uploads.py).
@@ -24,6 +24,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -31,6 +32,7 @@ from typing import Any, ParamSpec, TypeVar
 import xxhash
 
 from ..errors import DelegraphError, InputError, LimitError, LostScratchError
+from .files import file_bytes
 from .journal import difference, read_journal, write_journal
 from .lock import LOCK, locked
 from .outputs import (
@@ -46,11 +48,15 @@ from .outputs import (
 )
 from .private import check_private, is_private, make_private
 from .scratch import SCRATCH_NAMES, whole
+from .system_errors import FULL, raise_failure, sync_to_disk
 from .uploads import clear_remains, publish_result
 from .urls import AnyPath, is_remote, url_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_lost: ContextVar[str | None] = ContextVar("lost", default=None)
+"""What the attempt before found damaged, for the notes of the one that begins anew."""
 
 Step = Mapping[str, Any]
 """What a finished step gave: values that JSON holds."""
@@ -71,9 +77,9 @@ class Work:
         if scratch is not None:
             self.scratch = Path(scratch).absolute() / self._elsewhere
         self.reused: list[str] = []
+        self.notes: list[str] = []  # for the user: what an earlier attempt left and was damaged
         self.disk_bytes = 0  # that the plan expects to write, for the message of a full disk
         self._journal = self.folder / "journal.json"
-        self._record = self.folder / "record.json"
         self._replaced = self.folder / "replaced"
         where = "not given" if scratch is None else os.path.abspath(scratch)
         self._purpose = {**purpose, "--scratch": where}
@@ -133,7 +139,9 @@ class Work:
             return
         self.sync()
         if record is not None:
-            write_file(self._record, record)
+            for other in self._records():  # of an attempt that was killed here
+                other.unlink()
+            write_file(self.folder / _record_name(record), record)
         new = self.output / self.path.name if kind in FILES else self.output
         publish(new, self.path, kind, overwrite, self._replaced)
         self._publish_record()
@@ -141,9 +149,18 @@ class Work:
     def _publish_record(self) -> None:
         # Where what becomes the output is missing, it has become the output.
         made = self.output.is_dir() and os.listdir(self.output)
-        if self._record.is_file() and self.path.exists() and not made:
-            os.replace(self._record, record_path(self.path))
+        if not self.path.exists() or made:
+            return
+        for record in self._records():
+            if record.name != _record_name(file_bytes(record)):
+                record.unlink()
+                self.notes.append(f"{record}: damaged: the output has no record")
+                continue
+            os.replace(record, record_path(self.path))
             _sync_folders(self.folder)
+
+    def _records(self) -> list[Path]:
+        return [path for path in self.folder.glob("record-*.json") if path.is_file()]
 
     def needs(self) -> str:
         """How much disk the plan expects to use, for a message; nothing without a plan."""
@@ -157,8 +174,10 @@ class Work:
         """
         restore_replaced(self.output, self.path, self._replaced)
         self._publish_record()
-        check_private(self.scratch)
         document = read_journal(self._journal)
+        if not document and self._journal.is_file():
+            self.notes.append(f"{self._journal}: damaged: all that it told of is made anew")
+        check_private(self.scratch)
         steps = document["steps"] if document else {}
         useful = bool(steps) and not restart and self.output.is_dir()
         other = useful and document["purpose"] != self._purpose
@@ -182,7 +201,10 @@ class Work:
     def _scratch_is_whole(self) -> bool:
         """Whether arrays that steps have left are as they were written. Others may be missing."""
         files = (path for names in SCRATCH_NAMES for path in self.scratch.glob(names))
-        return all(map(whole, files))
+        damaged = next((path for path in files if not whole(path)), None)
+        if damaged is not None:
+            self.notes.append(f"{damaged}: damaged: all steps run again")
+        return damaged is None
 
     def _begin_anew(self, document: Mapping[str, Any]) -> None:
         """document: of the journal that an earlier attempt left."""
@@ -202,6 +224,8 @@ class Work:
                 self.scratch.parent.mkdir(parents=True, exist_ok=True)
                 make_private(self.scratch)
             except OSError as error:
+                if error.errno not in FULL:
+                    raise_failure(self.scratch, error)
                 told = f"{self.scratch.parent} cannot be written: {error.strerror}"
                 raise InputError(f"{told}; name another folder with --scratch") from error
             write_file(self.scratch / _MARK, self._marked(self._mark))
@@ -223,7 +247,8 @@ class Work:
         wanted = self._marked(document.get("mark", ""))
         try:
             return is_private(scratch) and (scratch / _MARK).read_bytes() == wanted
-        except OSError:
+        except OSError as error:
+            raise_failure(scratch, error)
             return False
 
     def _marked(self, secret: str) -> bytes:
@@ -245,7 +270,8 @@ class Work:
         """Remove what an attempt has made or left, but for the lock."""
         restore_replaced(self.output, self.path, self._replaced)
         self._publish_record()
-        self._record.unlink(missing_ok=True)  # before the output that it is of
+        for record in self._records():
+            record.unlink()  # before the output that it is of
         self._steps = {}
         shutil.rmtree(self.scratch, ignore_errors=True)
         if os.path.lexists(self.scratch):
@@ -292,6 +318,9 @@ def begin_work(
     finished steps are kept for the next attempt; but nothing of a first one whose input is bad.
     """
     work = Work(output, scratch, purpose)
+    if lost := _lost.get():
+        work.notes.append(lost)
+        _lost.set(None)
 
     def naming() -> contextlib.AbstractContextManager[None]:
         return naming_full_disk(work.path, work.needs, lambda: [work.scratch])
@@ -329,8 +358,11 @@ def begun_again(command: Callable[P, T]) -> Callable[P, T]:
     def run(*args: P.args, **options: P.kwargs) -> T:
         try:
             return command(*args, **options)
-        except LostScratchError:  # and begin_work has cleared what was left of it
+        except LostScratchError as error:  # and begin_work has cleared what was left of it
+            _lost.set(f"{error.damage}: all steps run again")
             return command(*args, **options)
+        finally:
+            _lost.set(None)
 
     return run
 
@@ -363,10 +395,10 @@ def _place_of(output: AnyPath, scratch: AnyPath | None) -> Path:
     return folder / name
 
 
+def _record_name(record: bytes) -> str:
+    return f"record-{xxhash.xxh3_128_hexdigest(record)}.json"
+
+
 def _sync_folders(folder: Path) -> None:
     for name, _, _ in os.walk(folder):
-        descriptor = os.open(name, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_to_disk(name)

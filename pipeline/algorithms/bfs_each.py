@@ -23,6 +23,7 @@ from ...kernels.gpu.device import Device
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
+from ...partition.disk.digests import find_damage
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
@@ -37,7 +38,14 @@ from ..engines.operations.vectors import Vector
 from ..engines.programs import engines_of_held_program, engines_of_program
 from ..engines.ranks.edges import Rows
 from ..engines.store import most_writing_bytes
-from ..results.by_source import InBits, Plain, RowsBySource, remove_files, write_rows
+from ..results.by_source import (
+    InBits,
+    Plain,
+    RowsBySource,
+    part_name,
+    remove_files,
+    write_rows,
+)
 from ..results.checkpoint import Checkpoint
 from ..results.names import Names
 from ..results.result import Option
@@ -287,26 +295,31 @@ class BfsEach:
         return first_batch(places, self.max_depth)
 
     def run(self, engine: ProgramEngine, checkpoint: Checkpoint, run: Run) -> Answer:
-        """Goes on after the last batch that was saved; files of later ones are written anew."""
+        """Goes on after the last batch that was saved; files of later ones are written anew, and
+        all where one of an earlier batch is damaged.
+        """
         assert engine.subject is not None
         with run.clock.phase("load"):
             ids, places = sources_by_id(self.sources, engine.subject.names)
         done, bits = 0, DIGITS
         sums = no_sums()
+        digests: list[str] = []
         saved = checkpoint.load_state({})
-        if saved:
+        if saved and parts_are_whole(saved.facts["parts"], run):
             checkpoint.go_on_from(saved.done)
             done, bits, sums = saved.done, saved.facts["bits"], saved.facts["sums"]
+            digests = saved.facts["parts"]
         remove_files(run.work.output, sums["files"])
         spare = spare_to_search(engine.subject, run, engine.subject.writing_bytes(1))
         of = ids, places, run.executor.progress, sums, done, bits, spare
         batches = self.batches(engine, *of)
         for done, bits, rows in batches:
             with run.clock.phase("write"):
-                sums["files"] += write_batch(engine.subject, rows(), sums["files"], run)
+                digests += write_batch(engine.subject, rows(), sums["files"], run)
+                sums["files"] = len(digests)
             if checkpoint.due() and done < len(ids):
                 run.work.sync()
-                checkpoint.save_state(done, {}, {"bits": bits, "sums": sums})
+                checkpoint.save_state(done, {}, {"bits": bits, "sums": sums, "parts": digests})
         return self.answer(len(ids), engine.method, sums)
 
     def batches(
@@ -376,11 +389,19 @@ def _rows(names: Names, ids: pa.Array, given: Given) -> RowsBySource:
     return RowsBySource(names, ids, InBits(values.pop("reached"), list(values.values())))
 
 
-def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> int:
-    """What a batch has found, in files from number ``first`` on; how many there are."""
+def parts_are_whole(digests: list[str], run: Run) -> bool:
+    """Whether the files of an earlier attempt are as it has written them; else the user is told."""
+    parts = {part_name(number): wanted for number, wanted in enumerate(digests)}
+    damage = find_damage(run.work.output, parts)
+    if damage is not None:
+        run.notes.append(f"{damage}: all sources are searched again")
+    return damage is None
+
+
+def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> list[str]:
+    """Write what a batch has found into files from number ``first`` on; gives their digests."""
     run.work.disk_bytes = rows.count * (2 * id_width(subject.names.id_type) + 4)
     check_space([(run.work.output, run.work.disk_bytes)], scratch=False)
     at_once, need = files_at_once(subject, len(rows.parts), run)
     step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
-    write_rows(run.work.output, rows, run.info, first, step)
-    return len(rows.parts)
+    return write_rows(run.work.output, rows, run.info, first, step)

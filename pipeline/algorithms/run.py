@@ -218,6 +218,7 @@ def run_to_result(
         if not isinstance(graph, Store):
             run.inputs.update(first_inputs_of(graph))
             run.notes.extend(graph.notes)
+        run.notes.extend(work.notes)
         ran, answer = _run(algorithm, graph, choices, run)
         run.notes.extend(row_notes(ran.subject.record, info))
         if answer.columns:
@@ -227,7 +228,7 @@ def run_to_result(
         if told is not None:
             assert answer.supersteps is not None
             told.write(answer.supersteps)
-        work.publish("result", overwrite, encode_record(record))
+        work.publish("result", overwrite, encode_record(record, work.output))
     return Outcome(record, already=False, notes=tuple(run.notes))
 
 
@@ -281,7 +282,7 @@ def _run(
     then = "search", most
     with run.clock.phase("load"):
         store = build_store_for(
-            then, refused, graph, place, choices, run.executor, run.resources, device
+            then, refused, graph, place, choices, run.executor, run.resources, device, run.notes
         )
     return_freed_memory()
     return _run_on_store(algorithm, store, device, run)
@@ -360,7 +361,10 @@ def _run_once(algorithm: Algorithm[E], engine: E, need: int, saved: str, run: Ru
         saving=lambda: run.work.keep("checkpoint"),
         loaded=lambda done: run.executor.reused(f"search up to {algorithm.step} {done}"),
         passed=partial(_tell_level, run.executor.progress),
+        damaged=run.notes.append,
     )
+    if run.resources.cluster.any:
+        checkpoint.look()
     with run.clock.phase("search"), ending.watching():
         return run.executor.once("search", lambda: algorithm.run(engine, checkpoint, run), held)
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import xxhash
 
+from ...partition.disk.digests import file_digest
+from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import format_bytes
 from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError
@@ -99,15 +101,15 @@ def key_of(job: Job) -> str:
 
 
 def looks_of(output: str) -> str:
-    """Of what is there: the sizes of its files, and what its record says, whatever the time."""
+    """Of what is there: the bytes of its files, and what its record says, whatever the time."""
     if is_remote(output):
         return xxhash.xxh3_128("\n".join(facts_of_remote(output)).encode()).hexdigest()
     digest, path = xxhash.xxh3_128(), Path(output)
     record = path.with_name(f"{path.name}.run.json")
     for file in sorted(file for file in _files(output) if file != record):
-        digest.update(f"\n{file.relative_to(path.parent)} {file.stat().st_size}".encode())
+        digest.update(f"\n{file.relative_to(path.parent)} {file_digest(file)}".encode())
     if record.exists():
-        digest.update(record.read_bytes())
+        digest.update(file_bytes(record))
     return digest.hexdigest()
 
 

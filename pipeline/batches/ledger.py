@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, get_args, get_type_hints
 from ...partition.disk.lock import LOCK
 from ...partition.errors import DelegraphError, InputError
 
-VERSION = 2
+VERSION = 3
 
 State = Literal["waiting", "running", "done", "failed", "left out", "cut off"]
 """left out: a job that it needs has failed. cut off: told of one that nobody runs; never kept."""

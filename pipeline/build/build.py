@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from ...partition.disk.files import verify_file
 from ...partition.disk.memory import GROWTH_BYTES, resident_bytes, tree_bytes
 from ...partition.disk.outputs import check_output, is_store
 from ...partition.disk.scratch import lost
+from ...partition.disk.temporary import TemporaryFolder
 from ...partition.disk.work import begin_work, begun_again, clean_up, difference
 from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
@@ -76,7 +76,7 @@ def build_graph(
         edges = _opened(path, options, resources)
         clean_up(output, purpose_of(edges, options), resources.scratch)
         check_built(output, edges, options)
-        store = open_store(output)
+        store = _check_blocks(output, threads)
         notes = (*edges.notes, *row_notes(graph_record(store.info)))
         return Built(store, already=True, reused=(), notes=notes)
     check_output(output, "store", overwrite, path)
@@ -94,7 +94,7 @@ def build_graph(
         used, told = _build_anywhere(run, device, resources)
         work.sync()
         described = graph_record(open_store(work.output).info)
-        notes = (*edges.notes, *told, *row_notes(described))
+        notes = (*edges.notes, *work.notes, *told, *row_notes(described))
         record = BuildRecord(
             **command_record(executor.steps, threads, budget.limit, used),
             graph=described,
@@ -137,7 +137,7 @@ def plan_graph(
             if plan.device or not exact:
                 return replace(plan, notes=(*edges.notes, *plan.notes))
         with (
-            tempfile.TemporaryDirectory(dir=resources.scratch) as folder,
+            TemporaryFolder(parent=resources.scratch) as folder,
             begin_work(Path(folder, "graph.dg"), {}) as work,
         ):
             run = begin(edges, options, executor, budget, work, through_files, only_counting=True)
@@ -343,6 +343,7 @@ def build_store_for(
     executor: Executor,
     resources: Resources,
     device: Device | None = None,
+    notes: list[str] | None = None,
 ) -> Store:
     """``build_store`` for a step after it. then: what that is called, and holds at most.
 
@@ -350,7 +351,7 @@ def build_store_for(
     does with the least; the limit that it names is enough for the build and for what follows.
     """
     try:
-        return build_store(edges, output, options, executor, resources, device)
+        return build_store(edges, output, options, executor, resources, device, notes)
     except LimitError as error:
         after = too_little(*then, resources.limit)
         through = max(error, after, key=attrgetter("least"))
@@ -365,20 +366,24 @@ def build_store(
     executor: Executor,
     resources: Resources,
     device: Device | None = None,
+    notes: list[str] | None = None,
 ) -> Store:
     """Build the store ``output``, or go on building it, without a record of its own.
 
     Scratch files lie beside it. executor: of the run that needs it; gets this one's steps. device:
-    where to build if it has room; None for the CPU.
+    where to build if it has room; None for the CPU. notes: take lines for the user.
     """
     if is_store(output):
+        store = _verified(output, executor.threads)
         check_built(output, edges, options)
         executor.reused("the whole store")
-        return _verified(output, executor.threads)
+        return store
     with (
         begin_work(output, purpose_of(edges, options)) as work,
         open_pool(edges, options, executor.threads, resources, executor.progress) as (own, budget),
     ):
+        if notes is not None:
+            notes += work.notes
         through_files = resources.scratch is not None
         run = begin(edges, options, own, budget, work, through_files)
         _build_anywhere(run, device, resources)
@@ -390,9 +395,14 @@ def build_store(
 def _verified(path: Path, threads: int) -> Store:
     """A store that an earlier attempt left in scratch. LostScratchError where it is damaged."""
     try:
-        store = open_store(path)
-        for name, record in store.files.items():
-            verify_file(path / name, record, Team(threads))
-        return store
+        return _check_blocks(path, threads)
     except InputError as error:
         raise lost(path) from error
+
+
+def _check_blocks(path: Path, threads: int) -> Store:
+    """A store all of whose files are as they were written. InputError names one that is not."""
+    store, team = open_store(path), Team(threads)
+    for name, record in store.files.items():
+        verify_file(path / name, record, team)
+    return store

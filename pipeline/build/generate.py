@@ -12,14 +12,21 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...kernels.gpu import generate as gpu_generate
 from ...kernels.gpu.device import Device
 from ...kernels.prepare import generate as kernels
 from ...partition.disk.files import file_bytes
-from ...partition.disk.outputs import check_output, facts_of, mark, nearest_folder, record_path
+from ...partition.disk.outputs import (
+    check_output,
+    check_whole,
+    facts_of,
+    mark,
+    nearest_folder,
+    record_path,
+)
+from ...partition.disk.system_errors import parquet_writer, raise_failure, read_metadata
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow
@@ -155,7 +162,7 @@ def generate_edges(
     with begin_work(output, {}, restart=True) as work:
         for number, first in enumerate(range(0, recipe.candidates, FILE_ROWS)):
             last = min(first + FILE_ROWS, recipe.candidates)
-            with pq.ParquetWriter(
+            with parquet_writer(
                 work.output / f"part-{number:05}.parquet",
                 schema,
                 use_dictionary=False,
@@ -174,7 +181,7 @@ def generate_edges(
             rows=rows,
             seconds=time.perf_counter() - started,
         )
-        work.publish("edge list", overwrite, encode_record(record))
+        work.publish("edge list", overwrite, encode_record(record, work.output))
     return rows
 
 
@@ -183,11 +190,15 @@ def rows_there(recipe: Recipe, output: str | Path) -> int | None:
     clean_up(output, {}, None)
     try:
         record = json.loads(file_bytes(record_path(output)))
-        files = [pq.read_metadata(path) for path in Path(output).iterdir() if path.is_file()]
+        files = [read_metadata(path) for path in Path(output).iterdir() if path.is_file()]
         ours = [facts_of(file.metadata, "edge list") == {"recipe": recipe.facts} for file in files]
         rows = sum(file.num_rows for file in files)
-        return rows if all(ours) and rows == record["rows"] else None
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        if not all(ours) or rows != record["rows"]:
+            return None
+        check_whole(output, record)
+        return rows
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise_failure(output, error)
         return None
 
 

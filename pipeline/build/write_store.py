@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from ...kernels.base.arrays import Buffers
 from ...kernels.base.graph import UNREACHED
+from ...kernels.base.team import Team
 from ...kernels.prepare.csr import SUBGRAPHS
-from ...partition.disk.files import FileRecord
-from ...partition.disk.scratch import FileScratch
+from ...partition.disk.files import FileRecord, verify_file
+from ...partition.disk.scratch import FileScratch, lost
 from ...partition.disk.work import Step
+from ...partition.errors import InputError
 from ...partition.input.arrow import as_arrow
 from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import type_name
@@ -77,7 +79,28 @@ def write_store(run: Preparation, counted: Counted) -> None:
         return int(runs.keys(first, first + len(subgraph.ranges)).sum())
 
     records = [[FileRecord.from_json(file) for file in some] for some in files]
+    if run.work is not None and "build" in run.work.reused:
+        _check_shards(run, shards, records)
     finish_store(run, counted, keys, records)
+
+
+def _check_shards(
+    run: Preparation, shards: Sequence[Shard], records: Sequence[Sequence[FileRecord]]
+) -> None:
+    """LostScratchError where files that an earlier attempt has finished are damaged."""
+    team = Team(run.executor.threads)
+    for shard, of_shard in zip(shards, records, strict=True):
+        for name, record in zip(_files_of(shard), of_shard, strict=False):
+            try:
+                verify_file(run.output / name, record, team)
+            except InputError as error:
+                raise lost(run.output / name) from error
+
+
+def _files_of(shard: Shard) -> tuple[str, str]:
+    """The file of a shard's targets, and that of its weights where there are any."""
+    name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
+    return name, weights_of(name)
 
 
 def weighing_of(edges: EdgeList, options: BuildOptions) -> Weighing | None:
@@ -104,11 +127,9 @@ def finish_store(
     """
     shards = [shard for subgraph in counted.layout.subgraphs for shard in subgraph.shards()]
     writer = StoreWriter(run.output)
-    for shard, (targets, *weights) in zip(shards, records, strict=True):
-        name = targets_file(shard.subgraph.partition, shard.subgraph.name, shard.number)
-        writer.add(name, targets)
-        for record in weights:
-            writer.add(weights_of(name), record)
+    for shard, of_shard in zip(shards, records, strict=True):
+        for name, record in zip(_files_of(shard), of_shard, strict=False):
+            writer.add(name, record)
     need = run.plan.held(run.plan.step("vertices"))
     write = partial(_write_rest, run, counted, keys, shards)
     run.executor.step("vertices", write, [writer], need)

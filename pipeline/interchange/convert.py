@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import return_freed_memory
@@ -21,10 +20,12 @@ from ...partition.disk.outputs import (
     MANIFEST,
     Kind,
     check_output,
+    check_whole,
     facts_of,
     is_store,
     record_path,
 )
+from ...partition.disk.system_errors import raise_failure, read_metadata
 from ...partition.disk.urls import refuse_remote
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import InputError
@@ -114,7 +115,7 @@ def convert_graph(
             bytes=sum(file.stat().st_size for file in work.output.iterdir()),
             seconds=time.perf_counter() - started,
         )
-        work.publish(way.kind, overwrite, encode_record(record))
+        work.publish(way.kind, overwrite, encode_record(record, work.output))
     return Converted(record, already=False)
 
 
@@ -193,11 +194,13 @@ def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
         record = json.loads(file_bytes(record_path(output)))
         if any(record[name] != value for name, value in asked.items()):
             return None
+        check_whole(output, record)
         if asked["written"] in FILES:
             return record if output.stat().st_size == record["bytes"] else None
-        files = [pq.read_metadata(file) for file in output.iterdir() if file.is_file()]
+        files = [read_metadata(file) for file in output.iterdir() if file.is_file()]
         ours = all(facts_of(file.metadata, "edge list") == {} for file in files)
         rows = sum(file.num_rows for file in files)
         return record if ours and rows == record["rows"] else None
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise_failure(output, error)
         return None

@@ -14,11 +14,12 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...kernels.pieces.gather import count_bits
+from ...partition.disk.digests import file_digest
 from ...partition.disk.outputs import mark
+from ...partition.disk.system_errors import parquet_writer
 from ...partition.input.arrow import TEXT_BYTES, as_arrow
 from ...partition.input.id_types import is_string
 from .names import PARENT_BYTES, Names
@@ -160,22 +161,31 @@ def write_rows(
     rows: RowsBySource,
     info: ResultInfo,
     first: int,
-    step: Callable[[Callable[[int], None], Iterable[int]], object],
-) -> None:
-    """Write the rows into files from number ``first`` on. step: calls a function for each file."""
+    step: Callable[[Callable[[int], str], Iterable[int]], list[str]],
+) -> list[str]:
+    """Write the rows into files from number ``first`` on; gives the digest of each.
+
+    step: calls a function for each file.
+    """
     schema = rows.schema.with_metadata(mark("result", **asdict(info)))
 
-    def write_file(number: int) -> None:
-        with pq.ParquetWriter(
-            folder / f"part-{first + number:05}.parquet",
+    def write_file(number: int) -> str:
+        path = folder / part_name(first + number)
+        with parquet_writer(
+            path,
             schema,
             compression="snappy",
-            use_dictionary=["source", "distance"],  # pyright: ignore[reportArgumentType] - documented
+            use_dictionary=["source", "distance"],
         ) as writer:
             for batch in rows.batches(rows.parts[number]):
                 writer.write_batch(batch, row_group_size=max(1, len(batch)))
+        return file_digest(path)
 
-    step(write_file, range(len(rows.parts)))
+    return step(write_file, range(len(rows.parts)))
+
+
+def part_name(number: int) -> str:
+    return f"part-{number:05}.parquet"
 
 
 def remove_files(folder: Path, first: int) -> None:

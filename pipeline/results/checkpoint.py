@@ -32,8 +32,10 @@ from ...partition.disk.files import (
     read_array_block,
     read_verified,
     record_of,
+    verify_file,
 )
 from ...partition.disk.outputs import naming_full_disk, write_file
+from ...partition.disk.system_errors import raise_failure, sync_to_disk
 from ...partition.errors import InputError
 from ..run import ending
 from .superstep_log import SuperstepLog
@@ -95,7 +97,8 @@ class Checkpoint:
     seconds: how often to save. search: says what is run, and over what; a checkpoint of
     another run is ignored, as a damaged one is. saving: called before each save.
     loaded: called with the steps that are done where a run goes on. passed: called by a search
-    after its levels, with the level and the vertices found there.
+    after its levels, with the level and the vertices found there. damaged: called with a line for
+    the user where a checkpoint is not as it was written.
     """
 
     def __init__(
@@ -106,6 +109,7 @@ class Checkpoint:
         saving: Callable[[], None] = lambda: None,
         loaded: Callable[[int], None] = lambda level: None,
         passed: Callable[[int, int], None] = lambda level, found: None,
+        damaged: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._folder = folder
         self._seconds = seconds
@@ -113,6 +117,7 @@ class Checkpoint:
         self._saving = saving
         self._loaded = loaded
         self.passed = passed
+        self._damaged = damaged
         self._last = time.monotonic()
 
     @property
@@ -187,11 +192,7 @@ class Checkpoint:
 
     def _sync(self) -> None:
         """Wait until the names in the folder are on the disk."""
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_to_disk(self._folder)
 
     def load(self, vertices: int) -> Saved | None:
         """What was saved of this search of a graph with so many vertices; None if nothing whole."""
@@ -205,10 +206,10 @@ class Checkpoint:
 
     def load_state(self, kinds: Mapping[str, tuple[DTypeLike, int]]) -> State | None:
         """What was saved of this run, arrays of these types and lengths; None if nothing whole."""
+        if not (self._folder / _NAME).exists():
+            return None
         try:
-            document = json.loads((self._folder / _NAME).read_bytes())
-            if document.pop("xxh3") != _digest(document):
-                return None
+            document = self._document()
             if (document["format"], document["search"]) != (_FORMAT, self._search):
                 return None
             done, files = document["done"], document["files"]
@@ -219,9 +220,25 @@ class Checkpoint:
                 path, record = self._file(files["supersteps"])
                 supersteps = read_supersteps(read_verified(path, record, Team(1)).data)
             arrays = {name: self._look_at(files[name], *kind) for name, kind in kinds.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+            self._tell_damage(error)
             return None
         return State(done, arrays, document["facts"], supersteps)
+
+    def _tell_damage(self, error: Exception) -> None:
+        raise_failure(self._folder, error)
+        self._damaged(f"the checkpoint is damaged ({error}): the search begins anew")
+
+    def look(self) -> None:
+        """Tell of damage to a checkpoint that another process is to go on from."""
+        if not (self._folder / _NAME).exists():
+            return
+        try:
+            document = self._document()
+            for entry in document["files"].values():
+                verify_file(*self._file(entry), Team(1))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+            self._tell_damage(error)
 
     def fill(self, arrays: Mapping[str, NDArray]) -> int:
         """Fill arrays with what was saved of this run, and go on from there. Gives the steps that
@@ -238,6 +255,13 @@ class Checkpoint:
     def go_on_from(self, done: int) -> None:
         """Say that what was loaded is used."""
         self._loaded(done)
+
+    def _document(self) -> dict[str, Any]:
+        """What ``search.json`` says. Raises ValueError and others where it is damaged."""
+        document = json.loads((self._folder / _NAME).read_bytes())
+        if document.pop("xxh3") != _digest(document):
+            raise ValueError(f"{self._folder / _NAME} is not as it was written")
+        return document
 
     def _file(self, entry: dict) -> tuple[Path, FileRecord]:
         return self._folder / Path(entry["file"]).name, FileRecord.from_json(entry)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ...partition.disk.journal import difference
-from ...partition.disk.outputs import read_record
+from ...partition.disk.outputs import check_whole, read_record
+from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import AnyPath
 from ...partition.errors import InputError
 from ..run.records import AnswerRecord, SuperstepRecord
@@ -50,11 +52,12 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
     try:
         record = read_record(output)
         if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
+            check_whole(output, record)
             if info.algorithm == "bfs":
                 record.setdefault("supersteps_between", None)  # of a version that listed them all
             return record
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # not ours, or gone
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise_failure(os.fspath(output), error)  # else it is not ours, or gone
     told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
     raise InputError(
         f"{output} exists{told}; name another output, move it away, or replace it with --overwrite"

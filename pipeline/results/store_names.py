@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...kernels.base.team import Team
 from ...partition.disk.files import verify_file, wrong_contents
+from ...partition.disk.system_errors import read_metadata
 from ...partition.errors import DelegraphError
 from ...partition.input.arrow import (
     as_arrow,
@@ -161,7 +162,7 @@ def text_bytes(store: Store) -> int:
     """The same, by the store; 0 for ids of one size."""
     if not is_string(type_named(store.info.id_type)):
         return 0
-    return _text_bytes(pq.read_metadata(store.path / VERTICES))
+    return _text_bytes(read_metadata(store.path / VERTICES))
 
 
 def _text_bytes(metadata: pq.FileMetaData) -> int:
@@ -177,7 +178,7 @@ def _texts_of_groups(metadata: pq.FileMetaData) -> list[int]:
 
 def names_bytes(store: Store, threads: int) -> int:
     """What finding the source and writing a result hold at most, beside the result's arrays."""
-    metadata = pq.read_metadata(store.path / VERTICES)
+    metadata = read_metadata(store.path / VERTICES)
     schema = metadata.schema.to_arrow_schema()
     id_type = schema.field("vertex").type
     n = store.info.vertices

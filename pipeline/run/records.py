@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Literal, TypedDict
 
 import numba
@@ -23,6 +24,8 @@ import pyarrow as pa
 
 from ..._version import __version__
 from ...kernels.gpu.device import Device
+from ...partition.disk.digests import folder_digests
+from ...partition.secrets import without_secrets
 from ...partition.store.manifest import GraphInfo
 from .peak import peak_bytes
 
@@ -150,7 +153,9 @@ class SearchesRecord(TypedDict):
 
 
 class CommandRecord(TypedDict):
-    """What every record holds."""
+    """What every record holds. files: of the output, by name, size and digest; a store's stand in
+    its manifest.
+    """
 
     schema_version: int
     command: list[str]
@@ -159,6 +164,7 @@ class CommandRecord(TypedDict):
     device: str
     threads: int
     plan: PlanRecord
+    files: dict[str, str]
 
 
 class AnswerRecord(CommandRecord):
@@ -341,7 +347,7 @@ def command_record(
     """
     return CommandRecord(
         schema_version=SCHEMA_VERSION,
-        command=sys.argv,
+        command=[without_secrets(word) for word in sys.argv],
         versions=versions() | (device.versions() if isinstance(device, Device) else {}),
         hardware=hardware(),
         device=str(device) if device else "cpu",
@@ -352,10 +358,14 @@ def command_record(
             projected_peak_bytes=max((step["projected_bytes"] for step in steps), default=0),
             measured_peak_bytes=peak_bytes(),
         ),
+        files={},
     )
 
 
-def encode_record(record: CommandRecord) -> bytes:
+def encode_record(record: CommandRecord, folder: Path | None = None) -> bytes:
+    """A record as it is written. folder: of the output's files, whose digests go into it."""
+    if folder is not None:
+        record["files"] = folder_digests(folder)
     return json.dumps(record, indent=1).encode() + b"\n"
 
 

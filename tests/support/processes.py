@@ -23,6 +23,14 @@ def command(*args) -> list[str]:
     return [sys.executable, "-m", "delegraph", *map(str, args)]
 
 
+KILLED_BEFORE_THE_RECORD = (
+    "import os, signal; from delegraph.partition.disk import outputs, work; "
+    "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
+    "from delegraph.cli.main import run; run()"
+)
+"""For ``python -c``: a command that is killed once its output has appeared."""
+
+
 @contextmanager
 def cluster(workers: int) -> Iterator[tuple[Any, Any]]:
     """One that was there before, on loopback; a worker that dies is not started again."""

@@ -16,7 +16,7 @@ from support.failing import Failing
 
 CALLS = [
     (outputs, "write_file"),
-    (outputs, "_sync"),
+    (outputs, "sync_to_disk"),
     (outputs, "_exchange"),
     (os, "rename"),
     (os, "replace"),

@@ -26,7 +26,13 @@ from delegraph.pipeline.run.execute import Executor
 from support.graphs import random_edges
 from support.marks import slow
 from support.outputs import digest, distances_of
-from support.processes import command, is_forked, wait_until, workers_of
+from support.processes import (
+    KILLED_BEFORE_THE_RECORD,
+    command,
+    is_forked,
+    wait_until,
+    workers_of,
+)
 
 KILLS = [2, slow(12)]
 
@@ -429,12 +435,9 @@ def test_killed_before_the_record(ok, edges, tmp_path, command_name):
     source = ("--source", 0) if command_name == "bfs" else ()
     args = (command_name, edges, *source, "-o", tmp_path / "out")
     line = command(*args)
-    killing = (
-        "import os, signal; from delegraph.partition.disk import outputs, work; "
-        "work.publish = lambda *args: (outputs.publish(*args), os.kill(os.getpid(), 9)); "
-        "from delegraph.cli.main import run; run()"
+    killed = subprocess.run(
+        [line[0], "-c", KILLED_BEFORE_THE_RECORD, *line[3:]], capture_output=True
     )
-    killed = subprocess.run([line[0], "-c", killing, *line[3:]], capture_output=True)
     assert killed.returncode == -signal.SIGKILL
     assert (tmp_path / "out").is_dir()
     assert not (tmp_path / "out.run.json").exists()
