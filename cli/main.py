@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from ..kernels.base.threads import CANNOT_START, bound_thread_starts
 from ..partition.secrets import without_secrets
 from ..pipeline.run import ending
 from . import events
+from .names import check_command
 
 _COMMANDS = {
     "bench": "Search from many sources, validate, and report traversal rates.",
@@ -46,6 +48,8 @@ _COMMANDS = {
 
 
 _READER_LEFT = "nobody reads stdout any more"
+_MOST_DESCRIPTOR = 2**31 - 1
+_LONGEST_WARNING = 200
 _SWITCH_SECONDS = 0.0005
 
 _ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"}
@@ -63,6 +67,12 @@ class _Commands(click.Group):
             return None
         folder = "algorithms" if cmd_name in _ALGORITHMS else "commands"
         return getattr(import_module(f".{folder}.{cmd_name}", __package__), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        check_command(self, ctx, args[0])
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As a group does it, which would put an empty line before ours if it is interrupted."""
@@ -110,6 +120,7 @@ def run() -> NoReturn:
     # Numba looks for BLAS in SciPy, if that is there: a tenth of a second, and no kernel wants it.
     sys.modules.setdefault("scipy", None)  # pyright: ignore[reportArgumentType]
     _open_streams()
+    warnings.showwarning = _tell_warning
     _hear_signals()
     bound_thread_starts()
     batch, code = _batch(), 0
@@ -268,9 +279,19 @@ def _batch() -> Any:
     """That has started this process, if one has."""
     if ending.LIFELINE not in os.environ:
         return None
+    from ..partition.errors import InputError
+    from ..partition.numbers import parse_integer
     from .batched import Batch
 
-    return Batch(int(os.environ.pop(ending.LIFELINE)))
+    told = os.environ.pop(ending.LIFELINE)
+    try:
+        return Batch(parse_integer(told, 0, _MOST_DESCRIPTOR))
+    except (InputError, OSError) as error:
+        click.echo(
+            f"delegraph: {ending.LIFELINE} is what a batch tells its jobs: unset it ({error})",
+            err=True,
+        )
+        os._exit(2)
 
 
 def _end(number: int, frame: object) -> None:
@@ -318,6 +339,14 @@ def _ended() -> tuple[str, int]:
     if _heard in (None, signal.SIGINT):
         return f"interrupted{on}", 128 + signal.SIGINT
     return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
+
+
+def _tell_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """A library's warning is one line, as all else that is told; Numba's has a traceback in it, and
+    the whole value of a variable that it cannot read.
+    """
+    told = " ".join(str(message).split())
+    _note(told if len(told) <= _LONGEST_WARNING else f"{told[:_LONGEST_WARNING]}...")
 
 
 def _find_cache() -> None:

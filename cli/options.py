@@ -5,14 +5,87 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
+from ..partition.errors import DelegraphError, InputError
+from ..partition.numbers import (
+    GREATEST,
+    GREATEST_SEED,
+    MOST_SECONDS,
+    parse_integer,
+    parse_number,
+)
 from . import events
+from .names import check_command
 
 _Command = Callable[..., Any]
+
+
+class WholeNumber(click.IntRange):
+    """A whole number in a range; where that has no end, one of 64 bits. (Click's own type fails at
+    more than 4,300 digits.) limit: the greatest one that is taken, if the help is not to name it.
+    """
+
+    def __init__(self, min: int | None = None, max: int | None = None, limit: int = GREATEST):
+        super().__init__(min, max)
+        self._limit = limit
+        self.name = "integer" if min is None and max is None else "integer range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str):
+            limits = -self._limit - 1, self._limit
+            value = _number_of(parse_integer, value, *limits, param=param, ctx=ctx)
+        return super().convert(value, param, ctx)
+
+    def _describe_range(self) -> str:
+        """What the help says of it: nothing of a range that has no ends."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
+
+class Number(click.FloatRange):
+    """A finite number in a range. (Click's own type takes nan and inf.)
+
+    limit: as of WholeNumber.
+    """
+
+    def __init__(
+        self,
+        min: float | None = None,
+        min_open: bool = False,
+        limit: float = sys.float_info.max,
+    ):
+        super().__init__(min, min_open=min_open)
+        self._limit = limit
+        self.name = "float" if min is None else "float range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str):
+            value = _number_of(parse_number, value, param=param, ctx=ctx)
+            if value > self._limit:
+                self.fail(f"{value:g} is more than {self._limit:,}", param, ctx)
+        return super().convert(value, param, ctx)
+
+    def _describe_range(self) -> str:
+        """As of WholeNumber."""
+        return "" if self.min is None else super()._describe_range()
+
+
+def _number_of(
+    parse: Callable[..., Any],
+    text: str,
+    *limits: int,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> Any:
+    """What ``parse`` makes of an option's text; BadParameter: nothing."""
+    try:
+        return parse(text.strip(), *limits)
+    except InputError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
 
 
 class Command(click.Command):
@@ -42,7 +115,7 @@ class Command(click.Command):
                     begin_driver(None)
                 return super().invoke(ctx)
         if device != "cpu" and not (given.get("scheduler") or given.get("scheduler_file")):
-            begin_driver(int(device.partition(":")[2] or 0))
+            begin_driver(int(device.partition(":")[2] or 0))  # as check_choice takes it
         return super().invoke(ctx)
 
     def _asked_device(self, ctx: click.Context) -> str:
@@ -65,6 +138,12 @@ class Group(click.Group):
 
     command_class = Command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        check_command(self, ctx, args[0])
+        return super().resolve_command(ctx, args)
+
 
 def command() -> Callable[[_Command], click.Command]:
     return click.command(cls=Command)
@@ -83,12 +162,9 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     if value == "auto":
         return None
     try:
-        number = int(value)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise click.BadParameter(f"{value!r} is neither 'auto' nor a positive integer")
-    return number
+        return parse_integer(value.strip(), 1, GREATEST)
+    except InputError as error:
+        raise click.BadParameter(f"{error}: say 'auto' or a positive integer") from None
 
 
 def _tell_threads(given: dict[str, Any]) -> None:
@@ -107,7 +183,6 @@ def _tell_threads(given: dict[str, Any]) -> None:
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    from ..partition.errors import InputError
     from ..partition.store.grid import parse_grid
 
     try:
@@ -177,11 +252,11 @@ quiet = _together(
 )
 threads = click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Cores to use: at most 64, or four for each there is.  [default: all that may be used]",
 )
 max_depth = click.option(
-    "--max-depth", type=click.IntRange(min=0), help="Search this many levels at most."
+    "--max-depth", type=WholeNumber(min=0), help="Search this many levels at most."
 )
 reading_options = _together(
     click.option("--directed", is_flag=True, help="Follow edges from src to dst only."),
@@ -207,7 +282,7 @@ build_options = _together(
     reading_options,
     click.option(
         "--partitions",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
     ),
     click.option(
@@ -232,7 +307,6 @@ build_options = _together(
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     from ..partition.disk.memory import parse_bytes
-    from ..partition.errors import InputError
 
     try:
         return None if value is None else parse_bytes(value)
@@ -256,7 +330,6 @@ device_memory_limit = click.option(
 
 
 def _device(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    from ..partition.errors import InputError
     from ..pipeline.run.devices import check_choice
 
     try:
@@ -306,8 +379,6 @@ restart = click.option(
 
 def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
     """Dask repeats itself without an end where descriptors are too few."""
-    from ..partition.errors import DelegraphError
-
     least = 64 + 8 * (value or 0)  # some more than it takes, by measurement
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if value and most != resource.RLIM_INFINITY and most < least:
@@ -321,7 +392,7 @@ def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> i
 cluster_options = _together(
     click.option(
         "--workers",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         callback=_workers,
         help="Run tasks on so many local processes.",
     ),
@@ -336,7 +407,7 @@ cluster_options = _together(
         "--timeout",
         default=60.0,
         show_default=True,
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(min=0, min_open=True, limit=MOST_SECONDS),
         metavar="SECONDS",
         help="Give up on a scheduler or a worker that shows no sign of life for so long.",
     ),
@@ -352,7 +423,7 @@ running = _together(
         "--checkpoint",
         default=60.0,
         show_default=True,
-        type=click.FloatRange(min=0),
+        type=Number(min=0, limit=MOST_SECONDS),
         metavar="SECONDS",
         help="How often a long run saves its state, to go on from after a kill; 0: at each step.",
     ),
@@ -377,7 +448,7 @@ def sources(wanted: str) -> Callable[[_Command], _Command]:
         click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
         click.option(
             "--seed",
-            type=click.IntRange(min=0),
+            type=WholeNumber(min=0, limit=GREATEST_SEED),
             default=1,
             show_default=True,
             help="Of the K vertices.",

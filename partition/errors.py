@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .secrets import without_secrets
+
+_LONGEST_NAME = 100
+"""Of a name that is compared with others: comparing takes the square of its length."""
 
 
 def one_line(error: BaseException) -> str:
     """What an error of a library says, without its line breaks."""
     return " ".join(str(error).split())
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What a message says of a name that is none: ": did you mean 'x'?", or nothing.
+
+    >>> did_you_mean("pagernk", ["bfs", "pagerank"]), did_you_mean("x", ["bfs"])
+    (": did you mean 'pagerank'?", '')
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:_LONGEST_NAME], list(known), n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
 
 
 class DelegraphError(Exception):

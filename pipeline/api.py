@@ -37,6 +37,7 @@ from ..partition.disk.memory import as_bytes
 from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
 from ..partition.errors import DelegraphError, InputError
+from ..partition.numbers import check_whole
 from . import questions
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
 from .questions import AnyPath, Some, Vertex, Vertices
@@ -456,7 +457,7 @@ def info(
     from .reports.report import describe
 
     ranks = as_plain(ranks)
-    questions.check_whole("ranks", ranks, 1)
+    check_whole("ranks", ranks, 1)
     return describe(named(path), src, dst, ranks)
 
 
@@ -677,5 +678,5 @@ def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
 
 def _threads(threads: int | None) -> int:
     threads = as_plain(threads)
-    questions.check_whole("threads", threads, 1)
+    check_whole("threads", threads, 1)
     return useful_threads(threads)

@@ -11,6 +11,14 @@ from uuid import UUID
 
 from ..partition.disk.urls import AnyPath, is_file_name, named
 from ..partition.errors import InputError
+from ..partition.numbers import (
+    GREATEST,
+    GREATEST_SEED,
+    check_number,
+    check_whole,
+    parse_integer,
+    shown,
+)
 from .results.weights import NamedVertices, TypedVertices, VertexFile, typed
 from .run.resources import as_plain
 
@@ -46,18 +54,6 @@ def plain(function: F) -> F:
         return function(*map(as_plain, args), **given)
 
     return cast(F, called)
-
-
-def check_whole(name: str, value: Any, least: int = 0) -> None:
-    """InputError for what is no whole number from ``least`` on; None is none."""
-    if value is not None and (type(value) is not int or value < least):
-        raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-
-
-def check_number(name: str, value: Any) -> None:
-    """InputError for what is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"{name} must be a number, not {value!r}")
 
 
 def check_sources(source: Vertex | None, sources: Vertices | None, together: bool) -> None:
@@ -165,7 +161,7 @@ def named_vertices(sources: Vertices) -> NamedVertices:
         sources = sources.removesuffix(",").split(",") if sources else []
     if not isinstance(sources, Iterable):
         raise InputError(
-            f"sources are ids in a list or in text, or a file of them: not {sources!r}"
+            f"sources are ids in a list or in text, or a file of them: not {shown(sources)}"
         )
     return TypedVertices(list(sources), "--sources")
 
@@ -173,14 +169,15 @@ def named_vertices(sources: Vertices) -> NamedVertices:
 def _sources(asked: Some | None, seed: int) -> Sources:
     from .algorithms.many_sources import Sources
 
-    check_whole("seed", seed)
+    check_whole("seed", seed, most=GREATEST_SEED)
     if seed is None:
         raise InputError("the seed is a whole number, by which the same vertices are chosen again")
     if asked is None:
         return Sources(None, seed)
-    if isinstance(asked, str) and asked.isdecimal():
-        asked = int(asked)
+    if isinstance(asked, str) and asked.isascii() and asked.isdecimal():
+        asked = parse_integer(asked, most=GREATEST)
     if isinstance(asked, int):
+        check_whole("sources", asked, 1)
         return Sources(asked, seed)
     if isinstance(asked, str) and os.path.exists(asked):  # whatever its name
         return Sources(None, seed, VertexFile(named(asked)))

@@ -19,26 +19,26 @@ from ..running import run_and_tell
     "--damping",
     default=0.85,
     show_default=True,
-    type=float,
+    type=options.Number(),
     help="How likely the walk follows an edge, rather than teleporting.",
 )
 @click.option(
     "--tolerance",
     default=1e-6,
     show_default=True,
-    type=float,
+    type=options.Number(),
     help="Stop once an iteration changes less in all (the sum over vertices, not its mean).",
 )
 @click.option(
     "--max-iterations",
     default=100,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=options.WholeNumber(min=1),
     help="Stop then all the same, and say so.",
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(min=1),
+    type=options.WholeNumber(min=1),
     help="Do exactly so many, whatever they change.",
 )
 @click.option(

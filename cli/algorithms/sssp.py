@@ -16,7 +16,7 @@ from ..running import run_and_tell
 @options.device_memory_limit
 @options.weight_options
 @click.option("--source", metavar="ID", required=True, help="The vertex that paths begin at.")
-@click.option("--max-distance", type=float, help="Leave out what is farther than that.")
+@click.option("--max-distance", type=options.Number(), help="Leave out what is farther than that.")
 def sssp(graph: str, output: str, **values: Any) -> None:
     """Shortest paths from one vertex of GRAPH, a store or a Parquet edge list, here or at
     s3://..., by its weights.

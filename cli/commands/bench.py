@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--sources",
-    type=click.IntRange(min=1),
+    type=options.WholeNumber(min=1),
     help="Searches to run, or runs of another --algorithm.  [default: 64 searches, 16 runs]",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
     default=1,
     show_default=True,
     help="Of the choice of sources.",

@@ -15,7 +15,7 @@ from .. import options
 @options.command()
 @click.option(
     "--scale",
-    type=click.IntRange(1, 30),
+    type=options.WholeNumber(1, 30),
     default=16,
     show_default=True,
     help="Of the Kronecker graph: it has 2^SCALE vertices at most.",

@@ -28,10 +28,17 @@ def generate() -> None:
 _HOW = ("threads",)  # options that do not change the rows
 
 _seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the generator."
+    "--seed",
+    type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
+    default=1,
+    show_default=True,
+    help="Of the generator.",
 )
 _scale = click.option(
-    "--scale", type=int, required=True, help="Binary logarithm of the number of vertices."
+    "--scale",
+    type=options.WholeNumber(),
+    required=True,
+    help="Binary logarithm of the number of vertices.",
 )
 _weighted = click.option(
     "--weighted",
@@ -39,7 +46,11 @@ _weighted = click.option(
     help="With a column weight: integers from 1 to 255, the same for the same two vertices.",
 )
 _edge_factor = click.option(
-    "--edge-factor", type=int, default=16, show_default=True, help="Rows for each vertex."
+    "--edge-factor",
+    type=options.WholeNumber(),
+    default=16,
+    show_default=True,
+    help="Rows for each vertex.",
 )
 
 
@@ -85,9 +96,15 @@ def uniform(**values: Any) -> None:
 
 
 @generate.command()
-@click.option("--height", type=int, required=True, help="Rows of cells.")
-@click.option("--width", type=int, required=True, help="Cells in a row.")
-@click.option("--drop", type=float, default=0.0, show_default=True, help="Share of edges removed.")
+@click.option("--height", type=options.WholeNumber(), required=True, help="Rows of cells.")
+@click.option("--width", type=options.WholeNumber(), required=True, help="Cells in a row.")
+@click.option(
+    "--drop",
+    type=options.Number(),
+    default=0.0,
+    show_default=True,
+    help="Share of edges removed.",
+)
 @_shared
 def grid(**values: Any) -> None:
     """A grid of cells joined to their neighbours: long diameter, like a road network.

@@ -13,7 +13,7 @@ from .. import options
 @click.option("--dst", default="dst", show_default=True, help="Column of targets, of an edge list.")
 @click.option(
     "--ranks",
-    type=click.IntRange(min=1),
+    type=options.WholeNumber(min=1),
     help="Of a store: what so many workers would hold each, and send each other.",
 )
 @options.as_json

@@ -5,6 +5,7 @@ manifest, verified when the block is first read.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from dataclasses import dataclass
@@ -250,14 +251,16 @@ def open_regular(path: Path) -> int:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-def file_bytes(path: Path) -> bytes:
-    """A file's bytes; OSError for a pipe or a device, unread. Links are followed."""
+def file_bytes(path: str | Path, most: int = -1) -> bytes:
+    """A file's bytes, the first ``most`` if that is given; OSError for a pipe or a device, unread.
+    Links are followed.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         with naming_file(path):
-            return file.read()
+            return file.read(most)
 
 
 def read_regular(path: Path) -> bytes:
@@ -269,6 +272,27 @@ def read_regular(path: Path) -> bytes:
         raise_failure(path, error)
         why = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise InputError(f"{path}: cannot be read: {why}") from error
+
+
+def read_small(path: str | Path, most: int) -> bytes:
+    """A file that a user names and that is read as a whole. Raises InputError for what is no
+    regular file, for one of more than ``most`` bytes, and for what cannot be read.
+    """
+    try:
+        data = file_bytes(path, most + 1)  # some files say that they are empty, and are not
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > most:
+        raise InputError(f"{path}: larger than {most:,} bytes, the most that is read")
+    return data
+
+
+def read_json(path: str | Path) -> Any:
+    """The document of a record. Raises OSError or ValueError where there is none."""
+    try:
+        return json.loads(file_bytes(path))
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
 
 
 def damaged_block(path: Path, block: int) -> InputError:

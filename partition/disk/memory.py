@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import InputError
+from ..numbers import GREATEST, check_whole, shown
 
 DEFAULT_SHARE = 0.6
 """Of what the machine, or its control group, allows."""
@@ -27,6 +28,7 @@ GROWTH_BYTES = 40 << 20
 """What a process comes to hold beside its arrays, by measurement: heaps, stacks, pages of code."""
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", re.ASCII)
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -36,16 +38,23 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("512MB"), parse_bytes("1.5 GiB"), parse_bytes("4096")
     (512000000, 1610612736, 4096)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", text.upper())
+    found = _SIZE.fullmatch(text.upper())
     if not found or (found[3] and not found[2]):
-        raise InputError(f"{text!r} is no size: write it as 512MB, 2GB or 1.5GiB")
+        raise InputError(f"{shown(text)} is no size: write it as 512MB, 2GB or 1.5GiB")
     number, unit, binary = found.groups()
-    return int(float(number) * (_BINARY[unit] if binary else _UNITS[unit]))
+    size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
+    if not 1 <= size <= GREATEST:
+        raise InputError(f"{shown(text)} is no size of memory: it is from a byte to {GREATEST:,}")
+    return int(size)
 
 
-def as_bytes(size: int | str | None) -> int | None:
-    """A number of bytes, or a size as people write it."""
-    return parse_bytes(size) if isinstance(size, str) else size
+def as_bytes(size: float | str | None, name: str = "a size of memory") -> int | None:
+    """A number of bytes, or a size as people write it. name: of the option, for messages."""
+    if isinstance(size, str):
+        return parse_bytes(size)
+    whole = int(size) if isinstance(size, float) and size.is_integer() else size
+    check_whole(name, whole, 1)
+    return whole  # pyright: ignore[reportReturnType] - it is checked
 
 
 def format_bytes(size: float) -> str:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from ..errors import DelegraphError, InputError
 from .digests import find_damage
-from .files import file_bytes, open_regular
+from .files import open_regular, read_json
 from .system_errors import (
     FULL,
     naming_file,
@@ -101,7 +101,7 @@ def _is(path: Path, kind: Kind) -> bool:
 def _is_recorded(path: Path, kind: Kind) -> bool:
     """Whether a file is what the record beside it says was written."""
     try:
-        record = json.loads(file_bytes(record_path(path)))
+        record = read_json(record_path(path))
         told = record["written"], record["bytes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_failure(record_path(path), error)
@@ -132,7 +132,7 @@ def read_record(output: AnyPath) -> Any:
     """What the record of an output says. Raises OSError or ValueError where there is none."""
     if is_remote(output):
         return standing(url_of(os.fspath(output))).record
-    return json.loads(file_bytes(record_path(output)))
+    return read_json(record_path(output))
 
 
 def check_whole(output: AnyPath, record: Any) -> None:
@@ -255,7 +255,7 @@ def _check_apart(output: Path, read: str) -> None:
 
 def _is_record(path: Path) -> bool:
     try:
-        return "schema_version" in json.loads(file_bytes(path))
+        return "schema_version" in read_json(path)
     except (OSError, ValueError, TypeError) as error:
         raise_failure(path, error)
         return False

@@ -20,7 +20,7 @@ from ...kernels.base.compiled import compile_kernels
 from ...kernels.prepare import ingest
 from ...kernels.prepare.ingest import take_dense
 from ..errors import InputError
-from ..numbers import shown
+from ..numbers import parse_integer, shown
 from .arrow import as_arrow, as_numpy, compute, numbers_and_nulls, string_ends
 from .edges import Chunk, EdgeList
 from .id_types import Id, is_bytes, is_string, type_name
@@ -33,7 +33,7 @@ MAX_VERTICES = 2**32 - 2
 ENCODE_ROWS = 1 << 19
 ENCODE_BYTES = 1 << 23
 """Of strings, with STRING_BYTES each, that are made into one dictionary."""
-_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,99}\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _WHOLE = re.compile(r"(.*[0-9])\.0*")
 _SMALL_FACTOR = 8
 _ALWAYS_DENSE = 1 << 10
@@ -100,9 +100,12 @@ def parse_id(text: str, id_type: pa.DataType) -> Id:
         raise InputError(
             f"source {shown(text)} is not an integer, but the graph's ids are {id_type}"
         )
-    value = int(text)
-    if not in_range(value, id_type):
-        raise InputError(f"source {value} is outside {id_type}, the graph's id type")
+    try:
+        value = parse_integer(text.strip(), -(2**64), 2**64)
+    except InputError:
+        value = None
+    if value is None or not in_range(value, id_type):
+        raise InputError(f"source {shown(text)} is outside {id_type}, the graph's id type")
     return value
 
 

@@ -26,6 +26,10 @@ from typing import Any, Literal, NamedTuple
 
 from ...kernels.base.numbering import Numbering, by_rule
 from ..errors import InputError
+from ..numbers import parse_integer, shown
+
+_LONGEST_SIDE = 10**9
+"""Of a grid that is parsed: how many partitions there may be is said elsewhere."""
 
 LayoutName = Literal["delegate", "2d", "1d"]
 
@@ -114,9 +118,10 @@ def parse_grid(text: str) -> Grid:
     Grid(rows=2, columns=4)
     """
     rows, _, columns = text.lower().partition("x")
-    if not (rows.isdecimal() and columns.isdecimal()):
-        raise InputError(f"{text!r} is no grid: rows x columns, as 2x4")
-    return Grid(int(rows), int(columns))
+    try:
+        return Grid(*(parse_integer(side, 0, _LONGEST_SIDE) for side in (rows, columns)))
+    except InputError as error:
+        raise InputError(f"{shown(text)} is no grid: {error}; say rows x columns, as 2x4") from None
 
 
 ONE = Grid(1, 1)

@@ -12,6 +12,7 @@ from ...partition.errors import InputError
 from ...partition.input.edges import EdgeList
 from ...partition.input.id_types import Id, shown_id
 from ...partition.input.ids import parse_id
+from ...partition.numbers import check_whole
 from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
 from ..engines.edges import engines_of_edges
@@ -88,8 +89,7 @@ class Bfs:
 
 
 def check_depth(max_depth: int | None) -> None:
-    if max_depth is not None and (type(max_depth) is not int or max_depth < 0):
-        raise InputError(f"the depth limit is a whole number from 0 on, not {max_depth!r}")
+    check_whole("max_depth", max_depth)
 
 
 def find(names: Names, source: str) -> int:

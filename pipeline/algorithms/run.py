@@ -27,6 +27,7 @@ from ...partition.disk.work import Work, begin_work, begun_again, clean_up
 from ...partition.errors import InputError, LimitError
 from ...partition.input.edges import EdgeList, open_edges
 from ...partition.input.id_types import type_named
+from ...partition.numbers import check_number
 from ...partition.store.store import Store, open_store
 from ..build.build import build_store_for, choices_of, first_inputs_of, inputs_of
 from ..build.plan import id_width
@@ -66,6 +67,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise InputError(f"threads must be positive, not {self.threads}")
+        check_number("the time between checkpoints", self.checkpoint_seconds)
         if self.checkpoint_seconds < 0:
             raise InputError("the time between checkpoints must not be negative")
 

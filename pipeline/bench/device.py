@@ -12,6 +12,7 @@ from ...kernels.gpu.device import Device
 from ...kernels.gpu.graph import Array, Rows, derive
 from ...kernels.gpu.prepare import Columns
 from ...partition.errors import InputError
+from ...partition.numbers import GREATEST, parse_integer, shown
 from ..build.generate import Kind, Recipe
 from ..engines.device import method_of, search_of, slices_bytes
 from .protocol import (
@@ -36,13 +37,15 @@ def parse_recipe(name: str) -> Recipe | None:
     """
     kind: Kind
     for kind in ("kronecker", "uniform"):
-        if match := re.fullmatch(rf"{kind}:(\d+)", name):
-            return Recipe(kind, scale=int(match[1]))
-    if match := re.fullmatch(r"grid:(\d+)x(\d+)", name):
-        return Recipe("grid", height=int(match[1]), width=int(match[2]))
+        if match := re.fullmatch(rf"{kind}:([0-9]+)", name):
+            return Recipe(kind, scale=parse_integer(match[1], most=GREATEST))
+    if match := re.fullmatch(r"grid:([0-9]+)x([0-9]+)", name):
+        height, width = (parse_integer(side, most=GREATEST) for side in match.groups())
+        return Recipe("grid", height=height, width=width)
     if re.match(r"(kronecker|uniform|grid):", name):
         raise InputError(
-            f"{name}: say kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH, as kronecker:20"
+            f"{shown(name)}: say kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH, as "
+            "kronecker:20"
         )
     return None
 

@@ -7,7 +7,6 @@ of a search is the device's, by events.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,9 +23,8 @@ from ...kernels.bfs.check import TREE_BYTES, Violations, check_joined, check_row
 from ...kernels.gpu import check as gpu_check
 from ...kernels.gpu.device import Device
 from ...kernels.gpu.search import GpuSearch
-from ...partition.disk.files import file_bytes
 from ...partition.disk.memory import machine_bytes
-from ...partition.disk.outputs import record_path
+from ...partition.disk.outputs import read_record
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.id_types import shown_id
@@ -380,7 +378,7 @@ def rates_of(rows: Sequence[float], seconds: Sequence[float], directed: bool) ->
 def preparation_seconds(store: Store) -> float | None:
     """What the build took, by its record beside the store; None without one."""
     try:
-        record = json.loads(file_bytes(record_path(store.path)))
+        record = read_record(store.path)
         same = record["graph"]["fingerprint"] == store.info.fingerprint
         return float(record["seconds"]) if same else None
     except (OSError, ValueError, KeyError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,19 +16,19 @@ from numpy.typing import NDArray
 from ...kernels.gpu import generate as gpu_generate
 from ...kernels.gpu.device import Device
 from ...kernels.prepare import generate as kernels
-from ...partition.disk.files import file_bytes
 from ...partition.disk.outputs import (
     check_output,
     check_whole,
     facts_of,
     mark,
     nearest_folder,
-    record_path,
+    read_record,
 )
 from ...partition.disk.system_errors import parquet_writer, raise_failure, read_metadata
 from ...partition.disk.work import begin_work, clean_up
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow
+from ...partition.numbers import GREATEST, GREATEST_SEED, check_number, check_whole
 from ..run.execute import Executor
 from ..run.records import GenerateRecord, command_record, encode_record
 
@@ -61,8 +60,10 @@ class Recipe:
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**64:
-            raise InputError(f"the seed must be a 64-bit number, not {self.seed}")
+        check_whole("the seed", self.seed, 0, GREATEST_SEED)
+        for name in ("scale", "edge_factor", "height", "width"):
+            check_whole(name, getattr(self, name), -GREATEST)
+        check_number("drop", self.drop)
         if self.kind == "grid":
             if self.height < 1 or self.width < 1:
                 raise InputError(f"a grid needs cells, not {self.height} x {self.width}")
@@ -189,7 +190,7 @@ def rows_there(recipe: Recipe, output: str | Path) -> int | None:
     """Rows of the recipe's edge list if it stands at ``output``, whole; None for anything else."""
     clean_up(output, {}, None)
     try:
-        record = json.loads(file_bytes(record_path(output)))
+        record = read_record(output)
         files = [read_metadata(path) for path in Path(output).iterdir() if path.is_file()]
         ours = [facts_of(file.metadata, "edge list") == {"recipe": recipe.facts} for file in files]
         rows = sum(file.num_rows for file in files)

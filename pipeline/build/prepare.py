@@ -38,6 +38,7 @@ from ...partition.input.id_types import is_string
 from ...partition.input.ids import Ids
 from ...partition.input.sources import EdgeSource, HeldSource, ParquetSource, share_out
 from ...partition.input.weights import Duplicates, Rounding, total_rounding
+from ...partition.numbers import check_whole
 from ...partition.store import shards
 from ...partition.store.grid import Grid, LayoutName, grid_of, parse_grid
 from ...partition.store.layout import MAX_PARTITIONS, default_partitions
@@ -87,9 +88,7 @@ class BuildOptions:
         if not isinstance(self.directed, bool):
             raise InputError(f"directed is True or False, not {self.directed!r}")
         for name in ("partitions", "threshold"):
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
-                raise InputError(f"{name} must be a positive whole number, not {value!r}")
+            check_whole(name, getattr(self, name), 1)
         if self.partitions is not None and self.partitions > MAX_PARTITIONS:
             raise InputError(f"at most {MAX_PARTITIONS:,} partitions, not {self.partitions:,}")
         if self.order not in get_args(Order):
@@ -173,7 +172,10 @@ def build_options_of(**options: Unpack[StoreOptions]) -> BuildOptions:
     if isinstance(grid, str):
         values["grid"] = parse_grid(grid)
     elif isinstance(grid, Sequence) and len(grid) == 2:
-        values["grid"] = Grid(*(int(side) for side in grid))
+        sides = [as_plain(side) for side in grid]
+        for side in sides:
+            check_whole("a side of the grid", side)
+        values["grid"] = Grid(*sides)
     if values.get("threshold") == "auto":
         values["threshold"] = None
     return BuildOptions(**values)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
+from ...partition.disk.memory import format_bytes, machine_bytes
 from ...partition.disk.remote import source_of
 from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import is_remote
@@ -30,7 +31,8 @@ from ...partition.input.id_types import (
     stored,
     type_name,
 )
-from ...partition.input.ids import parse_id
+from ...partition.input.ids import MAX_VERTICES, parse_id
+from ...partition.numbers import shown
 from .names import Names
 
 WEIGHT_BYTES = 64
@@ -40,7 +42,9 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def typed(value: object) -> str:
-    """An id as it would be typed: 16 bytes as a UUID."""
+    """An id as it would be typed: 16 bytes as a UUID. InputError for a number that is no id."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise InputError(f"source {shown(value)} is outside every id type")
     return str(shown_id(value) if isinstance(value, bytes) else value)
 
 
@@ -119,7 +123,12 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
         check_regular(path)
     try:
         with pq.ParquetFile(source_of(path)) as file:
-            columns = [name for name in known if name in file.schema_arrow.names]
+            there = file.schema_arrow.names
+            columns = [name for name in known if name in there]
+            for name in columns:
+                if there.count(name) > 1:
+                    raise InputError(f"{path}: column {name!r} stands there twice")
+            _check_rows(path, file.metadata.num_rows)
             table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise_failure(path, error)
@@ -158,6 +167,18 @@ def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
         raise InputError(f"{where}: {one_line(error)}") from error
 
 
+def _check_rows(path: str, rows: int) -> None:
+    """InputError for more rows than a graph has vertices, or than memory takes."""
+    if rows > MAX_VERTICES:
+        raise InputError(f"{path}: {rows:,} rows; a graph may have {MAX_VERTICES:,} vertices")
+    need, most = rows * WEIGHT_BYTES, machine_bytes()
+    if need > most:
+        raise InputError(
+            f"{path}: its {rows:,} rows take {format_bytes(need)} of memory, and this machine has "
+            f"{format_bytes(most)}: name fewer vertices"
+        )
+
+
 class TypedVertices:
     """Such ids as they were typed. given, weight: as of VertexWeights; None: all alike."""
 
@@ -166,7 +187,10 @@ class TypedVertices:
     ) -> None:
         self._ids = [typed(value) for value in ids]
         self._given = given
-        self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
+        try:
+            self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
+        except (OverflowError, TypeError, ValueError):
+            raise InputError(f"{given}: weights are finite numbers, not {shown(weight)}") from None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
         """id_type: of the graph. InputError for what is no id of it."""

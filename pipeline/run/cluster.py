@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._version import __version__
-from ...partition.disk.files import file_bytes
+from ...partition.disk.files import read_small
 from ...partition.disk.memory import held_bytes, return_freed_memory
 from ...partition.disk.urls import is_remote
 from ...partition.errors import BusyError, DelegraphError, InputError
+from ...partition.numbers import shown
 from .contact import CLOSE_SECONDS, Contact, begin, cluster_errors
 from .fork_server import FORKED, fork_server
 from .local import local_cluster
@@ -35,6 +36,8 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 30
 WORKERLESS_SECONDS = 60
 _LOOK_SECONDS = 1
+_MOST_FILE_BYTES = 1 << 20
+"""Of the file that a scheduler writes."""
 _RETURN_SECONDS = 5  # of a worker whose rank nobody wanted any more (ranks/sessions.py)
 _NEEDED = ["delegraph", "numba", "numpy", "pyarrow", "xxhash"]
 
@@ -272,9 +275,13 @@ def unseen_by(worker: str, path: str) -> DelegraphError:
 
 def _address_in(file: str) -> str:
     """A scheduler's address, by the file that it wrote."""
+    data = read_small(file, _MOST_FILE_BYTES)
     try:
-        return str(json.loads(file_bytes(Path(file)))["address"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        address = json.loads(data)["address"]
+        if not isinstance(address, str):
+            raise TypeError(f"its address is {shown(address)}")
+        return address
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{file}: not the file of a Dask scheduler: {error}") from error
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from ...kernels.gpu import driver
 from ...kernels.gpu.device import Device, DeviceError, DeviceMemoryError, open_device
 from ...partition.errors import DelegraphError, InputError, LimitError
+from ...partition.numbers import shown
 
 
 def check_choice(device: str) -> None:
@@ -17,8 +18,8 @@ def check_choice(device: str) -> None:
 
     >>> check_choice("cuda:1")
     """
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
-        raise InputError(f"{device!r} is no device: say auto, cpu, cuda or cuda:1")
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,9})?", device):
+        raise InputError(f"{shown(device)} is no device: say auto, cpu, cuda or cuda:1")
 
 
 def choose_device(

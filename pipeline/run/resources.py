@@ -12,6 +12,7 @@ from ...kernels.gpu.device import Device
 from ...partition.disk.memory import as_bytes, default_limit
 from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError
+from ...partition.numbers import MOST_SECONDS, check_number, check_whole
 from .devices import check_choice, choose_device
 
 if TYPE_CHECKING:
@@ -36,8 +37,12 @@ class ClusterOptions:
     timeout: float = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
+        check_number("the timeout", self.timeout)
         if self.timeout <= 0:
             raise InputError("the timeout must be positive")
+        if self.timeout > MOST_SECONDS:
+            raise InputError(f"the timeout must be at most {MOST_SECONDS:,} seconds")
+        check_whole("workers", self.workers)
         given = [value for value in (self.workers, self.scheduler, self.scheduler_file) if value]
         if len(given) > 1:
             raise InputError("give one of --workers, --scheduler and --scheduler-file")
@@ -122,10 +127,10 @@ def resources_of(**given: Unpack[ResourceOptions]) -> Resources:
         field.name: options[field.name] for field in fields(ClusterOptions) if field.name in options
     }
     return Resources(
-        as_bytes(options.get("memory_limit")),
+        as_bytes(options.get("memory_limit"), "memory_limit"),
         options.get("scratch"),
         options.get("restart", False),
         ClusterOptions(**cluster),
         options.get("device", "auto"),
-        as_bytes(options.get("device_memory_limit")),
+        as_bytes(options.get("device_memory_limit"), "device_memory_limit"),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ....partition.disk.files import file_bytes
+from ....partition.disk.files import read_json
 from ....partition.disk.outputs import record_path
 from ...run.records import SCHEMA_VERSION
 from .markup import Content, tag
@@ -41,10 +40,10 @@ def read_record(output: Path) -> tuple[Record, list[str]]:
     """The record beside an output, and what is not known without it, or because of its age."""
     path = record_path(output)
     try:
-        record = json.loads(file_bytes(path))
+        record = read_json(path)
     except FileNotFoundError:
         return {}, [f"{_WHAT} there is no record {path.name} beside it."]
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return {}, [f"{_WHAT} the record {path.name} cannot be read."]
     if not isinstance(record, dict):
         return {}, [f"{_WHAT} the record {path.name} is none of delegraph's."]
