@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ...partition.numbers import shown as shown_value
 from .. import events, options
 from ..progress import shown
 
@@ -48,6 +49,9 @@ _HOW = {
 }
 """Options that do not change what a command gives."""
 
+_GREATEST = 2**64
+"""Integers of a file of jobs: seeds and ids are less."""
+
 _CLUSTER = ("scheduler", "scheduler_file", "workers")
 
 _ON_ENGINES = set(_JOBS) - {"build", "convert", "report", "validate"}
@@ -58,6 +62,9 @@ _READ = {"edges", "graph", "input", "path", "personalize", "result", "sources"}
 
 class _Commands:
     """What jobs may run, as batches/jobs.py asks for it."""
+
+    def names(self) -> Collection[str]:
+        return _JOBS
 
     def options(self, command: str) -> Collection[str] | None:
         return self._params(command).keys() if command in _JOBS else None
@@ -149,10 +156,14 @@ def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed
 
     name = param.name or ""
     if isinstance(value, list) and name == "sources":
-        value = ",".join(map(str, value))
+        value = _listed(value)
     is_flag = isinstance(param, click.Option) and bool(param.is_flag)
     if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise click.BadParameter(f" must be {'true or false' if is_flag else 'text or a number'}")
+    if isinstance(value, int) and abs(value) > _GREATEST:
+        raise click.BadParameter(f": {shown_value(value)} is more than any number here")
+    if value == "" and (isinstance(param.type, click.Path) or name in _READ):
+        raise click.BadParameter(" is empty")
     if "\0" in str(value):
         raise click.BadParameter(" holds a null character")
     try:
@@ -166,6 +177,20 @@ def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed
         return _Typed([], str(value), f"{name}={value}", taken, path, read)
     word = param.opts[-1] if is_flag else f"{param.opts[-1]}={value}"
     return _Typed([word] if value or not is_flag else [], None, word, taken, path, read)
+
+
+def _listed(ids: Sequence[Any]) -> str:
+    """Ids as they are typed: of one, a comma tells that it is no number of vertices."""
+    for value in ids:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise click.BadParameter(" must be ids, whole numbers or text, in brackets")
+        if isinstance(value, int) and abs(value) > _GREATEST:
+            raise click.BadParameter(f": {shown_value(value)} is no id")
+        if value == "" or "," in str(value):
+            raise click.BadParameter(
+                f": {shown_value(value)}: put ids without text, or with a comma, into a file"
+            )
+    return ",".join(map(str, ids)) + ("," if len(ids) == 1 else "")
 
 
 def _shared(typed: Mapping[str, _Typed]) -> str:
@@ -228,7 +253,7 @@ _set = click.option(
 _jobs = click.option(
     "--jobs",
     "at_once",
-    type=click.IntRange(min=1),
+    type=options.WholeNumber(min=1),
     default=1,
     show_default=True,
     help="So many side by side; each gets its share of the memory limit.",
@@ -256,6 +281,7 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
 
     Exits with 0 if all jobs are done, with 1 if any is not.
     """
+    from ...pipeline.batches.ledger import ledger_of, open_ledger
     from ...pipeline.batches.run import run_batch
 
     jobs, how = _jobs_of(file, values["variables"]), _how(values)
@@ -264,12 +290,29 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
         entries = run_batch(file, jobs, how, tell, progress)
     left = [entry.name for entry in entries if entry.state != "done"]
     if as_json:
-        options.print_json({"jobs": [entry._asdict() for entry in entries]})
+        with open_ledger(ledger_of(file), write=False) as ledger:
+            options.print_json(_document(entries, ledger.tries()))
     else:
         click.echo(f"{len(entries) - len(left)} of {len(entries)} jobs done")
     if left:
         events.failed(f"not done: {', '.join(left)}")
         sys.exit(1)
+
+
+def _document(entries: Sequence[Any], tries: Mapping[str, Sequence[Any]]) -> Any:
+    """What --json tells of jobs."""
+    return {
+        "jobs": [
+            {
+                **entry._asdict(),
+                "tries": [
+                    {key: value for key, value in one._asdict().items() if key != "name"}
+                    for one in tries.get(entry.name, ())
+                ],
+            }
+            for entry in entries
+        ]
+    }
 
 
 def _tell(quiet: bool, name: str, told: str) -> None:
@@ -291,11 +334,19 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
     delegraph batch plan jobs.toml --set date=2026-11-23
     """
     from ...partition.disk.memory import format_bytes
-    from ...pipeline.batches.due import check_memory, plan_batch
+    from ...pipeline.batches.due import (
+        check_memory,
+        held_back,
+        plan_batch,
+        share_of,
+        too_little_for_both,
+    )
 
     jobs, how = _jobs_of(file, values["variables"]), _how(values)
     check_memory(file, jobs, how)
     planned = plan_batch(file, jobs, how)
+    runs = {one.job.name for one in planned if one.why}
+    apart = [pair for pair in held_back(jobs, how) if runs.issuperset(job.name for job in pair)]
     if as_json:
         facts = [
             {
@@ -303,6 +354,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
                 "runs": bool(one.why),
                 "why": one.why or None,
                 "memory_limit_bytes": one.memory_limit,
+                "not_beside": [first.name for first, then in apart if then is one.job],
                 "command": ["delegraph", *one.job.line.options, "--", *one.job.line.arguments],
             }
             for one in planned
@@ -313,6 +365,9 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
     for one in planned:
         told = f"runs within {format_bytes(one.memory_limit)}: {one.why}" if one.why else "is done"
         click.echo(f"{one.job.name:{width}}  {told}")
+    for first, then in apart:
+        told = too_little_for_both(share_of(first, how) + share_of(then, how), how)
+        click.echo(f"{then.name:{width}}  not beside {first.name}: {told}")
 
 
 @batch.command()
@@ -320,29 +375,31 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.as_json
 @options.debug
 def status(file: Path, as_json: bool) -> None:
-    """What has become of each job.
+    """What has become of each job, and of its tries since it was last done.
 
     \b
     delegraph batch status jobs.toml --json
     """
     from ...partition.disk.memory import format_bytes
-    from ...pipeline.batches.ledger import is_running, ledger_of, open_ledger
+    from ...pipeline.batches.ledger import is_running, ledger_of, open_ledger, with_cut_off
 
     with open_ledger(ledger_of(file), write=False) as ledger:
-        entries = list(ledger.entries().values())
+        entries, tries = list(ledger.entries().values()), ledger.tries()
     if not is_running(file):
         entries = [
             entry._replace(state="cut off") if entry.state == "running" else entry
             for entry in entries
         ]
+        tries = {name: with_cut_off(some) for name, some in tries.items()}
     if as_json:
-        options.print_json({"jobs": [entry._asdict() for entry in entries]})
+        options.print_json(_document(entries, tries))
         return
     width = max((len(entry.name) for entry in entries), default=0)
     for entry in entries:
         told = [f"{entry.name:{width}}  {entry.state:8}"]
-        if entry.attempts:
-            told.append(f"{entry.attempts} tr{'y' if entry.attempts == 1 else 'ies'}")
+        some = tries.get(entry.name, [])
+        if count := len(some) or entry.attempts:
+            told.append(f"{count} tr{'y' if count == 1 else 'ies'}")
         if entry.seconds is not None:
             told.append(f"{entry.seconds:.1f} s")
         if entry.peak_bytes is not None:
@@ -350,6 +407,14 @@ def status(file: Path, as_json: bool) -> None:
         if entry.error:
             told.append(entry.error)
         click.echo("  ".join(told))
+        last = next((i for i, one in enumerate(some) if one.began == entry.began), len(some))
+        for number, one in enumerate(some[:last], 1):
+            told = [f"{'':{width}}  {one.state:8}", f"try {number}, begun {one.began[:19]}"]
+            if one.seconds is not None:
+                told.append(f"{one.seconds:.1f} s")
+            if one.error:
+                told.append(one.error)
+            click.echo("  ".join(told))
 
 
 @batch.command()
@@ -411,13 +476,17 @@ def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
     """given: KEY=VALUE."""
     from ...pipeline.batches.jobs import read_jobs
 
-    variables = {"date": date.today().isoformat()}
+    variables: dict[str, str] = {}
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
-            raise click.UsageError(f"--set {pair}: say KEY=VALUE")
+            raise click.UsageError(f"--set {shown_value(pair)}: say KEY=VALUE")
+        if key == "name":
+            raise click.UsageError("--set name: that is each job's own name")
+        if key in variables:
+            raise click.UsageError(f"--set {shown_value(key)} is given twice")
         variables[key] = value
-    return read_jobs(file, variables, _Commands())
+    return read_jobs(file, {"date": date.today().isoformat(), **variables}, _Commands())
 
 
 def _how(values: Mapping[str, Any]) -> Any:

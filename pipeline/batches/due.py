@@ -20,6 +20,7 @@ from ...partition.errors import InputError
 from ...partition.input.find import facts_of_remote
 from .jobs import Job
 from .ledger import Entry, is_running, ledger_of, open_ledger
+from .places import order_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class BatchOptions:
 
     at_once: int = 1
     memory_limit: int = 1 << 40
+
+
+_MOST_COMPARED = 200
+"""Jobs whose limits are compared with each other."""
 
 
 class Planned(NamedTuple):
@@ -54,6 +59,11 @@ def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[P
 
 
 def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None:
+    if options.memory_limit < options.at_once:
+        raise InputError(
+            f"{options.at_once:,} jobs at once have less than a byte each of "
+            f"{format_bytes(options.memory_limit)}: give fewer --jobs"
+        )
     for job in jobs:
         asked = job.line.memory_limit
         if asked is not None and asked > options.memory_limit:
@@ -61,6 +71,33 @@ def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None
                 f"{path}, line {job.at}: '{job.name}' asks for {format_bytes(asked)}, more than "
                 f"the batch has, {format_bytes(options.memory_limit)}: give it --memory-limit"
             )
+
+
+def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job]]:
+    """Pairs of jobs that would run side by side if the memory limit had room for both: of the
+    largest ones, each with one that is as large or larger.
+    """
+    if options.at_once < 2:
+        return []
+    found: list[tuple[Job, Job]] = []
+    is_before = order_of(jobs)
+    largest = sorted(jobs, key=lambda job: share_of(job, options), reverse=True)[:_MOST_COMPARED]
+    for number, job in enumerate(largest):
+        for other in largest[:number]:
+            if share_of(job, options) + share_of(other, options) <= options.memory_limit:
+                continue
+            if not is_before(other, job) and not is_before(job, other):
+                found.append((other, job))
+                break
+    return found
+
+
+def too_little_for_both(together: int, options: BatchOptions) -> str:
+    """What is said of jobs that go one by one as their limits do not fit. together: bytes."""
+    return (
+        f"side by side they may take {format_bytes(together)}, and the batch has "
+        f"{format_bytes(options.memory_limit)}: give it --memory-limit, or the jobs less"
+    )
 
 
 def share_of(job: Job, options: BatchOptions) -> int:

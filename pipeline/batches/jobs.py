@@ -18,24 +18,26 @@ All other keys are the command's options. Every fault is found at once, each wit
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from glob import iglob
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from string import Formatter
 from typing import Any, NamedTuple, Protocol
 
-from ...partition.disk.system_errors import raise_failure
-from ...partition.disk.urls import absolute, is_remote
-from ...partition.errors import InputError
-from ...partition.input.find import facts_of_remote
+from ...partition.errors import InputError, did_you_mean
+from ...partition.numbers import MOST_SECONDS, shown
+from .places import check_places
+from .toml import read_toml
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OF_JOBS = ("name", "command", "needs", "retries", "timeout")
 _OF_DEFAULTS = ("retries", "timeout")
+_MOST_FAULTS = 100
+"""That are told."""
+_MOST_OF_RING = 10
 
 
 class Line(NamedTuple):
@@ -61,6 +63,10 @@ class Line(NamedTuple):
 class Commands(Protocol):
     """What jobs may run."""
 
+    def names(self) -> Collection[str]:
+        """Of commands."""
+        ...
+
     def options(self, command: str) -> Collection[str] | None:
         """Of a command, by name; None: there is none."""
         ...
@@ -75,7 +81,7 @@ class Commands(Protocol):
 @dataclass(frozen=True)
 class Job:
     """needs: names. timeout: seconds for a try; None for any. at: its line in the file, and those
-    of what it reads, by option.
+    of what it reads, by option; output_at: of what it writes.
     """
 
     name: str
@@ -86,6 +92,7 @@ class Job:
     timeout: float | None
     at: int
     inputs_at: Mapping[str, int]
+    output_at: int
 
 
 def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> list[Job]:
@@ -93,24 +100,23 @@ def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> l
 
     variables: what stands for {NAME} in text. InputError: all that is wrong, a line each.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise_failure(path, error)
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}") from error
+    document, text = read_toml(path)
     reading = _Reading(document, _lines_of(text), variables, commands)
     ordered = reading.in_order(list(reading.jobs()))
+    reading.faults += check_places(path, ordered)
     if reading.faults:
-        told = sorted(set(reading.faults))
-        raise InputError("\n".join(f"{path}, line {line}: {fault}" for line, fault in told))
+        faults = sorted(set(reading.faults))
+        told = [f"{path}, line {line}: {fault}" for line, fault in faults[:_MOST_FAULTS]]
+        if len(faults) > _MOST_FAULTS:
+            told.append(f"{path}: and {len(faults) - _MOST_FAULTS:,} more")
+        raise InputError("\n".join(told))
     return ordered
 
 
 class _Reading:
-    """faults: lines, and what is wrong there. places: of each key, by table and key."""
+    """faults: lines, and what is wrong there. places: of each key, by table and key. options: that
+    the commands of all jobs have.
+    """
 
     def __init__(
         self,
@@ -121,6 +127,7 @@ class _Reading:
     ) -> None:
         self.faults: list[tuple[int, str]] = []
         self._names: set[str] = set()
+        self._options: set[str] = set()
         self._document = document
         self._places = places
         self._variables = variables
@@ -130,7 +137,7 @@ class _Reading:
         document = {"defaults": {}, "job": [], **self._document}
         defaults, tables = document["defaults"], document["job"]
         for key in document.keys() - {"defaults", "job"}:
-            self._fault("", key, f"'{key}': there are [defaults] and [[job]]")
+            self._fault("", key, f"{shown(key)}: there are [defaults] and [[job]]")
         if not isinstance(defaults, dict):
             self._fault("", "defaults", "[defaults] is a table")
             defaults = {}
@@ -140,12 +147,14 @@ class _Reading:
         if not tables:
             self._fault("", "job", "no [[job]]")
         used: set[str] = set(_OF_DEFAULTS)
+        self._options.update(_OF_DEFAULTS)
         for number, table in enumerate(tables):
             job = self._job(number, table, defaults, used)
             if job is not None:
                 yield job
         for key in defaults.keys() - used:
-            self._fault("defaults", key, f"'{key}': no job's command has such an option")
+            told = f"{shown(key)}: no job's command has such an option"
+            self._fault("defaults", key, f"{told}{did_you_mean(key, self._options)}")
 
     def _job(
         self, number: int, table: dict[str, Any], defaults: dict[str, Any], used: set[str]
@@ -153,29 +162,33 @@ class _Reading:
         """used: receives the defaults that are taken."""
         before = len(self.faults)
         own = {**{key: defaults[key] for key in _OF_DEFAULTS if key in defaults}, **table}
-        name = self._of(number, own, "name", str, "")
-        command = self._of(number, own, "command", str, "")
-        needs = self._of(number, own, "needs", list, [])
+        name = self._of(number, own, "name", str, None)
+        command = self._of(number, own, "command", str, None)
+        needs = self._needs(number, own)
         retries = self._of(number, own, "retries", int, 0)
         timeout = self._timeout(number, own.get("timeout"))
-        if name and not _NAME.fullmatch(name):
-            self._fault(number, "name", f"'{name}': names are of letters, digits, '.', '_' and '-'")
+        if name is not None and not _NAME.fullmatch(name):
+            told = "names are of letters, digits, '.', '_' and '-', and begin with one of the first"
+            self._fault(number, "name", f"{shown(name)}: {told}")
         if name in self._names:
-            self._fault(number, "name", f"two jobs are called '{name}'")
-        self._names.add(name)
+            self._fault(number, "name", f"two jobs are called {shown(name)}")
+        self._names.update([name] if name is not None else [])
         if retries < 0:
             self._fault(number, "retries", "'retries' must not be negative")
-        known = self._commands.options(command) if command else ()
-        if known is None:
-            self._fault(number, "command", f"'{command}': no such command")
-        if not command or known is None:
+        known = None if command is None else self._commands.options(command)
+        if command is not None and known is None:
+            meant = did_you_mean(command, self._commands.names())
+            self._fault(number, "command", f"{shown(command)}: no such command{meant}")
+        if command is None or known is None:
             return None
+        self._options.update(known)
         general = {key: value for key, value in defaults.items() if key in known}
         used.update(general)
         given = {key: value for key, value in table.items() if key not in _OF_JOBS}
         for key in given.keys() - set(known):
-            self._fault(number, key, f"'{key}': {command} has no such option")
-        variables = {**self._variables, "name": name}
+            meant = did_you_mean(key, {*known, *_OF_JOBS})
+            self._fault(number, key, f"{shown(key)}: {command} has no such option{meant}")
+        variables = {**self._variables, "name": name or ""}
         filled = {
             key: self._filled(number, key, value, variables)
             for key, value in {**general, **given}.items()
@@ -184,66 +197,40 @@ class _Reading:
         line, wrong = self._commands.line(command, filled)
         for key, fault in wrong.items():
             self._fault(number, key, fault)
-        if line is None or len(self.faults) > before:
+        if line is None or name is None or len(self.faults) > before:
             return None
-        at = self._place(number, "name")
+        at, output_at = self._place(number, "name"), self._place(number, "output")
         inputs_at = {option: self._place(number, option) for option in line.inputs}
-        of = tuple(map(str, needs)), retries, timeout
-        return Job(name, command, line, *of, at, inputs_at)
+        return Job(name, command, line, needs, retries, timeout, at, inputs_at, output_at)
 
     def in_order(self, jobs: Sequence[Job]) -> list[Job]:
         """Each after those it needs; by their order in the file where that leaves a choice."""
         named = {job.name: job for job in jobs}
         for job in jobs:
             for need in set(job.needs) - self._names:
-                self._note(job.at, f"'{job.name}' needs '{need}', which is no job")
+                told = f"'{job.name}' needs {shown(need)}, which is no job"
+                self._note(job.at, f"{told}{did_you_mean(need, self._names)}")
         known = {job.name: [need for need in job.needs if need in named] for job in jobs}
         sorter = TopologicalSorter(known)
         try:
             sorter.prepare()
         except CycleError as error:
-            ring = error.args[1]
-            fault = f"jobs that need each other: {' needs '.join(reversed(ring))}"
-            self._note(named[ring[0]].at, fault)
+            ring = error.args[1][::-1]
+            told = " needs ".join(ring[:_MOST_OF_RING])
+            more = f" needs ..., {len(ring) - 1:,} jobs in all" if len(ring) > _MOST_OF_RING else ""
+            self._note(named[ring[0]].at, f"jobs that need each other: {told}{more}")
             return []
         ordered: list[Job] = []
         while sorter.is_active():
             ready = sorted(sorter.get_ready(), key=lambda name: named[name].at)
             ordered += [named[name] for name in ready]
             sorter.done(*ready)
-        self._check_files(ordered)
         return ordered
 
-    def _check_files(self, jobs: Sequence[Job]) -> None:
-        """Outputs are each one's own; what is read is there, or made by a job that comes first."""
-        makers: dict[str, Job] = {}
-        before: dict[str, set[str]] = {}
-        for job in jobs:
-            above = (before[need] for need in job.needs if need in before)
-            before[job.name] = set(job.needs).union(*above)
-            if job.line.output is None:
-                continue
-            other = makers.setdefault(absolute(job.line.output), job)
-            if other is not job:
-                self._note(job.at, f"'{job.name}' and '{other.name}' have one output")
-        for output, job in makers.items():
-            for other in (makers[folder] for folder in _folders_of(output) if folder in makers):
-                self._note(job.at, f"'{job.name}' writes into the output of '{other.name}'")
-        for job in jobs:
-            for option, file in job.line.inputs.items():
-                maker = makers.get(absolute(file))
-                if maker is None and not _is_there(file):
-                    self._note(job.inputs_at[option], f"{file}: no such file or folder")
-                elif maker is not None and maker.name not in before[job.name]:
-                    fault = (
-                        f"'{job.name}' reads {file}, which '{maker.name}' makes: add it to needs"
-                    )
-                    self._note(job.inputs_at[option], fault)
-
     def _of(self, number: int, table: Mapping[str, Any], key: str, kind: type, missing: Any) -> Any:
-        """A key of a job's own; ``missing`` where it is wrong, which is noted."""
+        """A key of a job's own, or ``missing``; None: it must be there. What is wrong is noted."""
         value = table.get(key, missing)
-        if key not in table and missing == "":
+        if key not in table and missing is None:
             self._fault(number, key, f"a job without '{key}'")
         elif not isinstance(value, kind) or isinstance(value, bool):
             told = {str: "text", list: "names in brackets", int: "a whole number"}[kind]
@@ -251,32 +238,48 @@ class _Reading:
             return missing
         return value
 
+    def _needs(self, number: int, table: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of jobs; none where they are wrong, which is noted."""
+        needs = self._of(number, table, "needs", list, [])
+        if all(isinstance(need, str) for need in needs):
+            return tuple(needs)
+        self._fault(number, "needs", "'needs' must be names in brackets")
+        return ()
+
     def _timeout(self, number: int, value: Any) -> float | None:
         if value is None:
             return None
-        found = _TIME.fullmatch(str(value))
-        if found is None or isinstance(value, bool) or not float(found[1]):
-            self._fault(
-                number, "timeout", f"'timeout': {value!r} is no time: say 90, '30m' or '2h'"
-            )
+        try:
+            found = _TIME.fullmatch(str(value))
+        except ValueError:  # of an integer that is too long to be told
+            found = None
+        seconds = 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
+        if not 0 < seconds <= MOST_SECONDS:
+            told = f"'timeout': {shown(value)} is no time: say 90, '30m' or '2h'"
+            self._fault(number, "timeout", told)
             return None
-        return float(found[1]) * _SECONDS[found[2]]
+        return seconds
 
     def _filled(self, number: int, key: str, value: Any, variables: Mapping[str, str]) -> Any:
         """Text with what stands for its {variables}."""
         if not isinstance(value, str):
             return value
+        filled: list[str] = []
         try:
-            return value.format_map(variables)
-        except Exception:  # formats have many ways to be wrong
+            for text, name, form, conversion in Formatter().parse(value):
+                if form or conversion:  # of Python, whose forms may be of any width
+                    raise ValueError
+                filled += text, "" if name is None else variables[name]
+        except (ValueError, KeyError):
             known = ", ".join(f"{{{name}}}" for name in sorted(variables))
             self._fault(
                 number,
                 key,
-                f"'{key}': {value!r}: there are {known}, and what --set KEY=VALUE gives; a brace "
-                "itself is doubled",
+                f"'{key}': {shown(value)}: there are {known}, and what --set KEY=VALUE gives; a "
+                "brace itself is doubled",
             )
             return value
+        return "".join(filled)
 
     def _fault(self, table: int | str, key: str, fault: str) -> None:
         """table: a job's number, or "defaults"."""
@@ -291,30 +294,12 @@ class _Reading:
         return next((self._places[way] for way in ways if way in self._places), 1)
 
 
-def _folders_of(name: str) -> Iterator[str]:
-    """Those in which it stands.
-
-    >>> list(_folders_of("s3://bucket/a/b"))[:2]
-    ['s3://bucket/a', 's3://bucket']
-    """
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
-
-
-def _is_there(name: str) -> bool:
-    """Whether a file or a folder is there, or files that a glob names."""
-    if is_remote(name):
-        return bool(facts_of_remote(name))
-    return Path(name).exists() or next(iglob(name, recursive=True), None) is not None
-
-
 def _lines_of(text: str) -> dict[tuple[int | str, str], int]:
     """Where each key stands, by its table, a job's number or "defaults"; of no key, the table."""
     places: dict[tuple[int | str, str], int] = {}
     table: int | str = ""
     jobs = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         if line.startswith("[["):
             table, jobs = jobs, jobs + 1

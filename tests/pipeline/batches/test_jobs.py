@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from delegraph.cli.commands.batch import _Commands
@@ -10,19 +12,46 @@ from delegraph.pipeline.batches.jobs import Job, read_jobs
 
 
 @pytest.fixture
-def read(tmp_path, monkeypatch):
-    """The jobs of a file with this text, beside a folder ``edges``."""
+def write(tmp_path, monkeypatch):
+    """Writes ``jobs.toml`` with this text, beside folders, a pipe, and a link to all of them."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "edges").mkdir()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    return (tmp_path / "jobs.toml").write_text
+
+
+@pytest.fixture
+def read(tmp_path, write):
+    """The jobs of a file with this text."""
 
     def read(text: str, **variables: str) -> list[Job]:
-        (tmp_path / "jobs.toml").write_text(text)
+        write(text)
         return read_jobs(tmp_path / "jobs.toml", {"date": "2026-01-02", **variables}, _Commands())
 
     return read
 
 
 STORE = '[[job]]\nname = "store"\ncommand = "build"\nedges = "edges"\noutput = "graph.dg"\n'
+
+
+def output(name: str) -> str:
+    """A job with that output."""
+    return STORE.replace("graph.dg", name)
+
+
+def reader(graph: str) -> str:
+    """A job of a graph; its fourth line says which."""
+    return f'[[job]]\nname = "c"\ncommand = "components"\ngraph = "{graph}"\noutput = "c"\n'
+
+
+def search(sources: str) -> str:
+    """A job whose last line has its sources."""
+    return (
+        '[[job]]\nname = "s"\ncommand = "closeness"\ngraph = "edges"\noutput = "s"\n'
+        f"sources = {sources}\n"
+    )
 
 
 def test_what_jobs_run(read):
@@ -93,6 +122,87 @@ def test_what_jobs_run(read):
         (STORE + "overwrite = true\n", ["line 6: 'overwrite': build has no such option"]),
         (STORE + 'needs = "x"\n', ["line 6: 'needs' must be names in brackets"]),
         (STORE + 'needs = ["x"]\n', ["line 2: 'store' needs 'x', which is no job"]),
+        (STORE + 'needs = ["stoer"]\n', ["needs 'stoer', which is no job: did you mean 'store'?"]),
+        (STORE + "needs = [1]\n", ["line 6: 'needs' must be names in brackets"]),
+        (
+            STORE.replace("build", "pagernk"),
+            ["line 3: 'pagernk': no such command: did you mean 'pagerank'?"],
+        ),
+        (
+            STORE + "layuot = 1\n",
+            ["line 6: 'layuot': build has no such option: did you mean 'layout'?"],
+        ),
+        (STORE + "tiemout = 1\n", ["build has no such option: did you mean 'timeout'?"]),
+        (
+            "[defaults]\nretires = 3\n" + STORE,
+            ["line 2: 'retires': no job's command has such an option: did you mean 'retries'?"],
+        ),
+        (STORE.replace('"store"', '""'), ["line 2: '': names are of letters"]),
+        (STORE.replace('"build"', '""'), ["line 3: '': no such command"]),
+        (STORE.replace('"edges"', '""'), ["line 4: 'edges' is empty"]),
+        (STORE.replace('"graph.dg"', '""'), ["line 5: 'output' is empty"]),
+        (STORE + 'scratch = ""\n', ["line 6: 'scratch' is empty"]),
+        (output("."), ["line 5: 'output': '.' is the folder that the batch is started in"]),
+        (output(".."), ["line 5: 'output': '..' is the folder that the batch is started in"]),
+        (output("/"), ["line 5: 'output': '/' is the folder that the batch is started in"]),
+        (output("link"), ["line 5: 'output': 'link' is the folder that the batch is started in"]),
+        (output("jobs.toml"), ["line 5: 'output': 'jobs.toml' is the file of jobs itself"]),
+        (output("link/jobs.toml"), ["line 5: 'output': 'link/jobs.toml' is the file of jobs"]),
+        (
+            output("jobs.toml.batch"),
+            ["'jobs.toml.batch' stands in the folder where the batch keeps what it knows"],
+        ),
+        (output("link/jobs.toml.batch/x"), ["'link/jobs.toml.batch/x' stands in the folder where"]),
+        (output("edges"), ["line 5: 'output': 'edges' is what the job reads, edges"]),
+        (output("edges/x/y"), ["'output': 'edges/x/y' stands in what the job reads, edges"]),
+        (output("link/edges/x"), ["'output': 'link/edges/x' stands in what the job reads, edges"]),
+        (output("deep").replace('"edges"', '"deep/er"'), ["'deep' holds what the job reads, deep"]),
+        (
+            output("deep/out.parquet").replace('"edges"', '"deep/*"'),
+            ["'deep/out.parquet' would be one of the files that the job reads, deep/*"],
+        ),
+        (output("x" * 250), ["(250 characters) is too long a name"]),
+        (output("x" * 300 + "/y"), ["(302 characters) is too long a name"]),
+        (STORE.replace('"edges"', '"pipe"'), ["line 4: pipe: neither a file nor a folder"]),
+        (STORE.replace('"edges"', f'"{"e" * 300}"'), ["(300 characters): no such file or folder"]),
+        (
+            STORE + output("link/graph.dg").replace('"store"', '"again"'),
+            ["line 7: 'again' and 'store' have one output"],
+        ),
+        (
+            STORE + output("graph.dg.run.json").replace('"store"', '"again"'),
+            ["line 7: 'again' writes where the record of 'store' stands"],
+        ),
+        (
+            reader("deep") + output("deep/x"),
+            ["line 4: 'c' reads deep, into which 'store' writes: add it to needs"],
+        ),
+        (
+            reader("graph.dg/part") + STORE,
+            ["line 4: 'c' reads graph.dg/part, which 'store' makes: add it to needs"],
+        ),
+        (
+            reader("edges") + "checkpoint = nan\n",
+            ["line 6: 'checkpoint': 'nan' is no finite number"],
+        ),
+        (reader("edges") + "checkpoint = 1e400\n", ["'checkpoint': 'inf' is no finite number"]),
+        (reader("edges") + "timeout = 1e300\n", ["line 6: 'timeout': 1e+300 is no time: say 90"]),
+        (reader("edges") + "timeout = -inf\n", ["line 6: 'timeout': -inf is no time: say 90"]),
+        (reader("edges") + f"timeout = {10**200}\n", ["'timeout': a number of about 200 digits"]),
+        (STORE + f"threads = 0x{'f' * 290}\n", ["'threads': a number of about 349 digits is more"]),
+        (STORE + f"partitions = {10**200}\n", ["'partitions': a number of about 200 digits"]),
+        (STORE + f'memory_limit = "{10**200}"\n', ["line 6: 'memory_limit': '1000000"]),
+        (search("[[1]]"), ["line 6: 'sources' must be ids, whole numbers or text, in brackets"]),
+        (search("[true]"), ["line 6: 'sources' must be ids, whole numbers or text, in brackets"]),
+        (search('["a,b"]'), ["line 6: 'sources': 'a,b': put ids without text"]),
+        (search(f"[1, {10**200}]"), ["line 6: 'sources': a number of about 200 digits is no id"]),
+        (search("[]"), ["line 6: 'sources' is empty"]),
+        (output("{name:>9}"), ["line 5: 'output': '{name:>9}': there are {date}, {name}"]),
+        (output("{name!r}"), ["line 5: 'output': '{name!r}': there are {date}, {name}"]),
+        (output("{name.x}"), ["line 5: 'output': '{name.x}': there are {date}, {name}"]),
+        (output("{"), ["line 5: 'output': '{': there are {date}, {name}"]),
+        (output("{}"), ["line 5: 'output': '{}': there are {date}, {name}"]),
+        ('"a\\nb" = 1\n' + STORE, ["line 1: 'a\\nb': there are [defaults] and [[job]]"]),
         (STORE + 'needs = ["store"]\n', ["line 2: jobs that need each other: store needs store"]),
         (
             STORE + 'layout = "1d"\nthreshold = 4\n',
@@ -111,7 +221,7 @@ def test_what_jobs_run(read):
         (STORE + "timeout = 0\n", ["line 6: 'timeout': 0 is no time: say 90"]),
         (STORE.replace("graph.dg", "{x}.dg"), ["line 5: 'output': '{x}.dg': there are {date}"]),
         (STORE.replace("graph.dg", "{name[x]}"), ["line 5: 'output': '{name[x]}': there are"]),
-        (STORE + "threads = 1.5\n", ["line 6: 'threads': '1.5' is not a valid integer"]),
+        (STORE + "threads = 1.5\n", ["line 6: 'threads': '1.5' is no whole number"]),
         (STORE + "src = 2026-01-01\n", ["line 6: 'src' must be text or a number"]),
         (STORE + 'src = "a\\u0000"\n', ["line 6: 'src' holds a null character"]),
         (
@@ -151,3 +261,147 @@ def test_rings_are_named(read):
     )
     with pytest.raises(InputError, match="jobs that need each other: a needs b needs c needs a"):
         read(jobs)
+
+
+def test_long_rings_are_told_shortened(read):
+    """Two thousand jobs, each of which needs the one before."""
+    jobs = (
+        output(f"out{i}").replace('"store"', f'"j{i}"') + f'needs = ["j{(i - 1) % 2000}"]\n'
+        for i in range(2000)
+    )
+    with pytest.raises(InputError, match=r"needs \.\.\., 2,000 jobs in all$") as raised:
+        read("".join(jobs))
+    assert len(str(raised.value)) < 400
+
+
+def test_many_faults_are_told_in_part(read):
+    with pytest.raises(InputError, match=r"jobs.toml: and 1,900 more$") as raised:
+        read("[[job]]\n" * 1000)
+    assert len(str(raised.value).splitlines()) == 101
+
+
+def test_one_id_in_brackets_is_no_number_of_vertices(read):
+    (one,) = read(search("[17]"))
+    (two,) = read(search('[17, "25"]'))
+    assert "--sources=17," in one.line.options
+    assert "--sources=17,25" in two.line.options
+
+
+def test_what_other_jobs_leave_may_be_read_after_them(read):
+    """A folder of several outputs, and what stands in one of them."""
+    after = 'needs = ["store"]\n'
+    jobs = read(
+        output("deep/a")
+        + reader("deep")
+        + after
+        + reader("deep/a/part").replace('"c"', '"d"')
+        + after
+    )
+    assert [job.name for job in jobs] == ["store", "c", "d"]
+
+
+def test_a_glob_beside_the_output(read):
+    """A glob of one level names nothing that stands elsewhere, or deeper."""
+    (job,) = read(output("out/x.dg").replace('"edges"', '"dee*/*"'))
+    assert job.line.output == "out/x.dg"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = " + "[" * 2000 + "]" * 2000, "line 1: more than 100 brackets in brackets"),
+        ("#\nx = " + "{x = " * 2000 + "1" + "}" * 2000, "line 2: more than 100 brackets"),
+        (".".join("a" * 20_000) + " = 1", "line 1: a key of more than 100 parts"),
+        ('"a" . ' * 20_000 + "b = 1", "line 1: a key of more than 100 parts"),
+        ("\n[" + ".".join("a" * 20_000) + "]", "line 2: a key of more than 100 parts"),
+        ("x = {" + ".".join("a" * 20_000) + " = 1}", "line 1: a key of more than 100 parts"),
+        ("x = 1\ny = " + "9" * 5000, "line 2: '99999999999999999999...' (5,000 characters) is too"),
+        ("x = 0x" + "f" * 5000, "line 1: '0xffffffffffffffffff...' (5,002 characters) is too long"),
+        ("x = -" + "1_" * 3000 + "1", "(6,002 characters) is too long for a number or a key"),
+        (f'x = """\n{"[[" * 2000}"""\ny = {"9" * 400}', "line 3: '9999"),
+        (f"x = '''\n{'[[' * 2000}'''\ny = {'9' * 400}", "line 3: '9999"),
+        ('x = "' + '\\"' * 100_000, "Unterminated string"),
+        ('"\\' * 100_000, "jobs.toml: "),
+        ("x = 1 # " + "[" * 5000 + "\n# it's\nx = 2", "Cannot overwrite a value"),
+        ("#" * 5_000_000, "larger than 4,194,304 bytes"),
+        ("x = 1\x00", "jobs.toml: "),
+    ],
+    ids=range(16),
+)
+def test_files_that_python_would_not_survive(read, tmp_path, text, told):
+    with pytest.raises(InputError) as raised:
+        read(text)
+    assert told in str(raised.value)
+    assert len(str(raised.value)) < 300 + len(str(tmp_path))
+
+
+def test_what_text_and_comments_hold_is_passed_over(read):
+    text = output("out/" + ".".join("a" * 90)) + f'src = "{"9" * 400}{"[." * 300}"\n'
+    (job,) = read(f"# {'.' * 500} {'[' * 500}\n{text}")
+    assert max(map(len, job.line.options)) > 1000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "missing", "latin"])
+def test_files_of_jobs_that_are_none(tmp_path, kind):
+    path = tmp_path / "jobs.toml"
+    make = {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "missing": lambda: None,
+        "latin": lambda: path.write_bytes(b"x = '\xe4'"),
+    }
+    make[kind]()
+    told = "larger than|cannot be read: "
+    with pytest.raises(InputError, match=rf"jobs\.toml: ({told})") as raised:
+        read_jobs(path, {}, _Commands())
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--set", "x=1", "--set", "x=2"), "--set 'x' is given twice"),
+        (("--set", "x=1", "--set", "x=1"), "--set 'x' is given twice"),
+        (("--set", "name=x"), "--set name: that is each job's own name"),
+        (
+            ("--set", "9" * 5000),
+            "--set '99999999999999999999...' (5,000 characters): say KEY=VALUE",
+        ),
+        (("--memory-limit", "0"), "'0' is no size of memory"),
+        (("--jobs", "2000", "--memory-limit", "1000"), "have less than a byte each of 1 kB"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_options_of_batches(delegraph, write, words, told, command):
+    write(STORE)
+    ran = delegraph("batch", command, "jobs.toml", *words)
+    assert ran.code == 2
+    assert told in ran.err.splitlines()[-1]
+
+
+def test_long_values_of_set(delegraph, write):
+    write(STORE + 'partitions = "{x}"\n')
+    ran = delegraph("batch", "plan", "jobs.toml", "--set", f"x={'9' * 5000}")
+    assert ran.code == 2
+    (line,) = ran.err.splitlines()
+    assert "line 6: 'partitions': '99999999999999999999...' (5,000 characters) is more than" in line
+
+
+@pytest.mark.parametrize("name", ["ledger.sqlite", "lock", ""])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "file"])
+def test_ledgers_that_are_none(delegraph, write, tmp_path, name, kind):
+    """Nothing waits for them; a file named so may be what a full disk left."""
+    write(STORE)
+    folder = tmp_path / "jobs.toml.batch"
+    path = folder / name if name else folder
+    if name:
+        folder.mkdir()
+    make = {"pipe": lambda: os.mkfifo(path), "folder": path.mkdir, "file": path.touch}
+    make[kind]()
+    for command in ("status", "plan"):
+        ran = delegraph("batch", command, "jobs.toml")
+        assert ran.code in (0, 2), ran.err
+        assert "Traceback" not in ran.err
+        assert len(ran.err.splitlines()) <= 1

@@ -1,0 +1,202 @@
+"""Checks where the jobs of a batch read and write, before any of them begins.
+
+Names are compared by where they lead: a link makes two of them one. Of a glob the files are looked
+at that are there, and whether the output will be one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+from glob import has_magic, iglob
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...partition.disk.urls import is_remote, rooted
+from ...partition.input.find import facts_of_remote
+from ...partition.numbers import quoted, shown
+from .ledger import folder_of
+
+if TYPE_CHECKING:
+    from .jobs import Job
+
+Fault = tuple[int, str]
+"""A line of the file, and what is wrong there."""
+
+_RECORD = ".run.json"
+"""What the name of an output's record ends with (disk/outputs.py)."""
+_LONGEST_NAME = 255 - len(f"{_RECORD}..partial")
+"""Bytes of an output's name, beside which its record is written."""
+_LONGEST_FOLDER = 255
+_FEW_FILES = 1000
+"""Of a glob, that are compared with the job's output."""
+
+
+def check_places(path: Path, jobs: Sequence[Job]) -> Iterator[Fault]:
+    """All that is wrong. path: of the file of jobs. jobs: each after those that it needs."""
+    wrong: set[str] = set()
+    for job in jobs:
+        if job.line.output is not None and not is_remote(job.line.output):
+            told = _wrong_output(job.line.output, path) or _in_its_input(job)
+            if told:
+                wrong.add(job.name)
+                yield job.output_at, f"'output': {shown(job.line.output)} {told}"
+    yield from _Places(jobs, wrong).faults()
+
+
+def _wrong_output(output: str, path: Path) -> str:
+    """What is wrong with it whatever the job reads; empty: nothing."""
+    real, jobs = os.path.realpath(output), os.path.realpath(path)
+    ledger = os.path.realpath(folder_of(path))
+    folders, name = [os.fsencode(part) for part in real.split("/")], os.fsencode(real)
+    if real == jobs:
+        return "is the file of jobs itself"
+    if _is_within(real, ledger):
+        return "stands in the folder where the batch keeps what it knows"
+    if _is_within(os.getcwd(), real):
+        return "is the folder that the batch is started in, or holds it"
+    if _is_within(jobs, real) or _is_within(ledger, real):
+        return "holds the file of jobs, or its ledger"
+    if f"{real}{_RECORD}" in (jobs, ledger):
+        return "has a record that would replace the file of jobs"
+    if max(map(len, folders)) > _LONGEST_FOLDER or len(folders[-1]) > _LONGEST_NAME:
+        return "is too long a name"
+    if len(name) > os.pathconf("/", "PC_PATH_MAX") - 1 - _LONGEST_FOLDER:
+        return "is too long a name"
+    return ""
+
+
+def _in_its_input(job: Job) -> str:
+    """What is wrong with an output beside what the job itself reads; empty: nothing."""
+    output = os.path.realpath(str(job.line.output))
+    for file in job.line.inputs.values():
+        if is_remote(file):
+            continue
+        is_one = os.path.lexists(file) or not has_magic(file)
+        some = [file] if is_one else islice(iglob(file, recursive=True), _FEW_FILES)
+        for real in map(os.path.realpath, some):
+            if real == output:
+                return f"is what the job reads, {quoted(file)}"
+            if _is_within(output, real):
+                return f"stands in what the job reads, {quoted(file)}"
+            if _is_within(real, output):
+                return f"holds what the job reads, {quoted(file)}"
+        if not is_one and _would_match(output, rooted(file)):
+            return f"would be one of the files that the job reads, {quoted(file)}"
+    return ""
+
+
+def _would_match(output: str, pattern: str) -> bool:
+    """Whether a glob names an output, or a folder that the output stands in.
+
+    >>> _would_match("/a/b.parquet", "/a/*.parquet"), _would_match("/a/b/c", "/a/*.parquet")
+    (True, False)
+    """
+    wanted = [*Path(os.path.abspath(pattern)).parts]
+    parts = Path(output).parts
+    if "**" in wanted:
+        return fnmatchcase(output, "/".join(wanted).replace("//", "/").replace("**/", "*"))
+    return len(parts) >= len(wanted) and all(
+        fnmatchcase(part, want) and (want[:1] == "." or part[:1] != ".")
+        for part, want in zip(parts, wanted, strict=False)
+    )
+
+
+class _Places:
+    """Of several jobs. wrong: names of those whose outputs are told of already. makers: a job by
+    where it writes; inside: those that write into a folder.
+    """
+
+    def __init__(self, jobs: Sequence[Job], wrong: Collection[str]) -> None:
+        self._jobs = jobs
+        self._wrong = wrong
+        self._is_before = order_of(jobs)
+        self._makers: dict[str, Job] = {}
+        self._inside: defaultdict[str, list[Job]] = defaultdict(list)
+
+    def faults(self) -> Iterator[Fault]:
+        yield from self._outputs()
+        for job in self._jobs:
+            for option, file in job.line.inputs.items():
+                for fault in self._input(job, file):
+                    yield job.inputs_at[option], fault
+
+    def _outputs(self) -> Iterator[Fault]:
+        for job in self._jobs:
+            if job.line.output is not None and job.name not in self._wrong:
+                other = self._makers.setdefault(_real(job.line.output), job)
+                if other is not job:
+                    yield job.at, f"'{job.name}' and '{other.name}' have one output"
+        for output, job in self._makers.items():
+            for folder in _folders_of(output):
+                self._inside[folder].append(job)
+                if folder in self._makers:
+                    other = self._makers[folder].name
+                    yield job.at, f"'{job.name}' writes into the output of '{other}'"
+            if not is_remote(output) and (other := self._makers.get(output + _RECORD)):
+                yield other.at, f"'{other.name}' writes where the record of '{job.name}' stands"
+
+    def _input(self, job: Job, file: str) -> Iterator[str]:
+        real, reads = _real(file), f"'{job.name}' reads {quoted(file)}"
+        ways = (real, *_folders_of(real))
+        maker = next((self._makers[way] for way in ways if way in self._makers), None)
+        if maker is None:
+            if (told := _not_there(file)) is not None:
+                yield told
+            writers = (other for other in self._inside.get(real, ()) if other is not job)
+            writer = next((other for other in writers if not self._is_before(other, job)), None)
+            if writer is not None:
+                yield f"{reads}, into which '{writer.name}' writes: add it to needs"
+        elif maker is not job and not self._is_before(maker, job):
+            yield f"{reads}, which '{maker.name}' makes: add it to needs"
+
+
+def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:
+    """Tells whether a job comes before another one, which needs it or what needs it. jobs: each
+    after those that it needs.
+    """
+    bits = {job.name: 1 << number for number, job in enumerate(jobs)}
+    before: dict[str, int] = {}  # a bit for each job: sets of names would fill the memory
+    for job in jobs:
+        before[job.name] = 0
+        for need in job.needs:
+            before[job.name] |= bits.get(need, 0) | before.get(need, 0)
+    return lambda one, other: bool(before[other.name] & bits[one.name])
+
+
+def _real(name: str) -> str:
+    """The same name for whatever leads to one place."""
+    return name if is_remote(name) else os.path.realpath(name)
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    """Whether a place is another one, or stands in it."""
+    return inner == outer or inner.startswith(outer if outer == "/" else f"{outer}/")
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    """Those in which it stands.
+
+    >>> list(_folders_of("s3://bucket/a/b"))[:2]
+    ['s3://bucket/a', 's3://bucket']
+    """
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
+
+
+def _not_there(name: str) -> str | None:
+    """What is said where no file and no folder is there, nor files that a glob names."""
+    if is_remote(name):
+        return None if facts_of_remote(name) else f"{quoted(name)}: no such file or folder"
+    try:
+        mode = Path(name).stat().st_mode
+    except (OSError, ValueError):
+        found = next(iglob(name, recursive=True), None)
+        return None if found is not None else f"{quoted(name)}: no such file or folder"
+    is_data = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return None if is_data else f"{quoted(name)}: neither a file nor a folder"
