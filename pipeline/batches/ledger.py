@@ -3,6 +3,9 @@
 batch       version
 jobs        name, state, key, owned, made, attempts, and of the last attempt: began, ended,
             exit_code, seconds, peak_bytes, error
+tries       of a job, each try since it was last done: name, state, began, ended, exit_code,
+            seconds, peak_bytes, error. (A ledger of an earlier delegraph has no such table until it
+            is written to.)
 """
 
 from __future__ import annotations
@@ -10,12 +13,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from math import isfinite
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args, get_type_hints
+from typing import Literal, NamedTuple, TypeVar, get_args, get_type_hints
 
+from ...partition.disk.files import open_regular
 from ...partition.disk.lock import LOCK
 from ...partition.errors import DelegraphError, InputError
 
@@ -23,6 +27,9 @@ VERSION = 3
 
 State = Literal["waiting", "running", "done", "failed", "left out", "cut off"]
 """left out: a job that it needs has failed. cut off: told of one that nobody runs; never kept."""
+
+TryState = Literal["running", "done", "failed", "ended", "cut off"]
+"""ended: by a signal, as its batch was. cut off: nobody told its end."""
 
 _SCHEMA = """
 create table batch (version integer not null);
@@ -41,6 +48,24 @@ create table jobs (
     error text
 );
 """
+
+
+_TRIES = """
+create table if not exists tries (
+    name text not null,
+    state text not null,
+    began text not null,
+    ended text,
+    exit_code integer,
+    seconds real,
+    peak_bytes integer,
+    error text,
+    primary key (name, began)
+);
+"""
+
+_MOST_TRIES = 100
+"""Of a job that are kept, the last ones."""
 
 
 class Entry(NamedTuple):
@@ -63,6 +88,33 @@ class Entry(NamedTuple):
     error: str | None = None
 
 
+class Try(NamedTuple):
+    """One try of a job; its facts as of Entry."""
+
+    name: str
+    state: TryState
+    began: str
+    ended: str | None = None
+    exit_code: int | None = None
+    seconds: float | None = None
+    peak_bytes: int | None = None
+    error: str | None = None
+
+
+Row = TypeVar("Row", Entry, Try)
+
+
+def try_of(entry: Entry, state: TryState) -> Try:
+    """The last try of a job, which has begun, and what became of it."""
+    facts = {name: getattr(entry, name) for name in Try._fields}
+    return Try(**{**facts, "state": state})
+
+
+def with_cut_off(tries: Sequence[Try]) -> list[Try]:
+    """Of a job that nobody runs, its tries: one that the ledger has as running was cut off."""
+    return [one._replace(state="cut off") if one.state == "running" else one for one in tries]
+
+
 def folder_of(path: Path) -> Path:
     """Where a batch keeps what it knows. path: of the file of jobs."""
     return path.with_name(f"{path.name}.batch")
@@ -80,12 +132,12 @@ def log_of(path: Path, name: str) -> Path:
 def is_running(path: Path) -> bool:
     """Whether a process runs the batch at this moment."""
     try:
-        with (folder_of(path) / LOCK).open("rb") as lock:
+        with open(open_regular(folder_of(path) / LOCK), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
     except BlockingIOError:
         return True
+    except OSError:  # there is none, or nothing that a batch could have locked
+        return False
     return False
 
 
@@ -103,8 +155,22 @@ class Ledger:
             )
             return {row[0]: _checked(Entry(*row)) for row in rows}
 
-    def put(self, *entries: Entry) -> None:
-        """All of them, or none. A job keeps its place among the others."""
+    def tries(self) -> dict[str, list[Try]]:
+        """Of each job, since it was last done, as they began."""
+        found: dict[str, list[Try]] = {}
+        there = "select count(*) from sqlite_master where type = 'table' and name = 'tries'"
+        with self._errors():
+            if not self._connection.execute(there).fetchone()[0]:
+                return found
+            asked = f"select {', '.join(Try._fields)} from tries order by began, rowid"
+            for row in self._connection.execute(asked):
+                found.setdefault(row[0], []).append(_checked(Try(*row)))
+        return found
+
+    def put(self, *entries: Entry, tried: Try | None = None) -> None:
+        """All of them, or none. A job keeps its place among the others. tried: a try of it that
+        begins, or has ended.
+        """
         marks = ", ".join("?" * len(Entry._fields))
         fields = ", ".join(Entry._fields)
         instead = ", ".join(f"{name} = excluded.{name}" for name in Entry._fields)
@@ -114,12 +180,34 @@ class Ledger:
                 f"on conflict (name) do update set {instead}",
                 entries,
             )
+            if tried is not None:
+                self._put_try(tried)
+
+    def _put_try(self, tried: Try) -> None:
+        facts = {**tried._asdict(), "most": _MOST_TRIES}
+        marks = ", ".join(f":{name}" for name in Try._fields)
+        for change in (
+            "delete from tries where name = :name and exists "
+            "(select 1 from tries where name = :name and state = 'done' and began <> :began)",
+            f"insert or replace into tries ({', '.join(Try._fields)}) values ({marks})",
+            "delete from tries where name = :name and began not in "
+            "(select began from tries where name = :name order by began desc limit :most)",
+        ):
+            self._connection.execute(change, facts)
+
+    def forget_try(self, name: str, began: str | None) -> None:
+        """One that did nothing."""
+        with self._errors(), self._connection:
+            self._connection.execute(
+                "delete from tries where name = ? and began = ?", (name, began)
+            )
 
     def keep_only(self, names: set[str]) -> None:
         """Forget jobs that are no longer in the file."""
         gone = [(name,) for name in self.entries().keys() - names]
         with self._errors(), self._connection:
-            self._connection.executemany("delete from jobs where name = ?", gone)
+            for table in ("jobs", "tries"):
+                self._connection.executemany(f"delete from {table} where name = ?", gone)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -132,6 +220,8 @@ def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
     """Make it if it is to be written. InputError: there is none, or it is no ledger of ours."""
     if not write and not path.exists():
         raise InputError(f"{path.parent}: no batch has run here")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: no ledger, but a folder, a pipe or a device: move it away")
     with _told(path):
         connection = sqlite3.connect(path, timeout=10)
     try:
@@ -155,11 +245,14 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
             f"{path}: a ledger of version {version}, and this delegraph writes {VERSION}: use the "
             "one that wrote it, or move the ledger away to begin anew"
         )
+    if write:
+        connection.executescript(_TRIES)
 
 
-def _checked(entry: Entry) -> Entry:
+def _checked(entry: Row) -> Row:
     """SQLite keeps anything in any column. ValueError: we would not."""
-    kinds = {**get_type_hints(Entry), "state": str}
+    hints = get_type_hints(type(entry))
+    kinds = {**hints, "state": str}
     for name, kind in kinds.items():
         value = getattr(entry, name)
         right = isinstance(value, kind)
@@ -169,7 +262,7 @@ def _checked(entry: Entry) -> Entry:
             moment = datetime.fromisoformat(value)
             right = moment.utcoffset() == timedelta(0) and 1970 <= moment.year < 9999
         elif name == "state":
-            right = value in get_args(State)
+            right = value in get_args(hints["state"])
         if not right:
             raise ValueError(f"a job's '{name}' is {value!r:.50}")
     return entry

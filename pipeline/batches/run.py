@@ -23,9 +23,28 @@ from ...partition.disk.urls import absolute
 from ...partition.errors import DelegraphError, InputError
 from ..run.ending import SAVE_SECONDS
 from ..run.execute import Progress
-from .due import BatchOptions, check_memory, is_there, key_of, looks_of, share_of, why_due
+from .due import (
+    BatchOptions,
+    check_memory,
+    is_there,
+    key_of,
+    looks_of,
+    share_of,
+    too_little_for_both,
+    why_due,
+)
 from .jobs import Job
-from .ledger import Entry, Ledger, folder_of, ledger_of, log_of, open_ledger
+from .ledger import (
+    Entry,
+    Ledger,
+    Try,
+    TryState,
+    folder_of,
+    ledger_of,
+    log_of,
+    open_ledger,
+    try_of,
+)
 from .process import JobProcess, told_by
 
 _TRY_AGAIN = 75
@@ -33,6 +52,7 @@ _LOOK_SECONDS = 0.1
 _PAUSE_SECONDS = 5.0
 """Before a second try; twice as long before each further one."""
 _LONGEST_PAUSE = 300.0
+_MOST_DOUBLINGS = 10
 _END_SECONDS = SAVE_SECONDS + 5
 
 Tell = Callable[[str, str], None]
@@ -84,8 +104,9 @@ class _Run:
     """waiting: jobs that are done and have left a process, by what it keeps; until the next one
     begins, and while no other runs, which may need what is kept. apart: jobs that are to have a
     process of their own. later: when jobs that are tried again may begin. orphaned: until when
-    those of a batch that was killed may still be there. undecided: jobs of which it is open what
-    becomes of them.
+    those of a batch that was killed may still be there. trying: jobs that have begun a try.
+    held_back: jobs of which it was told that they wait for memory. undecided: jobs of which it is
+    open what becomes of them.
     """
 
     path: Path
@@ -98,6 +119,8 @@ class _Run:
     apart: set[str] = field(default_factory=set)
     later: dict[str, float] = field(default_factory=dict)
     orphaned: dict[str, float] = field(default_factory=dict)
+    trying: set[str] = field(default_factory=set)
+    held_back: set[str] = field(default_factory=set)
 
     def __enter__(self) -> _Run:
         self.entries = self.ledger.entries()
@@ -105,6 +128,7 @@ class _Run:
             entry = self.entries.get(job.name, Entry(job.name, "waiting"))
             if entry.state == "running":  # and may still be saving
                 self.orphaned[job.name] = time.monotonic() + 2 * _END_SECONDS
+                self.ledger.put(tried=try_of(entry, "cut off"))
             if entry.state != "done":  # what has failed, or was cut off, gets its tries again
                 self._put(entry._replace(state="waiting", attempts=0))
         self.ledger.keep_only({job.name for job in self.jobs})
@@ -128,7 +152,11 @@ class _Run:
                 self._look(running)
                 continue
             entry = _left(self.entries[running.job.name])
-            self._put(entry._replace(state="waiting", attempts=entry.attempts - 1))
+            ended = entry._replace(ended=_now(), exit_code=running.process.code())
+            self._put(
+                entry._replace(state="waiting", attempts=entry.attempts - 1),
+                try_of(ended, "ended"),
+            )
 
     def goes_on(self) -> bool:
         """Look at what runs, and begin what can; whether anything is left."""
@@ -168,10 +196,23 @@ class _Run:
         room = len(self.running) < self.options.at_once
         if room and used + memory <= self.options.memory_limit:
             self._begin(job, memory)
+        elif room and job.name not in self.held_back:
+            self.held_back.add(job.name)
+            names = ", ".join(self.running)
+            self.tell(
+                job.name, f"waits for {names}: {too_little_for_both(used + memory, self.options)}"
+            )
 
     def _begin(self, job: Job, memory: int) -> None:
         try:
-            words = self._noted(job, memory)
+            words, entry = self._asked(job, memory)
+        except (OSError, DelegraphError) as error:
+            self._fail(job, self.entries[job.name], f"cannot begin: {error}")
+            return
+        # The ledger knows of the try before it begins; where it cannot be written, the batch ends.
+        self._put(entry, try_of(entry, "running"))
+        self.trying.add(job.name)
+        try:
             process = self._process_with(words, job, memory)
         except (OSError, DelegraphError) as error:
             self._fail(job, self.entries[job.name], f"cannot begin: {error}")
@@ -200,8 +241,8 @@ class _Run:
         process.begin(words, log)
         return process
 
-    def _noted(self, job: Job, memory: int) -> list[str]:
-        """The words of its command. The ledger knows of the try before it begins."""
+    def _asked(self, job: Job, memory: int) -> tuple[list[str], Entry]:
+        """The words of its command, and what the ledger is to know of the try."""
         entry = self.entries[job.name]
         output = absolute(job.line.output) if job.line.output else ""
         there, key = bool(output) and is_there(output), key_of(job)
@@ -215,8 +256,8 @@ class _Run:
             words.append("--restart")  # what was left is of something else
         owned = output if not there or ours else ""
         attempts, began = entry.attempts + 1, _now()
-        self._put(Entry(job.name, "running", key, owned, attempts=attempts, began=began))
-        return [*words, "--", *job.line.arguments]
+        anew = Entry(job.name, "running", key, owned, attempts=attempts, began=began)
+        return [*words, "--", *job.line.arguments], anew
 
     def _let_go(self, wanted: Collection[str | None] = ()) -> None:
         """End processes that wait, but those that keep what is wanted."""
@@ -243,7 +284,7 @@ class _Run:
         )
         if code == 0:
             self._keep(running)
-            self._end(job, _left(entry._replace(state="done")))
+            self._end(job, _left(entry._replace(state="done")), "done")
             self.tell(job.name, f"done in {seconds:.1f} s")
             return
         running.process.end(0)
@@ -252,9 +293,12 @@ class _Run:
             self._fail(job, entry, f"no end after {job.timeout:g} s")
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
             # One that an earlier batch has left still saves.
+            self.trying.discard(job.name)
             self._again(job, entry._replace(attempts=entry.attempts - 1), why, 1.0)
+            self.ledger.forget_try(job.name, entry.began)
         elif (code == _TRY_AGAIN or told.get("retry")) and entry.attempts <= job.retries:
-            pause = min(_PAUSE_SECONDS * 2 ** (entry.attempts - 1), _LONGEST_PAUSE)
+            doublings = min(entry.attempts - 1, _MOST_DOUBLINGS)
+            pause = min(_PAUSE_SECONDS * 2**doublings, _LONGEST_PAUSE)
             self._again(job, entry, why, pause)
         elif running.process.jobs > 1:  # by what others have left there, for all we know
             self.apart.add(job.name)
@@ -273,19 +317,25 @@ class _Run:
 
     def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
-        self._put(_left(entry)._replace(state="waiting", error=why))
+        self._put(*self._ended(_left(entry)._replace(state="waiting", error=why), "failed"))
         self.tell(job.name, f"{why}; tried again in {pause:g} s")
 
     def _fail(self, job: Job, entry: Entry, why: str) -> None:
-        self._end(job, _left(entry)._replace(state="failed", error=why))
+        self._end(job, _left(entry)._replace(state="failed", error=why), "failed")
         self.tell(job.name, f"failed: {why}")
 
-    def _end(self, job: Job, entry: Entry) -> None:
+    def _end(self, job: Job, entry: Entry, how: TryState = "failed") -> None:
         self.undecided.discard(job.name)
-        self._put(entry)
+        self._put(*self._ended(entry, how))
 
-    def _put(self, entry: Entry) -> None:
-        self.ledger.put(entry)
+    def _ended(self, entry: Entry, how: TryState) -> tuple[Entry, Try | None]:
+        """A job, and its try if one has begun."""
+        begun = entry.name in self.trying
+        self.trying.discard(entry.name)
+        return entry, try_of(entry, how) if begun else None
+
+    def _put(self, entry: Entry, tried: Try | None = None) -> None:
+        self.ledger.put(entry, tried=tried)
         self.entries[entry.name] = entry
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from delegraph.pipeline.batches.ledger import Entry, State, folder_of, ledger_of, open_ledger
+from delegraph.pipeline.batches.ledger import Entry, State, Try, folder_of, ledger_of, open_ledger
 
 BEGIN = datetime(2026, 7, 2, 23, 50, tzinfo=UTC)
 
@@ -44,11 +45,13 @@ def every_state() -> list[Entry]:
     ]
 
 
-def write_batch(jobs: Path, *entries: Entry) -> Path:
+def write_batch(jobs: Path, *entries: Entry, tries: Sequence[Try] = ()) -> Path:
     """The file of jobs, and what a batch leaves beside it."""
     jobs.touch()
     folder_of(jobs).mkdir()
     (folder_of(jobs) / "lock").touch()
     with open_ledger(ledger_of(jobs), write=True) as ledger:
         ledger.put(*entries)
+        for one in tries:
+            ledger.put(tried=one)
     return jobs

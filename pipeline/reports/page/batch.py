@@ -1,6 +1,7 @@
 """A page about a batch: what became of its jobs, and when, by its ledger.
 
-The ledger has the last try of each job, and knows no runs: of a batch that is run night by night
+The ledger has the last try of each job, those before it since the job was last done, and knows no
+runs: of a batch that is run night by night
 some jobs were done weeks ago. These have no bar and say when that was: the axis begins after the
 last pause that is longer than all that follows it, and than any before another try.
 """
@@ -18,7 +19,16 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ....partition.errors import InputError
-from ...batches.ledger import Entry, State, folder_of, is_running, ledger_of, open_ledger
+from ...batches.ledger import (
+    Entry,
+    State,
+    Try,
+    folder_of,
+    is_running,
+    ledger_of,
+    open_ledger,
+    with_cut_off,
+)
 from . import run
 from .charts import LANE, Frame, Lane, Tick, chart, lanes
 from .markup import Content, tag
@@ -44,12 +54,14 @@ _DRAWN: dict[State, str] = {
 @dataclass(frozen=True)
 class Job:
     """began, ended: of its last try, in seconds since 1970. It has not begun, or not ended: inf;
-    nobody knows when it ended: None.
+    nobody knows when it ended: None. tries: since it was last done; an earlier delegraph's ledger
+    has none.
     """
 
     entry: Entry
     began: float
     ended: float | None
+    tries: Sequence[Try] = ()
 
     @property
     def name(self) -> str:
@@ -58,6 +70,16 @@ class Job:
     @property
     def state(self) -> State:
         return self.entry.state
+
+    @property
+    def tried(self) -> int:
+        """How many times."""
+        return len(self.tries) or self.entry.attempts
+
+    @property
+    def earlier(self) -> Sequence[Try]:
+        """Its tries before the last one."""
+        return [one for one in self.tries if one.began != self.entry.began]
 
     @property
     def end(self) -> float | None:
@@ -98,7 +120,8 @@ def page_of_batch(path: Path) -> Page:
     """path: the file of jobs, whether or not it is still there."""
     runs = is_running(path)  # asked first: what ends meanwhile is not cut off
     with open_ledger(ledger_of(path), write=False) as ledger:
-        jobs = [_job(entry, runs) for entry in ledger.entries().values()]
+        tries = ledger.tries()
+        jobs = [_job(entry, tries.get(entry.name, []), runs) for entry in ledger.entries().values()]
     if not jobs:
         raise InputError(f"{folder_of(path)}: no batch has run here")
     jobs.sort(key=lambda job: (job.began, job.name))
@@ -112,13 +135,14 @@ def page_of_batch(path: Path) -> Page:
         sections=[
             _timeline(jobs, axis),
             _failed(jobs),
+            _earlier(jobs),
             _not_done(jobs, runs),
             run.the_run({}, ledger_of(path)),
         ],
     )
 
 
-def _job(entry: Entry, runs: bool) -> Job:
+def _job(entry: Entry, tries: Sequence[Try], runs: bool) -> Job:
     began, ended = (
         None if told is None else datetime.fromisoformat(told).timestamp()
         for told in (entry.began, entry.ended)
@@ -126,7 +150,8 @@ def _job(entry: Entry, runs: bool) -> Job:
     if entry.state == "running":
         entry = entry if runs else entry._replace(state="cut off")
         ended = inf if runs else None
-    return Job(entry, inf if began is None else began, ended)
+    tries = tries if runs else with_cut_off(tries)
+    return Job(entry, inf if began is None else began, ended, tries)
 
 
 def _axis(begun: Sequence[Job]) -> Axis | None:
@@ -273,7 +298,7 @@ def _row(job: Job) -> tuple[str, ...]:
         _NOTHING if job.began == inf else _time(job.began),
         lacking if job.end is None else _time(job.end),
         lacking if entry.seconds is None else duration(entry.seconds),
-        figure(entry.attempts),
+        figure(job.tried),
         lacking if entry.peak_bytes is None else size(entry.peak_bytes),
     )
 
@@ -288,9 +313,34 @@ def _failed(jobs: Sequence[Job]) -> Section | None:
         if job.state == "failed":
             entry = job.entry
             code = [] if entry.exit_code is None else [f"exit code {entry.exit_code}"]
-            tries = f"{figure(entry.attempts)} tr{'y' if entry.attempts == 1 else 'ies'}"
+            tries = f"{figure(job.tried)} tr{'y' if job.tried == 1 else 'ies'}"
             rows.append((job.name, f"{entry.error or UNKNOWN} ({', '.join([*code, tries])})"))
     return Section("Failed, and by what", [facts(rows)]) if rows else None
+
+
+def _earlier(jobs: Sequence[Job]) -> Section | None:
+    """Tries before the last one of each job, since it was last done."""
+    rows = [
+        (
+            job.name,
+            figure(number),
+            one.state,
+            _time(datetime.fromisoformat(one.began).timestamp()),
+            UNKNOWN if one.ended is None else _time(datetime.fromisoformat(one.ended).timestamp()),
+            UNKNOWN if one.seconds is None else duration(one.seconds),
+            UNKNOWN if one.peak_bytes is None else size(one.peak_bytes),
+            one.error or _NOTHING,
+        )
+        for job in jobs
+        for number, one in enumerate(job.earlier, 1)
+    ]
+    if not rows:
+        return None
+    head = ("job", "try", "what became of it", "began", "ended", "time", "peak memory", "by what")
+    made = table("Tries before the last one of each job; times are UTC", head, rows)
+    told = "cut off: nobody knows when it ended, as its batch was killed; ended: by a signal."
+    folded = beside("Table of tries", made, len(rows))
+    return Section("Earlier tries", [tag("p", told), folded], wide=True)
 
 
 def _not_done(jobs: Sequence[Job], runs: bool) -> Section | None:

@@ -16,6 +16,7 @@ import pytest
 from delegraph.partition.disk.work import begin_work
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.batches import run as batches
+from delegraph.pipeline.batches.ledger import Entry, open_ledger, try_of, with_cut_off
 from support.graphs import random_edges
 from support.marks import mostly_slow
 from support.outputs import digest
@@ -219,6 +220,90 @@ def test_jobs_end_with_their_batch(delegraph, here, number):
     assert end["exit_code"] == 143
     assert "is saved" in end["error"]
     assert states(delegraph)["long"] == ("waiting" if number == signal.SIGTERM else "cut off")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_every_try_is_told(ok, delegraph, here, number):
+    """Of a job whose batch was killed, or told to end, and that was run again."""
+    (here / "jobs.toml").write_text(LONG + "checkpoint = 1\n")
+    line = command(*RUN, "--memory-limit", "1GB")
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: any(here.glob(".long.work/**/search.json")))
+        (job,) = running_jobs(process)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    wait_until(lambda: not job.is_running() or job.status() == psutil.STATUS_ZOMBIE)
+    how = "cut off" if number == signal.SIGKILL else "ended"
+    (told,) = delegraph("batch", "status", "jobs.toml", "--json").json["jobs"]
+    assert [one["state"] for one in told["tries"]] == [how]
+    (here / "jobs.toml").write_text(LONG.replace("1000000000", "3"))
+    (ran,) = ok(*RUN, "--json").json["jobs"]
+    first, last = ran["tries"]
+    assert (first["state"], first["began"]) == (how, told["began"])
+    assert (first["ended"] is None) == (number == signal.SIGKILL)
+    assert last == {name: ran[name] for name in last}
+    status = ok("batch", "status", "jobs.toml").out.splitlines()
+    assert status[0].startswith("long  done      2 tries  ")
+    assert status[1].startswith(f"      {how:8}  try 1, begun {told['began'][:19]}")
+    assert len(status) == 2
+    ok("report", "jobs.toml", "-o", "page.html")
+    assert "Tries before the last one of each job" in (here / "page.html").read_text()
+    # What is made anew after it was done has tries of its own.
+    (here / "jobs.toml").write_text(LONG.replace("1000000000", "4"))
+    (ran,) = ok(*RUN, "--json").json["jobs"]
+    assert [one["state"] for one in ran["tries"]] == ["done"]
+
+
+def test_tries_that_are_kept(tmp_path, monkeypatch):
+    """The last ones since the job was last done; none of a ledger that had no table of them."""
+    monkeypatch.setattr("delegraph.pipeline.batches.ledger._MOST_TRIES", 5)
+    path = tmp_path / "ledger.sqlite"
+    entry = Entry("a", "running", attempts=1)
+    with open_ledger(path, write=True) as ledger:
+        for second in range(9):
+            entry = entry._replace(began=f"2026-07-01T00:00:0{second}.000+00:00")
+            ledger.put(entry, tried=try_of(entry, "running"))
+            ledger.put(entry, tried=try_of(entry, "failed"))
+        assert [len(some) for some in ledger.tries().values()] == [5]
+        assert ledger.tries()["a"][-1].began == entry.began
+        ledger.put(entry, tried=try_of(entry, "done"))
+        assert ledger.tries()["a"][-1].state == "done"
+        entry = entry._replace(began="2026-07-02T00:00:00+00:00")
+        ledger.put(entry, tried=try_of(entry, "running"))
+        assert [one.state for one in ledger.tries()["a"]] == ["running"]
+        assert with_cut_off(ledger.tries()["a"])[0].state == "cut off"
+        ledger.keep_only(set())
+        assert not ledger.tries()
+    sqlite3.connect(path).executescript("drop table tries")
+    with open_ledger(path, write=False) as ledger:
+        assert ledger.tries() == {}
+    with open_ledger(path, write=True) as ledger:
+        ledger.put(entry, tried=try_of(entry, "failed"))
+        assert ledger.tries()["a"][0].state == "failed"
+
+
+def test_jobs_whose_limits_do_not_fit_together(ok, here):
+    """They go one by one, which a plan and a run say."""
+    two = "".join(
+        f'[[job]]\nname = "{name}"\ncommand = "components"\ngraph = "edges.parquet"\n'
+        f'output = "{name}"\nmemory_limit = "600MB"\n'
+        for name in "abc"
+    )
+    (here / "jobs.toml").write_text(two + 'needs = ["b"]\n')
+    told = "side by side they may take 1.20 GB, and the batch has 1.00 GB: give it --memory-limit"
+    with_two = (*RUN[2:], "--jobs", 2, "--memory-limit", "1GB")
+    assert [line for line in ok("batch", "plan", *with_two).out.splitlines() if told in line] == [
+        f"b  not beside a: {told}, or the jobs less",
+        f"c  not beside a: {told}, or the jobs less",
+    ]
+    planned = ok("batch", "plan", *with_two, "--json").json["jobs"]
+    assert [job["not_beside"] for job in planned] == [[], ["a"], ["a"]]
+    ran = ok("batch", "run", *with_two)
+    assert f"b: waits for a: {told}, or the jobs less" in ran.err
+    assert ran.err.count("waits for") == 1  # the third one waits for what it needs
+    for enough in (("--jobs", 2, "--memory-limit", "1.2GB"), ("--memory-limit", "1GB")):
+        assert "beside" not in ok("batch", "plan", *RUN[2:], *enough).out
 
 
 def test_a_job_is_waited_for(ok, here):

@@ -9,8 +9,8 @@ import pytest
 
 import delegraph as package
 from delegraph.partition.disk.lock import locked
-from delegraph.pipeline.batches.ledger import Entry, folder_of, ledger_of
-from delegraph.pipeline.reports.page.numbers import duration, figure, size
+from delegraph.pipeline.batches.ledger import Entry, folder_of, ledger_of, try_of
+from delegraph.pipeline.reports.page.numbers import UNKNOWN, duration, figure, size
 from delegraph.pipeline.reports.page.page import render
 from delegraph.pipeline.reports.page.scales import moments
 from delegraph.pipeline.reports.page.write import page_of
@@ -198,6 +198,31 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
         package.report(folder_of(jobs), folder_of(jobs) / "page.html")
 
 
+def test_every_try_is_told(tmp_path):
+    """Those before the last one, since the job was last done; one that runs is none of them."""
+    first = tried("between", "running", 10)
+    second = tried("between", "failed", 40, 20, exit_code=75, error="too little memory")
+    last = tried("between", "running", 75)
+    once = tried("store", "done", 0, 9)
+    tries = [
+        try_of(first, "running"),
+        try_of(second, "failed"),
+        try_of(last, "running"),
+        try_of(once, "done"),
+    ]
+    made = page(write_batch(tmp_path / "jobs.toml", once, last, tries=tries))
+    rows = {row[0]: row for row in made.tables[CAPTION]}
+    assert [rows[name][5] for name in ("store", "between")] == ["1", "3"]
+    earlier = made.tables["Tries before the last one of each job; times are UTC"]
+    assert [row[:3] for row in earlier] == [
+        ["between", "1", "cut off"],
+        ["between", "2", "failed"],
+    ]
+    assert earlier[0][4:] == [UNKNOWN, UNKNOWN, UNKNOWN, "-"]
+    assert earlier[1][7] == "too little memory"
+    assert "Earlier tries" not in page(write_batch(tmp_path / "other.toml", once)).text
+
+
 def changed(statement):
     def change(path):
         ledger = sqlite3.connect(path)
@@ -225,6 +250,14 @@ def changed(statement):
         (changed("update jobs set seconds = 'long'"), "a job's 'seconds' is 'long'"),
         (changed("update jobs set seconds = 9e999"), "a job's 'seconds' is inf"),
         (changed("update jobs set peak_bytes = x'00'"), "a job's 'peak_bytes' is"),
+        (
+            changed("insert into tries (name, state, began) values ('a', 'flying', '2026-07-01')"),
+            "a job's 'state' is 'flying'",
+        ),
+        (
+            changed("insert into tries (name, state, began) values ('a', 'done', 'yesterday')"),
+            "'yesterday'",
+        ),
         (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or no ledger"),
     ],
 )
