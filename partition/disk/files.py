@@ -281,6 +281,7 @@ def read_small(path: str | Path, most: int) -> bytes:
     try:
         data = file_bytes(path, most + 1)  # some files say that they are empty, and are not
     except OSError as error:
+        raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > most:
         raise InputError(f"{path}: larger than {most:,} bytes, the most that is read")

@@ -135,7 +135,7 @@ def read_record(output: AnyPath) -> Any:
     return read_json(record_path(output))
 
 
-def check_whole(output: AnyPath, record: Any) -> None:
+def check_undamaged(output: AnyPath, record: Any) -> None:
     """InputError where a file of an output is not as its record says that it was written.
 
     Records of versions that kept no digests say nothing of that.

@@ -18,7 +18,7 @@ from ...kernels.gpu.device import Device
 from ...kernels.prepare import generate as kernels
 from ...partition.disk.outputs import (
     check_output,
-    check_whole,
+    check_undamaged,
     facts_of,
     mark,
     nearest_folder,
@@ -196,7 +196,7 @@ def rows_there(recipe: Recipe, output: str | Path) -> int | None:
         rows = sum(file.num_rows for file in files)
         if not all(ours) or rows != record["rows"]:
             return None
-        check_whole(output, record)
+        check_undamaged(output, record)
         return rows
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise_failure(output, error)

@@ -20,7 +20,7 @@ from ...partition.disk.outputs import (
     MANIFEST,
     Kind,
     check_output,
-    check_whole,
+    check_undamaged,
     facts_of,
     is_store,
     record_path,
@@ -194,7 +194,7 @@ def _there(output: Path, asked: dict[str, object]) -> ConvertRecord | None:
         record = json.loads(file_bytes(record_path(output)))
         if any(record[name] != value for name, value in asked.items()):
             return None
-        check_whole(output, record)
+        check_undamaged(output, record)
         if asked["written"] in FILES:
             return record if output.stat().st_size == record["bytes"] else None
         files = [read_metadata(file) for file in output.iterdir() if file.is_file()]

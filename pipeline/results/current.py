@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ...partition.disk.journal import difference
-from ...partition.disk.outputs import check_whole, read_record
+from ...partition.disk.outputs import check_undamaged, read_record
 from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import AnyPath
 from ...partition.errors import InputError
@@ -52,7 +52,7 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
     try:
         record = read_record(output)
         if info is not None and theirs == ours and record["graph"]["fingerprint"] == info.graph:
-            check_whole(output, record)
+            check_undamaged(output, record)
             if info.algorithm == "bfs":
                 record.setdefault("supersteps_between", None)  # of a version that listed them all
             return record
