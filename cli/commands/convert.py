@@ -126,4 +126,4 @@ def _told(record: Any) -> str:
         told.append("weights: build with --weight weight")
     if record["isolated"]:
         told.append(f"vertices without edges: {record['isolated']:,}")
-    return "; ".join([record["format"], *told])
+    return "; ".join([f"read as {record['format']}", *told])

@@ -28,7 +28,7 @@ COMMANDS = {
     "bfs e.parquet --source 0 -o out --profile PIPE": "exists and holds no supersteps",
     "bfs e.parquet --source 0 -o folder": "exists and is no result",
     "bfs e.parquet --source 0 -o recorded": "recorded.run.json exists",
-    "bfs e.dg --source 0 -o out --scheduler-file PIPE": "not the file of a Dask scheduler",
+    "bfs e.dg --source 0 -o out --scheduler-file PIPE": "cannot be read: it is not a regular file",
 }
 
 

@@ -379,7 +379,7 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
 
 @pytest.mark.parametrize(
     ("sources", "says"),
-    [(0, "the graph has 4"), (5, "the graph has 4"), ("none.parquet", "none.parquet")],
+    [(0, "a whole number from 1 on"), (5, "the graph has 4"), ("none.parquet", "none.parquet")],
 )
 def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
@@ -404,7 +404,7 @@ def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
         (["--personalize", {"vertex": [1], "weight": [-1.0]}], "none negative"),
         (["--personalize", {"vertex": [1], "weight": [float("nan")]}], "finite"),
         (["--personalize", {"vertex": ["1"]}], "ids are string"),
-        (["--personalize", {"vertex": [True]}], "ids are bool"),
+        (["--personalize", {"vertex": [True]}], "column 'vertex' is bool"),
         (["--personalize", {"node": [1]}], "'vertex' is missing"),
     ],
 )
