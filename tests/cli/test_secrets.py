@@ -8,6 +8,7 @@ import delegraph as package
 from delegraph.partition.disk import remote
 from delegraph.partition.disk.urls import url_of
 from delegraph.partition.errors import DelegraphError, InputError
+from support.marks import mostly_slow
 
 SECRET = ("topsecret", "half")
 URLS = [
@@ -62,7 +63,7 @@ def no_secret(text: str) -> bool:
     return not any(part in text for part in SECRET)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", mostly_slow(COMMANDS, *list(COMMANDS)[::3]))
 def test_a_command(delegraph, edge_list, tmp_path, monkeypatch, name):
     """Of each way to write a secret into a URL; with events, a heartbeat and tracebacks, too."""
     monkeypatch.chdir(tmp_path)

@@ -63,7 +63,7 @@ def graph():
     return src, dst, distance
 
 
-@pytest.fixture(scope="module", params=mostly_slow(KINDS, "uuid", "binary", "double"))
+@pytest.fixture(scope="module", params=mostly_slow(KINDS, "uuid", "double"))
 def edges(request, graph, tmp_path_factory):
     """A kind, and a folder of an edge list of several row groups, in two files."""
     kind, (src, dst, _) = request.param, graph

@@ -22,6 +22,7 @@ from delegraph.partition.errors import InputError
 from delegraph.partition.input.edges import open_edges
 from delegraph.partition.input.other_formats import CONVERTIBLE, advice_on_folder
 from delegraph.pipeline.interchange.formats import SUFFIXES
+from support.marks import mostly_slow
 
 ROWS = {"src": [0, 1], "dst": [1, 2]}
 TABLE = pa.table(ROWS)
@@ -62,7 +63,7 @@ def refused(path) -> str:
     return told
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", mostly_slow(WRITERS, "it's.arrow", "a.pkl"))
 def test_a_line_that_writes_parquet(tmp_path, monkeypatch, name):
     """It is run, as a shell would, and what it writes is an edge list."""
     WRITERS[name](str(tmp_path / name))

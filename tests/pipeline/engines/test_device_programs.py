@@ -849,8 +849,9 @@ def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared, most
     test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared, most)
 
 
-@pytest.mark.parametrize("directed", [False, slow(True)])
-@pytest.mark.parametrize("shared", [slow(0), 1 << 60])
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shared", [0, 1 << 60])
 def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, directed, shared):
     """Counts differ by more than floats do."""
     monkeypatch.setattr(on_device, "EDGES_TO_SHARE", shared)

@@ -16,6 +16,7 @@ from delegraph.pipeline.interchange import text
 from delegraph.pipeline.interchange.edge_lines import Layout
 from delegraph.pipeline.interchange.text import Block, TextFile
 from support.interchange import converted, write_compressed
+from support.marks import slow
 
 TAKEN = {
     "crlf.el": ("0 1\r\n1 2\r\n", {"src": [0, 1], "dst": [1, 2]}),
@@ -123,7 +124,9 @@ def test_refused_by_line(tmp_path, name, ending):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize(("name", "blank"), [("a.csv", ","), ("a.tsv", "\t"), ("a.snap", " ")])
+@pytest.mark.parametrize(
+    ("name", "blank"), [("a.csv", ","), slow("a.tsv", "\t"), slow("a.snap", " ")]
+)
 def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, blank):
     """The first block holds integers; 007 becomes neither 7 nor a string."""
     monkeypatch.setattr(text, "BLOCK_BYTES", 64)

@@ -58,7 +58,7 @@ def says(ran: Any, lines: list[str]) -> None:
     assert [line for line in ran.err.splitlines() if " rows " in line] == lines
 
 
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("directed", [slow(False), True])
 @pytest.mark.parametrize("name", ASKED)
 def test_of_an_edge_list(ok, edge_list, tmp_path, name, directed):
     """In memory; a scan does not count duplicates, and its record says so. Strings are encoded."""

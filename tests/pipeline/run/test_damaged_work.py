@@ -18,6 +18,7 @@ from delegraph.pipeline.build import prepare, write_store
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from support.damage import DAMAGES, damage
 from support.graphs import random_edges
+from support.marks import mostly_slow
 from support.outputs import digest
 from support.processes import KILLED_BEFORE_THE_RECORD, command
 
@@ -54,7 +55,7 @@ def searching(ok, delegraph, graph, tmp_path, monkeypatch):
     return (*args, tmp_path / "out"), work
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("kind", mostly_slow(DAMAGES, "a flipped bit", "removed"))
 def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)

@@ -37,6 +37,7 @@ def line(ok, edge_list, tmp_path):
     return command("build", edges, "-o", tmp_path / "graph.dg", *options)
 
 
+@pytest.mark.slow
 def test_nothing_after_a_run(line, temporary):
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         assert process.wait() == 0

@@ -76,6 +76,7 @@ def test_writing_an_output(store, tmp_path, what, kind):
         assert not faults_of(ended.code, ended.err, errno.EIO, folder), ended.err
 
 
+@pytest.mark.slow
 def test_a_read_of_arrow_that_fails(store, tmp_path):
     """One call of a search's, quickly: it was told as what no store holds."""
     line = ("bfs", store, "--source", 1, "-o", tmp_path / "out")
