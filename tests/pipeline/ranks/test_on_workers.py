@@ -216,7 +216,7 @@ def test_a_worker_that_stalls(folder, tmp_path):
         while len(client.scheduler_info()["workers"]) < 2 and time.monotonic() < deadline:
             time.sleep(0.1)
         record, _, notes = search(folder, "random", tmp_path / "again", local.scheduler_address, 20)
-        assert (record["ranks"], notes) == (2, ())
+        assert (record["ranks"], [n for n in notes if " rows " not in n]) == (2, [])
 
 
 def test_a_rank_that_raises(folder, tmp_path):
@@ -254,7 +254,7 @@ def test_an_interrupted_search(folder, tmp_path):
         assert (running.returncode, told.decode().strip()) == (130, "delegraph: interrupted")
         began = time.monotonic()
         record, _, notes = search(folder, "random", tmp_path / "next", address, 10)
-        assert (record["ranks"], notes) == (2, ())
+        assert (record["ranks"], [n for n in notes if " rows " not in n]) == (2, [])
         assert time.monotonic() - began < 10 + SLACK
 
 
