@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from .errors import InputError
+from .secrets import without_secrets
 
 GREATEST = 2**63 - 1
 """The greatest whole number that options take, unless they say otherwise."""
@@ -42,9 +43,10 @@ def shown(value: object) -> str:
         whole = value if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):  # it holds such a number, or itself
         return f"a {type(value).__name__}"
+    clean = without_secrets(whole)  # before it is cut: half of a secret looks like none
     if len(whole) <= _SHOWN:
-        return repr(value)
-    return f"{whole[: _SHOWN // 2] + '...'!r} ({len(whole):,} characters)"
+        return repr(value) if clean == whole else repr(clean)
+    return f"{clean[: _SHOWN // 2] + '...'!r} ({len(whole):,} characters)"
 
 
 def quoted(name: str) -> str:

@@ -256,11 +256,11 @@ def file_bytes(path: str | Path, most: int = -1) -> bytes:
     Links are followed.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        with naming_file(path):
-            return file.read(most)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with open(descriptor, "rb") as file, naming_file(path):
+        return file.read(most)
 
 
 def read_regular(path: Path) -> bytes:

@@ -32,7 +32,10 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
         raise InputError(f"{folder} is in the way and not of our making: remove or rename it")
     try:
         make_private(folder)
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError as error:  # a run that ends has just removed the folder
+            raise BusyError(f"another run is writing {path} at this moment: {remedy}") from error
     except OSError as error:
         with contextlib.suppress(OSError):  # not there, or not empty
             folder.rmdir()

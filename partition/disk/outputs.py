@@ -150,11 +150,15 @@ def check_undamaged(output: AnyPath, record: Any) -> None:
 
 
 def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
+    if not digests:
+        return None
     if not path.is_dir():
+        if len(digests) != 1:
+            return f"{path} is no folder"
         # It may have been renamed, with its record.
         return find_damage(path.parent, dict.fromkeys([path.name], *digests.values()))
     others = sorted(file.name for file in path.iterdir() if file.name not in digests)
-    if digests and others:
+    if others:
         return f"{path / others[0]} is not of it"
     return find_damage(path, digests)
 
@@ -223,8 +227,7 @@ def made_folders(folder: Path) -> Iterator[None]:
     try:
         try:
             for each in (*reversed(folder.parents), folder):
-                if not each.is_dir():
-                    each.mkdir()
+                if not each.is_dir() and _make_folder(each):
                     made.append(each)
                     sync_to_disk(each.parent)
         except OSError as error:
@@ -238,6 +241,19 @@ def made_folders(folder: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):  # another run's output may stand there by now
                 each.rmdir()
         raise
+
+
+def _make_folder(folder: Path) -> bool:
+    """False where another run has made it meanwhile."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return False
+    except FileNotFoundError:  # a run that failed has just removed the folder above
+        folder.mkdir(parents=True, exist_ok=True)
+    return True
 
 
 def _check_apart(output: Path, read: str) -> None:

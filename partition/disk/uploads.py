@@ -14,6 +14,7 @@ by Arrow, first empties an object that it replaces: for that moment there is no 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 from collections.abc import Mapping
@@ -125,9 +126,13 @@ def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
     digests: of the parts, by the names that they had on the machine that wrote them.
     """
     names = sorted(standing(url).parts or {})
+    if len(names) != len(digests):
+        return f"{url} has {len(names):,} parts, and {len(digests):,} were written"
     for name, wanted in zip(names, [digests[name] for name in sorted(digests)], strict=False):
         part = url.inside(name)
-        if digest_of_stream(open_file(str(part))) != wanted:
+        with contextlib.closing(open_file(str(part))) as stream:
+            digest = digest_of_stream(stream)
+        if digest != wanted:
             return f"{part} is not as it was written"
     return None
 

@@ -63,13 +63,18 @@ def check_no_table(folder: Path, names: Sequence[str]) -> None:
             raise _refusal(str(folder), str(folder), table)
 
 
+def _is_inside(folder: Path) -> bool:
+    """Whether a folder may be a table's partition, or its folder of data."""
+    return "=" in folder.name or folder.name == "data"
+
+
 def check_no_table_above(folders: Sequence[Path]) -> None:
-    """The same of all folders that these stand in: a partition of a table, its folder of data."""
+    """Refuse folders inside a table: partitions of it, its folder of data."""
     above: dict[Path, tuple[Path, Path]] = {}
     for folder in folders:
         whole = Path(os.path.realpath(folder))
         above.setdefault(whole, (folder, folder))
-        for parent in whole.parents:
+        for parent in (child.parent for child in takewhile(_is_inside, (whole, *whole.parents))):
             above.setdefault(parent, (folder, parent))
     for parent, (folder, root) in above.items():
         for table in _FORMATS:

@@ -114,6 +114,9 @@ def bits_of(
     given = values
     if pa.types.is_float64(column.type):
         given = as_numpy(column)
+    elif pa.types.is_integer(column.type):  # beside floats of other files
+        given = as_numpy(column).astype(np.longdouble)  # which holds 64 bits exactly
+    if given is not values:
         _add_changes(given, values, where, rounding or Rounding())
     fits = np.isfinite(values) & (given >= 0)
     _check(column, fits, f"{where}: weights are numbers from 0 to {_MOST_FLOAT:.2g}")
@@ -121,7 +124,7 @@ def bits_of(
 
 
 def _add_changes(
-    given: NDArray[np.float64], kept: NDArray[np.float32], where: str, rounding: Rounding
+    given: NDArray[np.floating], kept: NDArray[np.float32], where: str, rounding: Rounding
 ) -> None:
     """Raises InputError for a finite weight that 32 bits cannot hold at all: that would become
     infinite, or 0, though it is above 0. Its edge would be of no length, or followed by no walk.

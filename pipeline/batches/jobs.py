@@ -209,7 +209,9 @@ class _Reading:
         for job in jobs:
             for need in set(job.needs) - self._names:
                 told = f"'{job.name}' needs {shown(need)}, which is no job"
-                self._note(job.at, f"{told}{did_you_mean(need, self._names)}")
+                few = len(self.faults) < _MOST_FAULTS  # the ones that are told
+                meant = did_you_mean(need, self._names) if few else ""
+                self._note(job.at, f"{told}{meant}")
         known = {job.name: [need for need in job.needs if need in named] for job in jobs}
         sorter = TopologicalSorter(known)
         try:

@@ -4,8 +4,7 @@ batch       version
 jobs        name, state, key, owned, made, attempts, and of the last attempt: began, ended,
             exit_code, seconds, peak_bytes, error
 tries       of a job, each try since it was last done: name, state, began, ended, exit_code,
-            seconds, peak_bytes, error. (A ledger of an earlier delegraph has no such table until it
-            is written to.)
+            seconds, peak_bytes, error.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, get_args, get_type_hints
@@ -249,9 +249,12 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
         connection.executescript(_TRIES)
 
 
+_hints_of = cache(get_type_hints)
+
+
 def _checked(entry: Row) -> Row:
     """SQLite keeps anything in any column. ValueError: we would not."""
-    hints = get_type_hints(type(entry))
+    hints = _hints_of(type(entry))
     kinds = {**hints, "state": str}
     for name, kind in kinds.items():
         value = getattr(entry, name)

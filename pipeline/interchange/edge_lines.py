@@ -32,13 +32,13 @@ ID_TYPES = {"int64": pa.int64(), "uint64": pa.uint64(), "string": pa.string()}
 WEIGHT_TYPES = {"int64": pa.int64(), "float64": pa.float64()}
 """What ids and weights may be, by the names that users give."""
 
-_INTEGER = re.compile(r"(-?)0*([0-9]+)")
+_INTEGER = re.compile(r"-?[0-9]+")
 _AS_PRINTED = r"^[ \t]*(0|-?[1-9][0-9]{0,19})[ \t]*$"
 _BEFORE_FIELD = np.isin(np.arange(256), list(b'\n\r\t ",'))  # bytes that a field may follow
 _BEFORE_ZERO = _BEFORE_FIELD | (np.arange(256) == ord("-"))
 _NOT_ZERO = r"^[^eE]*[1-9]"
 _BLANKS = re.compile(r"[ \t]+")
-_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -205,9 +205,8 @@ def integer_of(word: str) -> int | None:
     >>> integer_of("-007"), integer_of("+7"), integer_of("9" * 5000)
     (-7, None, None)
     """
-    found = _INTEGER.fullmatch(word)
     try:
-        return parse_integer(found[1] + found[2]) if found else None
+        return parse_integer(word) if _INTEGER.fullmatch(word) else None
     except InputError:
         return None
 

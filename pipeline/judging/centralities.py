@@ -94,7 +94,7 @@ def _validate_distances(
     found = sums_anew(graph, asked, along)
     anew = asked[found.at]
     wrong = np.zeros(graph.places, np.bool_)
-    wrong[anew] = ~(np.abs(values[anew] - values_of(found)) <= _ROUNDING)
+    wrong[anew] = ~(np.abs(values[anew] - values_of(found)) <= _ROUNDING * values_of(found))
     add_rule(rules, names, DISTANCE_RULES, 2, wrong[index] & good)
     unjudged = len(asked) - len(anew)
     judged = "some" if unjudged else "all"

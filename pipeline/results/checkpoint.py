@@ -41,7 +41,7 @@ from ..run import ending
 from .superstep_log import SuperstepLog
 from .supersteps import read_supersteps, write_supersteps
 
-_FORMAT = "delegraph checkpoint 3"
+_FORMAT = "delegraph checkpoint 4"
 _NAME = "search.json"
 
 

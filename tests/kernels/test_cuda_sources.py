@@ -245,7 +245,7 @@ def test_a_source_compiles(nvrtc, name):
     compile_with(nvrtc, name, "compute_90", instances(80)[name][:1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", instances(90))
 def test_machine_code_of_a_source(nvrtc, name):
     """For the newest architecture each instance, side by side, as this takes long; for older ones

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,15 @@ def test_what_cannot_be_made(tmp_path):
         with pytest.raises(InputError, match="cannot be made: "), made_folders(folder):
             pass
     assert sorted(os.listdir(tmp_path)) == ["astray", "file"]
+
+
+def test_folders_that_others_make_meanwhile(tmp_path):
+    """Many runs begin below one folder that is missing."""
+
+    def write(number: int) -> None:
+        with made_folders(tmp_path / f"{number // 8}" / "a" / "b"):
+            (tmp_path / f"{number // 8}" / "a" / "b" / f"{number}").touch()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(160)))
+    assert len(list(tmp_path.glob("*/a/b/*"))) == 160

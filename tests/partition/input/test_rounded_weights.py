@@ -37,6 +37,13 @@ def test_narrow_floats_are_as_they_are(kind):
     assert rounding == Rounding()
 
 
+@pytest.mark.parametrize(("kind", "large"), [(pa.int64(), 2**53 + 1), (pa.uint64(), 2**64 - 1)])
+def test_integers_beside_floats_of_other_files_are_counted(kind, large):
+    rounding = Rounding()
+    assert kept(pa.array([16777217, 2**24, large, 0], kind), rounding)[0] == 16777216
+    assert rounding.rounded == 2
+
+
 def test_encoded_weights_are_counted_by_row():
     rounding = Rounding()
     kept(pa.array([0.1, 0.5, 0.1]).dictionary_encode(), rounding)

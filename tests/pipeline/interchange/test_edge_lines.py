@@ -95,6 +95,8 @@ REFUSED = {
         "line 1: '07' is no vertex number (that prints as 7); if it is a name",
     ),
     "digits.el": (f"0 1\n{'7' * 5000} 1\n", "'77777777777777777777...' (5,000 characters) is no v"),
+    "zeros, then none.el": (f"0 1\n{'0' * 200_000}x 1\n", "line 2: '00000000000000000000...'"),
+    "ones, then none.wel": (f"0 1 {'1' * 200_000}x\n", "line 1: '11111111111111111111...'"),
     "digits.wel": (f"0 1 {'7' * 5000}\n", "line 1: '77777777777777777777...' (5,000 characters)"),
     "small.wel": ("0 1 .0\n1 2 1e-400\n", "line 2: '1e-400' is too small for a weight of 64 bits"),
     "nan.wel": ("0 1 1.5\n1 2 nan\n", "line 2: 'nan' is no weight"),
