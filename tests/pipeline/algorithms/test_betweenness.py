@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from importlib import import_module
 from unittest.mock import Mock
 
 import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from networkx.algorithms.centrality import betweenness as definition
 
 import delegraph
 from delegraph.kernels import reference
@@ -21,6 +21,8 @@ from support.graphs import SHAPES, edges_of
 from support.many_paths import diamonds, grid, layers, layers_beside_a_path
 from support.marks import slow
 from support.programs import run_program, stored
+
+definition = import_module("networkx.algorithms.centrality.betweenness")
 
 
 def values_of(folder) -> np.ndarray:
@@ -79,7 +81,8 @@ def test_each_engine(tmp_path, monkeypatch, graph, directed, layout, ranks, on_d
     options = BuildOptions(directed=directed, order="none")
     if layout != "one":
         options = replace(options, layout=layout, partitions=4)
-    store = stored(tmp_path, *graph(10, 330), options)
+    src, dst = graph(10, 330)
+    store = stored(tmp_path, src, dst, options)
     sources = np.array([0, 1600], np.uint32)
     program = Brandes(store.info.vertices, sources)
     found, _ = run_program(store, program, tmp_path / "out", ranks, on_disk)

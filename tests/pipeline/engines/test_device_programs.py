@@ -560,7 +560,8 @@ def check_many_paths(
     device: Device, folder: Path, graph: Callable[..., Any], directed: bool, width: int, count: int
 ) -> None:
     options = BuildOptions(directed=directed, order="none")
-    store = stored(folder, *graph(width, count), options)
+    src, dst = graph(width, count)
+    store = stored(folder, src, dst, options)
     last = width * count - 1
     check_betweenness(store, device, np.array([0, last // 2, 1, last], np.uint32))
 
