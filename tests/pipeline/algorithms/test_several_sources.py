@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,10 @@ def least_limit(delegraph, *args) -> str:
 @pytest.mark.parametrize(
     ("way", "directed"),
     [
-        *product(["edges", "store", "streamed"], [False, True]),
+        ("edges", True),
+        ("streamed", False),
+        *(slow(*some) for some in [("edges", False), ("store", False), ("store", True)]),
+        slow("streamed", True),
         slow("workers", False),
         slow("workers", True),
     ],

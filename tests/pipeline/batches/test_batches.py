@@ -384,6 +384,7 @@ def test_killed_again_and_again(ok, delegraph, here, monkeypatch, request, numbe
     assert not list(here.rglob(".*"))
 
 
+@pytest.mark.slow
 def test_an_output_that_is_not_its_own(ok, delegraph, here):
     """It is not taken for what the job made, nor replaced."""
     ok(*RUN)

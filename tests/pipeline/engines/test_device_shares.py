@@ -26,7 +26,6 @@ from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.device_share import DeviceShare
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from support.graphs import SHAPES, random_edges
-from support.marks import mostly_slow, slow
 from support.paths import entries_of, program_of
 from support.programs import stored
 
@@ -147,8 +146,9 @@ def test_what_is_said_is_enough(device, tmp_path, layout, directed):
             pool.set_limit(size=0)
 
 
-@pytest.mark.parametrize("directed", [slow(False), True])
-@pytest.mark.parametrize("layout", mostly_slow(LAYOUTS, "delegates"))
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_emulated(emulated, tmp_path, layout, directed):
     check_layout(tmp_path, emulated[0], "hubs", layout, directed)
 

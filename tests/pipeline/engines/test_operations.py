@@ -257,8 +257,8 @@ def test_a_tree_on_each_rank_and_one_edge_between(tmp_path, layout, order):
         assert not columns["component"].any()
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("layout", ["delegate", "2d", "1d"])
+@pytest.mark.parametrize("directed", [slow(False), True])
+@pytest.mark.parametrize("layout", ["delegate", "2d", slow("1d")])
 def test_real_sizes_by_ranks(tmp_path, layout, directed):
     """Rows that are cut, lists that ranks tell each other, delegates in all places."""
     src, dst = SHAPES["hubs"]

@@ -41,7 +41,7 @@ def write(path: Path, src, dst, vertices, directed) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["a.sg", "a.wsg"])
+@pytest.mark.parametrize("name", [slow("a.sg"), "a.wsg"])
 @given(graph=graphs())
 def test_random_graphs(tmp_path_factory, graph, name):
     src, dst, vertices, directed = graph

@@ -86,7 +86,7 @@ def test_a_file_has_all(tmp_path, count):
     assert [path.name for path in tmp_path.iterdir()] == ["steps.parquet"]
 
 
-@pytest.mark.parametrize("count", [PACKED, PACKED + 1, 3 * PACKED + 7])
+@pytest.mark.parametrize("count", [slow(PACKED), PACKED + 1, slow(3 * PACKED + 7)])
 def test_older_ones_are_packed(tmp_path, count):
     """Begun by one engine, gone on with by another, which has other things to tell."""
     steps = steps_of(count)

@@ -91,7 +91,8 @@ def edges(tmp_path_factory) -> Path:
     return folder / "edges.parquet"
 
 
-@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [12])
 def test_a_build_killed_at_any_moment(edges, tmp_path, ok, kills):
     (tmp_path / "scratch").mkdir()
     out = tmp_path / "graph.dg"
@@ -516,7 +517,8 @@ def test_two_runs_to_one_output(delegraph, edges, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("scratch", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("scratch", [False, True])
 def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
     """A limit on the size of files stands for the disk."""
     ok("build", edges, "-o", tmp_path / "graph.dg", "--order", "none")
