@@ -5,8 +5,8 @@ python benchmarks/scaling_model.py
 
 Of searches the cost model is that of Pan, Pearce, Owens (Scalable Breadth-First Search on a GPU
 Cluster, section V-B), fed with what was measured on two H200s; of PageRank, what is told, and what
-was measured on one to four H200s (docs/scaling.md says where each figure comes from).
-Prints the tables of docs/scaling.md.
+was measured on one to four H200s (docs/speed/several-gpus.md says where each figure comes from).
+Prints the tables of docs/speed/several-gpus.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What a command says of itself to programs: with ``--log-format json`` an event a line on stderr,
-and with ``--heartbeat`` the last one in a file (docs/events.md).
+and with ``--heartbeat`` the last one in a file (docs/reference/events.md).
 
 While work goes on there is an event every 30 s at least, and a heartbeat every 10.
 """

@@ -218,7 +218,7 @@ result = click.option(
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write: a folder, or s3://, gs:// or abfs:// (docs/remote.md); nothing else may "
+    help="Where to write: a folder, or s3://, gs:// or abfs:// (docs/guides/object-stores.md); nothing else may "
     "stand there.",
 )
 overwrite = click.option(

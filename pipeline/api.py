@@ -19,7 +19,7 @@ Options that several take:
                                         all, from any thread
 
 Paths of edge lists, results and files of vertices may be URLs: s3://, gs://, abfs:// or file://
-(docs/remote.md). All raise InputError for bad input, before anything is written, and DelegraphError
+(docs/guides/object-stores.md). All raise InputError for bad input, before anything is written, and DelegraphError
 for what fails while running.
 """
 

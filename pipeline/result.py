@@ -71,7 +71,7 @@ class Result:
 
     @cached_property
     def record(self) -> Any:
-        """Of the run, with the keys that a result on disk has beside it (docs/run-record.md)."""
+        """Of the run, with the keys that a result on disk has beside it (docs/reference/run-record.md)."""
         return run.record_of(self._ran, self._answer, self._run)
 
     @property

@@ -423,7 +423,7 @@ def status(file: Path, as_json: bool) -> None:
 @click.option("--follow", is_flag=True, help="Wait for a job that waits, or runs, to end.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
-    """What the job NAME has said: events, one a line (docs/events.md).
+    """What the job NAME has said: events, one a line (docs/reference/events.md).
 
     \b
     delegraph batch logs jobs.toml ranks

@@ -1,7 +1,7 @@
 """The run's record: what ran, on what, how long, and what every superstep did.
 
 Written beside every output (``distances/`` -> ``distances.run.json``). These types are its
-schema; a test holds the records against them and docs/run-record.md explains each key.
+schema; a test holds the records against them and docs/reference/run-record.md explains each key.
 """
 
 from __future__ import annotations

@@ -128,6 +128,6 @@ def test_weights_have_to_be_there(delegraph, ok, edge_list, tmp_path):
 
 
 def test_the_report_is_documented():
-    text = (Path(__file__).parents[2] / "docs" / "run-record.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "run-record.md").read_text()
     for name in get_type_hints(AlgorithmReport):
         assert f"`{name}`" in text, name

@@ -74,7 +74,7 @@ def test_generate_leaves_a_record(ok, tmp_path):
 
 
 def test_record_schema_is_documented():
-    text = (ROOT / "docs" / "run-record.md").read_text()
+    text = (ROOT / "docs" / "reference" / "run-record.md").read_text()
 
     def names(kind):
         if is_typeddict(kind):
@@ -90,7 +90,7 @@ def test_record_schema_is_documented():
     )
     for record in (*answers, BuildRecord, GenerateRecord, ConvertRecord):
         for name in names(record):
-            assert f"`{name}`" in text, f"docs/run-record.md does not explain {name}"
+            assert f"`{name}`" in text, f"docs/reference/run-record.md does not explain {name}"
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_commands():
     """What --help says; lines may break elsewhere by another version of click."""
-    written = (DOCS / "commands.md").read_text()
+    written = (DOCS / "reference" / "commands.md").read_text()
     assert written.split() == command_page.page().split(), "run tests/support/command_page.py"
 
 
@@ -37,7 +37,7 @@ def test_completion():
 def test_python(tmp_path, monkeypatch, capsys):
     """From top to bottom; what it says is printed is printed."""
     pytest.importorskip("duckdb")
-    page = (DOCS / "python.md").read_text()
+    page = (DOCS / "guides" / "python.md").read_text()
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "python.md", "exec"), {})
@@ -50,7 +50,9 @@ def test_python(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def batches() -> list[tuple[str, str]]:
     """The examples of the page on batches: of what, and the text."""
-    return re.findall(r"```(\w+)\n(.*?)```", (DOCS / "batches.md").read_text(), re.DOTALL)
+    return re.findall(
+        r"```(\w+)\n(.*?)```", (DOCS / "guides" / "batches.md").read_text(), re.DOTALL
+    )
 
 
 def test_jobs(batches, ok, edge_list, tmp_path, monkeypatch):
@@ -82,13 +84,17 @@ def test_slurm(batches, tmp_path, code, again):
 
 
 def test_airflow_and_kubernetes(batches):
-    """They can be read, and say the exit codes of docs/events.md."""
+    """They can be read, and say the exit codes of docs/reference/events.md."""
     yaml = pytest.importorskip("yaml")
     (code,) = (text for kind, text in batches if kind == "python")
     compile(code, "batches.md", "exec")
     (text,) = (text for kind, text in batches if kind == "yaml")
     job = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]
-    told = dict(re.findall(r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "events.md").read_text(), re.M))
+    told = dict(
+        re.findall(
+            r"^\| (\d+) \|.*\| (.*) \|$", (DOCS / "reference" / "events.md").read_text(), re.M
+        )
+    )
     assert told["2"] == "no"
     assert told["143"] == "yes"
     rules = job["podFailurePolicy"]["rules"]

@@ -1,4 +1,4 @@
-"""``docs/commands.md``, the help of every command; run as a program, this file writes it."""
+"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from delegraph.cli.main import cli
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
 def page() -> str:

@@ -66,7 +66,7 @@ def test_report(store, options):
 
 
 def test_the_report_is_documented():
-    text = (Path(__file__).parents[3] / "docs" / "run-record.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "run-record.md").read_text()
     for name in (*get_type_hints(AblationReport), *get_type_hints(WayReport)):
         assert f"`{name}`" in text, name
 
