@@ -289,20 +289,6 @@ def test_demo_runs_what_it_prints(tmp_path):
     assert (tmp_path / "demo" / "distances.run.json").exists()
 
 
-def test_readme_examples_run(delegraph, tmp_path, monkeypatch):
-    """Every ``delegraph`` line of the README's five minutes, in order, in one folder."""
-    text = (ROOT / "README.md").read_text()
-    block = re.search(r"## Five minutes.*?```\n(.*?)```", text, re.DOTALL)
-    assert block
-    monkeypatch.chdir(tmp_path)
-    commands = [line.split("#")[0] for line in block.group(1).splitlines()]
-    commands = [shlex.split(line)[1:] for line in commands if line.startswith("delegraph ")]
-    assert len(commands) >= 6
-    for command in commands:
-        ran = delegraph(*command)
-        assert ran.code == 0, (command, ran.err)
-
-
 def show_progress(monkeypatch, terminal: bool, quiet: bool) -> None:
     """A step of ten seconds, then a short one."""
     clock = iter(range(0, 1000, 5))

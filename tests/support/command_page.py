@@ -1,4 +1,4 @@
-"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes it."""
+"""``docs/reference/commands.md``: the help of every command. As a program, this file writes it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,64 @@
+"""Pages that are typed, from top to bottom: ```` ```console ```` and ```` ```pycon ```` blocks.
+
+In a console block commands stand after ``$``, and what they print on stdout below them; a line
+``...`` stands for one line or more.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    for found in re.finditer(r"^```(console|pycon)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        yield Block(found[1], found[2])
+
+
+def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
+    """Each command of a console block, and the lines below it."""
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *shown = part.splitlines()
+        yield command, shown
+
+
+def run(command: str, delegraph: Callable[..., str]) -> str:
+    """What a command prints: ``delegraph`` is called, any other one is the shell's."""
+    words = shlex.split(command, comments=True)
+    if words[0] == "delegraph":
+        return delegraph(*words[1:])
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+def matches(shown: list[str], printed: str) -> bool:
+    """Whether a page shows what a command prints.
+
+    >>> matches(["a", "...", "d"], "a\\nb\\nc\\nd\\n"), matches(["a", "d"], "a\\nb\\nd\\n")
+    (True, False)
+    """
+    shown_text, printed_text = (
+        "".join(f"{line.rstrip()}\n" for line in lines) for lines in (shown, printed.splitlines())
+    )
+    return doctest.OutputChecker().check_output(shown_text, printed_text, doctest.ELLIPSIS)
+
+
+def run_python(block: Block, names: dict[str, object]) -> bool:
+    """Whether a ``pycon`` block prints what it shows; ``names`` are kept for the next one."""
+    test = doctest.DocTestParser().get_doctest(block.text, names, "page", None, 0)
+    done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
+        test, clear_globs=False
+    )
+    names.update(test.globs)
+    return not done.failed
