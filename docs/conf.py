@@ -7,7 +7,7 @@ author = "the authors of delegraph"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 
 html_theme = "furo"
@@ -20,7 +20,7 @@ myst_heading_anchors = 3  # headings that pages link to, as GitHub names them
 
 default_role = "code"  # one backtick in a docstring
 nitpicky = True
-autodoc_class_signature = "separated"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+add_module_names = False
 autodoc_typehints = "none"  # a docstring says what a parameter takes
-autodoc_typehints_format = "short"

@@ -28,9 +28,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class DelegraphError(Exception):
-    """Something failed while running; the command exits with 1. Its text shows no secrets of URLs.
+    """Something failed while running. The command exits with 1.
 
-    retry: whether the same command may do when it is run again.
+    ``retry`` says whether the same command may succeed later. The message shows no secrets of URLs.
     """
 
     exit_code = 1
@@ -41,14 +41,14 @@ class DelegraphError(Exception):
 
 
 class InputError(DelegraphError):
-    """The input or the request is wrong, and nothing was written; the command exits with 2."""
+    """The input or the request is wrong, and nothing was written. The command exits with 2."""
 
     exit_code = 2
 
 
 class BusyError(DelegraphError):
-    """What is needed is not there at this moment, as another run has it, or it has not started;
-    later the same command may do. It exits with 75, as sysexits.h has it.
+    """Something that the command needs is not available now: another run uses it, or it has not
+    started. The same command may succeed later. The command exits with 75 (EX_TEMPFAIL).
     """
 
     exit_code = 75

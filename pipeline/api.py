@@ -1,26 +1,27 @@
-"""The public functions: what each command does, for Python, with its options by their names.
+"""The public functions. Each does what the command of its name does.
 
-Options that several take:
+Options that several functions take:
 
-    memory_limit, device_memory_limit   bytes, or as "4GB"
-    device                              "auto", "cpu", "cuda" or "cuda:1"
-    workers, scheduler, scheduler_file  where tasks run, and ranks search; a scheduler by its
-                                        address, or as a distributed.Client, which stays open
-    timeout                             seconds to wait for one of these that shows no sign of life
-    scratch, restart                    a folder for files between steps; whether to start over
-    directed, src, dst                  how an edge list is read
-    partitions, layout, grid, threshold, order   the shape of a store; a grid as "3x2"
-    weight, duplicates                  a column of weights, and "min", "max" or "sum" of those of
-                                        rows that are the same edge
-    threads                             cores to use, None for all this process may use
-    overwrite                           whether an output that exists is replaced once the new one
-                                        is whole
-    progress                            called with a step's name, its tasks done and its tasks in
-                                        all, from any thread
+- ``memory_limit``, ``device_memory_limit``: bytes, or text such as ``"4GB"``.
+- ``device``: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+- ``workers``, ``scheduler``, ``scheduler_file``: a number of local processes, or a Dask cluster, by
+  the address of its scheduler, by a ``distributed.Client``, which stays open, or by a file.
+- ``timeout``: seconds to wait for a scheduler or a worker that shows no sign of life.
+- ``scratch``, ``restart``: a folder for files between steps; whether to start over.
+- ``directed``, ``src``, ``dst``: how an edge list is read.
+- ``partitions``, ``layout``, ``grid``, ``threshold``, ``order``: the shape of a store; a grid is
+  ``"3x2"``.
+- ``weight``, ``duplicates``: the column of weights; which weight is kept for rows that repeat an
+  edge, ``"min"``, ``"max"`` or ``"sum"``.
+- ``threads``: cores to use; None for all that this process may use.
+- ``checkpoint``: seconds between two saves of a long run.
+- ``overwrite``: whether to replace an output that exists, once the new one is complete.
+- ``progress``: a function that is called with a step's name, the number of tasks done, and the
+  number of tasks in all, from any thread.
 
-Paths of edge lists, results and files of vertices may be URLs: s3://, gs://, abfs:// or file://
-(docs/guides/object-stores.md). All raise InputError for bad input, before anything is written, and DelegraphError
-for what fails while running.
+Paths of edge lists, results and files of vertices may be URLs: ``s3://``, ``gs://``, ``abfs://`` or
+``file://``. Every function raises InputError for bad input, before anything is written, and
+DelegraphError for a failure while running.
 """
 
 from __future__ import annotations
@@ -107,7 +108,13 @@ def generate(
     progress: Progress | None = None,
     **recipe: Any,
 ) -> int:
-    """Write a synthetic edge list; ``recipe``: the fields of Recipe. Returns its rows."""
+    """Write a synthetic edge list, and return the number of its rows.
+
+    Args:
+        kind: ``"kronecker"``, ``"uniform"`` or ``"grid"``.
+        output: the folder to write.
+        recipe: the options of ``delegraph generate KIND``, such as ``scale=16, seed=1``.
+    """
     from .build.generate import Recipe, generate_edges
 
     executor = Executor(_threads(threads), progress)
@@ -132,14 +139,21 @@ def convert(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Converted:
-    """Convert a graph file of another program to a Parquet edge list; or a store to SciPy's sparse
-    matrix, an output named ``.npz``; or a result to LDBC Graphalytics' text, one named ``.txt``.
+    """Convert a graph file of another program to a Parquet edge list.
 
-    format: of a graph file, None to tell it by the name. src, dst, weight: columns of CSV and TSV
-    by name or number, of SNAP's text by number. header: whether the first line of CSV or TSV names
-    columns. id_type, weight_type: "auto" by the beginning of the file. max_unpacked: what a
-    compressed file may unpack to, in bytes, as "4GB", or "none" for any number. Returns the record,
-    and whether the output was there already.
+    An output named ``.npz`` makes SciPy's sparse matrix of a store instead, and one named ``.txt``
+    makes LDBC Graphalytics' text of a result.
+
+    Args:
+        format: the format of a graph file; None tells it by the file's name.
+        src, dst, weight: columns; of CSV and TSV by name or number, of SNAP's text by number.
+        header: whether the first line of CSV or TSV names the columns.
+        id_type, weight_type: ``"auto"`` decides by the beginning of the file.
+        max_unpacked: how much a compressed file may unpack to, in bytes or as ``"4GB"``;
+            ``"none"`` for any amount.
+
+    Returns:
+        The record, and whether the output was there already.
     """
     from .interchange.convert import convert_graph
     from .interchange.delimited import Choices
@@ -161,7 +175,15 @@ def build(
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
 ) -> Built:
-    """Prepare an edge list as a store: Parquet, or a table of Arrow, pandas or Polars."""
+    """Prepare an edge list as a store.
+
+    Args:
+        edges: a path to Parquet, or a table of Arrow, pandas or Polars.
+        output: the folder of the store.
+
+    Returns:
+        The store, the record, and whether the store was there already.
+    """
     from .build.build import build_graph
     from .frames import as_path, columns_of
 
@@ -183,10 +205,12 @@ def plan(
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
 ) -> Plan:
-    """What ``build`` would hold and write, step by step; of a store, what ``bfs``, or another
-    algorithm with its default options, would hold.
+    """Say what a command would hold in memory and write to disk, step by step. Nothing is written.
 
-    exact: by passes that count, instead of upper bounds by the metadata.
+    Args:
+        edges: an edge list, to plan ``build``; or a store, to plan a question.
+        exact: count by reading the edges, instead of taking upper bounds from metadata.
+        algorithm: the question to plan for a store, with its default options.
     """
     from ..partition.disk.outputs import is_store
     from .build.build import plan_graph
@@ -259,13 +283,23 @@ def bfs(
     strategy: Strategy = "auto",
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Search a store or an edge list from ``source``, or from ``sources``.
+    """Search a graph breadth-first, from one source or from several.
 
-    Writes the result folder and the run's record beside it; profile: also this Parquet file, with a
-    row for each superstep of one search. sources: ids, as text with commas between them, too, or a
-    Parquet file with ``vertex``; each is searched from for itself, unless ``together``, which gives
-    the distance to the nearest. strategy: what one GPU searches over, "rows" or "slices"; for a
-    single search, "auto" is rows.
+    Writes a result folder and its run record.
+
+    Args:
+        graph: a store or an edge list.
+        source: the id of the vertex to search from.
+        output: the folder of the result.
+        sources: instead of ``source``, several ids: a sequence, text with commas between them, or a
+            Parquet file with a column ``vertex``. Each is searched from on its own.
+        together: find the distance to the nearest of ``sources`` instead.
+        max_depth: the greatest distance to search, in hops; None for no bound.
+        profile: a Parquet file to write, with a row for each superstep of a search from one source.
+        strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` is rows here.
+
+    Raises:
+        InputError: also if a source is not in the graph.
     """
     if output is None:
         raise TypeError("bfs() needs an output")
@@ -282,7 +316,14 @@ def bfs(
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
-    """Find the connected components of a store or an edge list; weakly, if it is directed."""
+    """Find the connected components of a graph; the weakly connected ones if it is directed.
+
+    ``component`` is the least vertex id of the component, in the order of the ids' type.
+
+    Args:
+        graph: a store or an edge list.
+        output: the folder of the result.
+    """
     return _ask(questions.components(), graph, output, options)
 
 
@@ -300,13 +341,23 @@ def pagerank(
     precision: Literal["double", "single"] = "double",
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """PageRank of a store or an edge list, until an iteration changes less than ``tolerance`` (L1).
+    """Compute PageRank. The values add up to 1.
 
-    iterations: instead, exactly so many. personalize: where the walk teleports to: a weight for
-    each of some vertices, or a Parquet file with ``vertex`` and, if they differ, ``weight``.
-    dangling: whether what vertices without edges out of them hold is spread as the walk teleports,
-    or dropped. Edges count by their weights, if the graph has any; unweighted: all alike.
-    precision: "single" gives float32, off by 1e-6 at most, relatively, and faster on GPUs.
+    The run stops when an iteration changes less than ``tolerance`` in all (L1 norm), or after
+    ``max_iterations``. The record says whether it has converged.
+
+    Args:
+        graph: a store or an edge list. Edges count by their weights, if the graph has any.
+        output: the folder of the result.
+        damping: the probability to follow an edge, above 0 and below 1.
+        iterations: run exactly this many iterations instead.
+        personalize: where the walk restarts: a weight for each of some vertices, or a Parquet file
+            with ``vertex`` and, unless all weights are equal, ``weight``.
+        dangling: ``"even"`` spreads the rank of vertices without outgoing edges as restarts are
+            spread; ``"none"`` drops it.
+        unweighted: ignore the weights of the graph.
+        precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
+            1e-6, which GPUs compute faster.
     """
     stops = tolerance, max_iterations, iterations
     of = personalize, dangling, unweighted, precision
@@ -321,8 +372,17 @@ def sssp(
     max_distance: float | None = None,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Shortest paths from ``source`` by the weights of a store, or of an edge list, whose column
-    ``weight`` names; those that are no longer than ``max_distance``.
+    """Find shortest paths from one vertex, by weights.
+
+    Args:
+        graph: a store with weights, or an edge list whose column ``weight=`` names.
+        source: the id of the vertex to start from.
+        output: the folder of the result.
+        max_distance: ignore longer paths; None for no bound.
+
+    Raises:
+        InputError: also if the graph has no weights, or the source is not in it.
+        DelegraphError: also if a distance of integer weights exceeds 2^53.
     """
     return _ask(questions.sssp(source, max_distance), graph, output, options)
 
@@ -335,9 +395,14 @@ def closeness(
     seed: int = 1,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Closeness of every vertex of a store or an edge list, by distances to it (Wasserman-Faust).
+    """Compute the closeness of every vertex, by distances to it in hops (Wasserman and Faust).
 
-    sources: of so many vertices at random instead, of some ids, or of those in a Parquet file.
+    Args:
+        graph: a store or an edge list.
+        output: the folder of the result.
+        sources: only these vertices: a number of random ones, some ids, or a Parquet file with a
+            column ``vertex``.
+        seed: chooses the random vertices.
     """
     return _ask(questions.closeness(sources, seed), graph, output, options)
 
@@ -351,10 +416,15 @@ def betweenness(
     normalized: bool = False,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Betweenness of every vertex: shortest paths, by hops, that lead through it.
+    """Compute the betweenness of every vertex: its share of shortest paths, by hops (Brandes 2001).
 
-    sources: count those from so many vertices at random, from some ids, or from those in a Parquet
-    file, and scale them up. normalized: divide by the number of pairs.
+    Args:
+        graph: a store or an edge list.
+        output: the folder of the result.
+        sources: count the paths from these vertices only, and scale the sums up: a number of random
+            vertices, some ids, or a Parquet file with a column ``vertex``.
+        seed: chooses the random vertices.
+        normalized: divide by the number of pairs of other vertices.
     """
     return _ask(questions.betweenness(sources, seed, normalized), graph, output, options)
 
@@ -367,7 +437,15 @@ def eccentricity(
     seed: int = 1,
     **options: Unpack[RunningOptions],
 ) -> Outcome:
-    """Eccentricity of every vertex, and bounds of the diameter; sources as for ``closeness``."""
+    """Compute the distance from every vertex to the farthest one that it reaches.
+
+    The record holds bounds of the diameter.
+
+    Args:
+        graph: a store or an edge list.
+        output: the folder of the result.
+        sources, seed: as for ``closeness``.
+    """
     return _ask(questions.eccentricity(sources, seed), graph, output, options)
 
 
@@ -427,10 +505,11 @@ def open(
     duplicates: Duplicates | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """Load a store, or an edge list, which may be a table of Arrow, pandas or Polars, to be asked
-    many times; see Graph.
+    """Load a graph once, to ask it many questions.
 
-    directed, src, dst, weight, duplicates: of an edge list; a store has its own.
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        directed, src, dst, weight, duplicates: how an edge list is read; a store has its own.
     """
     from .frames import as_path, columns_of
     from .graph import open_graph
@@ -448,11 +527,11 @@ def open(
 def info(
     path: AnyPath, *, src: str = "src", dst: str = "dst", ranks: int | None = None
 ) -> dict[str, Any]:
-    """What there is to know about an edge list, a store or a result, without searching it, as
-    ``delegraph info --json`` prints it.
+    """Describe an edge list, a store or a result, as ``delegraph info --json`` does.
 
-    src, dst: columns of an edge list. ranks: of a store, also what so many workers would hold each,
-    and send each other.
+    Args:
+        src, dst: the columns of an edge list.
+        ranks: for a store, also tell what this many workers would each hold and send.
     """
     from .reports.report import describe
 
@@ -477,12 +556,16 @@ def validate(
     sources: Vertices | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Judge a result against its graph, a store or an edge list, by rules that make it right.
+    """Judge a result against its graph, by rules that make a result right.
 
-    directed, src, dst: of an edge list, as in ``open``; edges are directed, too, where the result
-    says that they are. weight, duplicates: as in ``build``. personalize: the file that a PageRank
-    was personalised by. sources: whose paths a betweenness has counted, where they were so many
-    that it does not say them.
+    Args:
+        graph: a store or an edge list.
+        result: the folder of the result.
+        directed, src, dst: how an edge list is read. Edges are directed, too, if the
+            result says so.
+        weight, duplicates: as in ``build``.
+        personalize: the file that a PageRank was personalized by.
+        sources: the sources of a betweenness, where there were too many for the result to name.
     """
     from .algorithms.validate import validate_result
 
@@ -495,8 +578,15 @@ def validate(
 
 
 def report(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
-    """Write an HTML page, whole in itself, about a store, a result, a batch (its file of jobs), or
-    a file of what ``bench --json`` printed. overwrite: whether another such page may be replaced.
+    """Write an HTML page about a store, a result, a batch or the output of ``bench --json``.
+
+    The page is one file, without scripts, that loads nothing.
+
+    Args:
+        path: a store, a result, the job file of a batch, or a file that holds what ``bench --json``
+            printed.
+        output: the page to write.
+        overwrite: whether to replace another such page.
     """
     from .reports.page.write import write_page
 
@@ -514,12 +604,16 @@ def bench(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BenchReport:
-    """Search from many random sources, validate each result, measure traversal rates.
+    """Search from many random sources, validate each result, and measure traversal rates.
 
-    graph: a store, or what to generate on a GPU: "kronecker:24", "uniform:24", "grid:2048x2048".
-    strategy: what one GPU searches over, "rows" or "slices"; "auto" tries both when it has loaded.
-    By several workers: ``bench_across``; optimizations of it one by one: ``bench_ablation``; other
-    algorithms: ``bench_algorithm``, ``bench_algorithm_across``.
+    The protocol is Graph500's. ``bench_across`` measures several workers, ``bench_algorithm`` other
+    questions, and ``bench_ablation`` single optimizations; all are in ``delegraph.pipeline.api``.
+
+    Args:
+        graph: a store, or a graph to generate on a GPU: ``"kronecker:24"``, ``"uniform:24"`` or
+            ``"grid:2048x2048"``.
+        sources: how many searches to run.
+        strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` tries both.
     """
     from .bench.device import bench_generated, parse_recipe
     from .bench.protocol import BenchOptions, bench_store

@@ -1,4 +1,4 @@
-"""A graph that is loaded once and asked many times, from Python.
+"""A graph that Python loads once and asks many questions.
 
     with delegraph.open("graph.dg", memory_limit="4GB") as graph:
         found = graph.bfs(17)
@@ -6,10 +6,10 @@
         found.write("distances/")
         ranks = graph.pagerank()
 
-The engine that a command would take holds the graph, on a GPU where one is usable, and keeps it
-there between searches. An edge list is held in the rows that a store of it would have. The other
-algorithms run there, too: over the same arrays where these are an edge list's, or on a CPU a
-store's of one partition, else over what they load when they are first asked for.
+The engine that a command would choose holds the graph between searches, on a GPU where one is
+usable. An edge list is held in the rows that its store would have. Other questions use the same
+arrays if the graph is an edge list, or a store of one partition on a CPU. Otherwise the first of
+them loads what it needs, and the next ones use it.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ E = TypeVar("E", bound=Engine)
 
 
 class Graph:
-    """A graph in memory, on a device or, where it does not fit, on disk; see ``open``.
+    """An open graph. ``delegraph.open`` makes it; close it, or use it in a ``with`` statement.
 
-    info: as ``delegraph info --json`` tells of it. Several graphs may be open; the searches of one
-    come one after the other, from whatever threads they are asked for.
+    It stands in memory, on a GPU, or on disk if it does not fit. Several graphs may be open at
+    once. Any thread may ask a question; one graph answers one question after the other.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Graph:
         self.close()
 
     def close(self) -> None:
-        """Give the memory back. The results that there are stay."""
+        """Free the memory of the graph. Results that were returned stay usable."""
         with self._lock:
             for engine in (self._engine, self._programs):
                 if engine is not None:
@@ -135,25 +135,27 @@ class Graph:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for people: what of an edge list was left out, why a device would not do. Results
-        have notes of their own.
+        """Messages for people, on files and rows that were left out and devices that were not used.
+
+        Results have notes of their own.
         """
         return tuple(self._notes)
 
     @property
     def device(self) -> str:
-        """Where it is searched: "cpu", or a GPU by number and name."""
+        """``"cpu"``, or a GPU by its number and name."""
         return str(self._open.device or "cpu")
 
     @cached_property
     def info(self) -> dict[str, Any]:
+        """The description that ``delegraph info --json`` prints."""
         from .reports.report import edges_document, store_document
 
         of = store_document if isinstance(self._graph, Store) else edges_document
         return of(self._graph)  # pyright: ignore[reportArgumentType] - by its kind
 
     def plan(self) -> Plan:
-        """What the engine holds, beside what this process holds now."""
+        """What the graph and a search hold in memory, beside the rest of this process."""
         engine, limit = self._open, self._resources.limit
         return plan_of(engine, engine.need().within(limit), self._executor.threads, limit)
 
@@ -190,10 +192,12 @@ class Graph:
         sources: Vertices | None = None,
         together: bool = False,
     ) -> Result:
-        """Breadth-first search from ``source``, or from ``sources``, as ``delegraph.bfs`` does. Of
-        several right parents it may name another one than that.
+        """Search from ``source``, or from ``sources``, as ``delegraph.bfs`` does.
 
-        Raises InputError for a source that is not in the graph.
+        If a vertex has several right parents, the two may name different ones.
+
+        Raises:
+            InputError: also if a source is not in the graph.
         """
         questions.check_sources(source, sources, together)
         if source is not None:
@@ -204,6 +208,7 @@ class Graph:
         return self._search_each(questions.bfs_each(sources, max_depth))
 
     def components(self) -> Result:
+        """Find connected components, as ``delegraph.components`` does."""
         return self.ask(questions.components())
 
     def pagerank(
@@ -217,23 +222,31 @@ class Graph:
         unweighted: bool = False,
         precision: Literal["double", "single"] = "double",
     ) -> Result:
+        """Compute PageRank, as ``delegraph.pagerank`` does."""
         stops = tolerance, max_iterations, iterations
         of = personalize, dangling, unweighted, precision
         return self.ask(questions.pagerank(damping, *stops, *of))
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
-        """Raises InputError for a graph without weights, too."""
+        """Find shortest paths by weights, as ``delegraph.sssp`` does.
+
+        Raises:
+            InputError: also if the graph has no weights.
+        """
         return self.ask(questions.sssp(source, max_distance))
 
     def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
+        """Compute closeness, as ``delegraph.closeness`` does."""
         return self.ask(questions.closeness(sources, seed))
 
     def betweenness(
         self, sources: Some | None = None, seed: int = 1, normalized: bool = False
     ) -> Result:
+        """Compute betweenness, as ``delegraph.betweenness`` does."""
         return self.ask(questions.betweenness(sources, seed, normalized))
 
     def eccentricity(self, sources: Some | None = None, seed: int = 1) -> Result:
+        """Compute eccentricity, as ``delegraph.eccentricity`` does."""
         return self.ask(questions.eccentricity(sources, seed))
 
     def _search(self, asked: Bfs) -> BfsResult:
@@ -249,7 +262,7 @@ class Graph:
             )
 
     def ask(self, question: Question) -> Result:
-        """Of one that an algorithm's file has made: those above are some of them."""
+        """Answer a question that a file of ``pipeline/algorithms`` makes."""
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()

@@ -1,10 +1,10 @@
-"""What an algorithm found, in memory: an Arrow table at heart.
+"""The result of a question, in memory: an Arrow table.
 
     ranks = graph.pagerank()
     ranks.table, ranks["pagerank"], ranks.to_pandas(), ranks.to_polars()
     ranks.write("ranks/")
 
-Whatever takes Arrow streams takes a result as it is: ``polars.DataFrame``, ``duckdb.sql``.
+A result is an Arrow stream: ``polars.DataFrame`` and ``duckdb.sql`` take it as it is.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _SHOWN = 10
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """``vertex``, by rising id, and what was found of each: the columns that a result on disk has.
+    """The result of a question, in memory.
 
-    batches: instead, of searches from several sources: a row for each vertex that one has reached.
+    It has a row for each vertex, by rising id, and the columns that a result on disk has. Searches
+    from several sources have a row for each source and each vertex that it reaches.
     """
 
     _answer: run.Answer
@@ -55,12 +56,12 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """The name of the question, such as ``"pagerank"``."""
         return self._run.info.algorithm
 
     @cached_property
     def table(self) -> pa.Table:
-        """Made when it is first asked for, and kept."""
+        """The rows. They are made when they are first asked for, and kept."""
         if self._batches:
             every = (rows.batches(part) for rows in self._batches for part in rows.parts)
             return pa.Table.from_batches(chain.from_iterable(every), self._batches[0].schema)
@@ -71,17 +72,17 @@ class Result:
 
     @cached_property
     def record(self) -> Any:
-        """Of the run, with the keys that a result on disk has beside it (docs/reference/run-record.md)."""
+        """The run record, a dict with the keys of the file beside a result on disk."""
         return run.record_of(self._ran, self._answer, self._run)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines for people, as a command tells them: of rows that were left out, for example."""
+        """Messages for people, such as on rows that were left out, as the command prints them."""
         return tuple(self._run.notes)
 
     @property
     def seconds(self) -> float:
-        """Of the search alone."""
+        """Seconds that the question took, without loading and writing."""
         return self._run.clock.seconds["search"]
 
     def __len__(self) -> int:
@@ -91,24 +92,39 @@ class Result:
         return self.table[column]
 
     def to_arrow(self) -> pa.Table:
+        """Return ``table``."""
         return self.table
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """Integers that may be null are pandas' nullable ones (``Int64``), whether or not any is;
-        others are NumPy's. Raises InputError where pandas is missing.
+        """Return a pandas DataFrame.
+
+        Columns of integers that may be null have pandas' nullable type (``Int64``), whether or not
+        there is a null in them; other columns have NumPy's types.
+
+        Raises:
+            InputError: if pandas is not installed.
         """
         _library("pandas")
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """Columns of numbers are not copied. Raises InputError where Polars is missing."""
+        """Return a Polars DataFrame. Columns of numbers are not copied.
+
+        Raises:
+            InputError: if Polars is not installed.
+        """
         return _library("polars").from_arrow(self.table)
 
     def write(self, output: AnyPath, overwrite: bool = False) -> None:
-        """Write a result folder, with the run's record beside it, as the command does."""
+        """Write a result folder, and its run record, as the command does.
+
+        Args:
+            output: the folder, or a URL of an object store.
+            overwrite: whether to replace a result that exists, once the new one is complete.
+        """
         output = named(output)
         check_output(output, "result", overwrite)
         with begin_work(output, {}, restart=True) as work:
@@ -125,7 +141,7 @@ class Result:
 
     @property
     def summary(self) -> str:
-        """What the record tells of it, in a line."""
+        """The main facts of the record, in one line."""
         facts = self._answer.record[next(iter(self._answer.record))]
         told = ((name, value) for name, value in facts.items() if _is_told(value))
         return ", ".join(
@@ -164,35 +180,45 @@ def _short(value: Any) -> str:
 
 
 class BfsResult(Result):
-    """Of one search: vertex, distance (null where unreached), parent (null for the source, too)."""
+    """The result of a search from one source.
+
+    ``distance`` (int32) and ``parent`` (the type of the ids) are null where the search did not
+    reach; the source has distance 0 and no parent.
+    """
 
     @property
     def source(self) -> int | str:
+        """The id of the source."""
         return self._answer.record["search"]["source"]
 
     @property
     def vertex(self) -> pa.ChunkedArray:
+        """The column ``vertex``."""
         return self["vertex"]
 
     @property
     def distance(self) -> pa.ChunkedArray:
+        """The column ``distance``."""
         return self["distance"]
 
     @property
     def parent(self) -> pa.ChunkedArray:
+        """The column ``parent``."""
         return self["parent"]
 
     @property
     def reached(self) -> int:
-        """Vertices, the source included."""
+        """How many vertices the search reached, the source included."""
         return self._answer.record["search"]["reached"]
 
     @property
     def depth(self) -> int:
+        """The greatest distance, in hops."""
         return self._answer.record["search"]["depth"]
 
     @property
     def supersteps(self) -> list[Any]:
+        """A dict for each superstep, as in the run record."""
         assert self._answer.supersteps is not None
         return list(self._answer.supersteps)
 

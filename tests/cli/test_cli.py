@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path

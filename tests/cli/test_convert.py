@@ -20,6 +20,7 @@ from delegraph.pipeline.interchange.delimited import Choices
 from delegraph.pipeline.interchange.formats import SUFFIXES, FormatName, format_of
 from delegraph.pipeline.run.records import ConvertRecord
 from support.failing import Failing
+from support.marks import nightly, slow
 from support.processes import command, peak_of
 from support.schema import conforms
 
@@ -216,8 +217,9 @@ def test_an_error_at_each_call(delegraph, path, tmp_path, monkeypatch, read, wri
     assert number > 10
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["edges.txt", "edges.csv", "one-line.graph", "names.tsv"])
+@pytest.mark.parametrize(
+    "name", [nightly("edges.txt"), slow("edges.csv"), nightly("one-line.graph"), slow("names.tsv")]
+)
 def test_memory_is_bounded_whatever_the_size(tmp_path, name):
     """300 MB of text; in METIS's, nearly all in the line of one vertex."""
     path = tmp_path / name

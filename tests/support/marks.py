@@ -1,4 +1,4 @@
-"""Parameters whose tests are left for ``-m slow``."""
+"""Parameters whose tests are left for ``-m slow``, or for ``-m nightly``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import pytest
 def slow(*values: object):
     """The parameters of one test that is slow."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def nightly(*values: object):
+    """The parameters of one test that is too long for every change."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 def mostly_slow(every: Iterable, *others: object) -> list:

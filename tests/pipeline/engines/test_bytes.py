@@ -23,6 +23,7 @@ from delegraph.pipeline.engines.ranks.search import rank_stream_bytes
 from delegraph.pipeline.results.result import writing_bytes
 from delegraph.pipeline.run.execute import Executor
 from delegraph.pipeline.run.resources import Resources
+from support.marks import nightly, slow
 
 VERTICES = 1 << 20
 THREADS = 2
@@ -132,8 +133,9 @@ OPTIONS = {
 BENCHED = ("three", "grid-directed")  # whose bench by ranks is measured, too
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    "name", [nightly(name) if name == "strings" else slow(name) for name in OPTIONS]
+)
 def test_projection_against_measurement(name, tmp_path):
     small = build(tmp_path / "small", 100, **OPTIONS[name])
     store = build(tmp_path / "large", VERTICES, **OPTIONS[name])

@@ -346,7 +346,7 @@ def test_a_plan_holds_for_every_graph_of_its_size(vertices):
         assert total_bytes(searching) + rows <= bytes_needed(vertices, edges, False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_blocks_that_wait_for_a_processor(emulated):
     """Blocks get far ahead of each other, where more run than there are processors."""
     src, dst = (np.asarray(end, np.uint32) for end in SHAPES["hubs"])

@@ -60,7 +60,7 @@ from delegraph.pipeline.ranks.communicator import telling_others
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.run import ending
 from support.graphs import SHAPES, SMALL, edges_of, graphs, grid, random_edges
-from support.marks import mostly_slow, slow
+from support.marks import mostly_slow, nightly, slow
 from support.paths import WEIGHTS, check_paths, entries_of, program_of
 from support.processes import command, wait_until, workers_of
 from support.programs import stored
@@ -506,7 +506,7 @@ def test_every_program_emulated(emulated, tmp_path, monkeypatch, shape, layout):
         check_all(store, emulated, 3, "nccl")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_eight_devices_emulated(eight_emulated, tmp_path, layout):
     store = make(tmp_path, "hubs", "ties", True, layout, partitions=8)
@@ -620,7 +620,9 @@ def test_weights_emulated(emulated, tmp_path, monkeypatch, direct, weights):
         check_paths_of(make(tmp_path, "hubs", weights, False, "grid"), emulated, "nccl")
 
 
-@pytest.mark.parametrize("name", ["pagerank", slow("sssp"), slow("betweenness"), slow("closeness")])
+@pytest.mark.parametrize(
+    "name", ["pagerank", slow("sssp"), nightly("betweenness"), nightly("closeness")]
+)
 def test_going_on_emulated(emulated, tmp_path, monkeypatch, name):
     check_programs_going_on(emulated, tmp_path, monkeypatch, name)
 
@@ -642,7 +644,7 @@ def test_paths_of_many_buckets_emulated(emulated, tmp_path, monkeypatch, direct)
     assert found[0].record["sent"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["betweenness", "closeness"])
 def test_ends_asked_of_some_ranks_emulated(emulated, tmp_path, monkeypatch, name):
     """At any moment, one after the other; other numbers of ranks, or one, go on. None waits for

@@ -850,7 +850,7 @@ def test_emulated_betweenness(emulated, stores, monkeypatch, shape, shared, most
     test_betweenness(emulated[0], stores, monkeypatch, shape, True, shared, most)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("shared", [0, 1 << 60])
 def test_emulated_paths_beyond_the_range(emulated, tmp_path, monkeypatch, directed, shared):
@@ -867,7 +867,7 @@ def test_emulated_searches(emulated, stores, monkeypatch, shape, way, directed):
     check_sources(stores(shape, directed), emulated[0], count=9)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_more_emulated_searches(emulated, stores, tmp_path, monkeypatch):
     test_when_searches_go_apart(emulated[0], stores)
     test_searches_of_few_levels(emulated[0], stores, monkeypatch, 1)

@@ -153,6 +153,6 @@ def test_emulated(emulated, tmp_path, layout, directed):
     check_layout(tmp_path, emulated[0], "hubs", layout, directed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_emulated_tiers(emulated, tmp_path, monkeypatch):
     test_tiers_sorted_in_pieces(emulated[0], tmp_path, monkeypatch, "delegates")

@@ -79,7 +79,7 @@ def most_on_a_device(store: Path, command: str, device: Device) -> int:
     return max(rank.room(device).device for rank in ranks)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", ASKED)
 def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     """Each has a device; the answers are those of a CPU, which ``validate`` judges, too."""

@@ -371,7 +371,7 @@ sys.exit(code)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_by_tests_of_networkx(tmp_path):
     """All pass, by the backend's functions where it can run."""
     modules = [f"networkx.algorithms.{name}" for name in OF_NETWORKX]

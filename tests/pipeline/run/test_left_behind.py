@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 
 from delegraph.pipeline.run.semaphores import remove_dead_semaphores, semaphore_mark
@@ -53,6 +54,13 @@ def begun(temporary: Path, process: int, what: str) -> bool:
     return any(temporary.glob("delegraph-workers-*/dask-scratch-space/*"))
 
 
+def runs(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["folder", "semaphores", "workers"])
 def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
@@ -62,7 +70,9 @@ def test_nothing_after_the_run_that_follows_a_killed_one(line, temporary, what):
         line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         wait_until(lambda: begun(temporary, process.pid, what))
+        others = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(runs, others)))  # workers end when they miss their scheduler
     left = {path.name for path in temporary.iterdir()}
     if what != "workers":
         assert left or semaphores() != before
