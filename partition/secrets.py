@@ -31,6 +31,8 @@ def without_secrets(text: str) -> str:
     's3://...@bucket/edges: no such file'
     >>> without_secrets("s3://bucket/edges?region=eu&secret_key=se?cr&et")
     's3://bucket/edges?region=eu&secret_key=...'
+    >>> without_secrets("s3://bucket/edges?secret=4: no such option")
+    's3://bucket/edges?secret=...: no such option'
     >>> without_secrets("s3://bucket/edges?endpoint_override=http://me:se/cret@host:9000")
     's3://bucket/edges?endpoint_override=...@host:9000'
     >>> without_secrets("abfs://box@account/k, s3://anonymous@b/k@x, tcp://127.0.0.1:8786: gone")
@@ -53,6 +55,7 @@ def _cleaned(url: re.Match[str]) -> str:
     rest = _ENDPOINT.sub(rf"\1{_HIDDEN}@", rest)
     for option in _OPTION.finditer(rest):
         if option[1] not in OPEN_OPTIONS:
-            rest = rest[: option.end()] + _HIDDEN
+            end = ":" if rest.endswith(":") else ""  # of the message
+            rest = rest[: option.end()] + _HIDDEN + end
             break
     return f"{scheme}:{slashes}{rest}"

@@ -78,13 +78,14 @@ class Graph:
         resources: Resources,
         choices: BuildOptions,
         temporary: ExitStack,
+        notes: Sequence[str] = (),
     ) -> None:
         self.path = path
         self._graph = graph
         self._executor = executor
         self._resources = resources
         self._lock = threading.Lock()
-        self._notes = [] if isinstance(graph, Store) else list(graph.notes)
+        self._notes = [*notes, *(() if isinstance(graph, Store) else graph.notes)]
         self._choices = choices
         self._programs: LocalEngine | None = None
         self._on_device = 0  # bytes that searches hold there
@@ -416,13 +417,14 @@ def open_graph(
     # Wherever this process may be when more of it is read.
     graph, choices = run.open_graph(rooted(path), choices), choices or BuildOptions()
     with device_errors():
-        device: Device | None = resources.chosen_device()
+        notes: list[str] = []
+        device: Device | None = resources.chosen_device(notes)
         if isinstance(graph, Store):
             subject = subject_of(graph, StoreNames(graph, Team(executor.threads)))
             engines = engines_of_store(graph, subject, device, executor.threads, "auto")
         else:
             engines = engines_of_open_edges(graph, choices, device, executor)
-        return Graph(path, graph, engines, executor, resources, choices, temporary)
+        return Graph(path, graph, engines, executor, resources, choices, temporary, notes)
 
 
 def _fits_a_device(engines: Sequence[Engine]) -> bool:

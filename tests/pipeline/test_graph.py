@@ -16,8 +16,10 @@ import pytest
 
 import delegraph
 from delegraph.kernels import reference
+from delegraph.kernels.gpu.device import DeviceError
 from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.pipeline.engines.engine import CODE_BYTES
+from delegraph.pipeline.run import devices
 from delegraph.pipeline.run.plan import held_now
 from support.graphs import random_edges
 from support.outputs import distances_of
@@ -85,6 +87,19 @@ def test_what_it_shows(store, edges):
     assert result.table.num_rows == len(frame)  # results stay
     with pytest.raises(DelegraphError, match="is closed: open it again"):
         graph.bfs(source)
+
+
+def test_it_says_why_no_device_is_used(store, monkeypatch):
+    """Where a limit of its memory was given, so that one was expected."""
+
+    def none(number: int, limit: int | None) -> None:
+        raise DeviceError("there is no GPU")
+
+    monkeypatch.setattr(devices, "open_device", none)
+    with delegraph.open(store, device_memory_limit="1GB") as graph:
+        assert graph.notes == ("on the CPU: there is no GPU",)
+    with delegraph.open(store) as graph:
+        assert graph.notes == ()
 
 
 def test_written_as_by_the_command(store, edges, tmp_path):
