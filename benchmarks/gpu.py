@@ -35,8 +35,13 @@ from delegraph.pipeline.bench.device import draw_positions, make_edges
 from delegraph.pipeline.bench.protocol import BenchOptions, DeviceSearcher, run_all
 from delegraph.pipeline.build.generate import Recipe
 from delegraph.pipeline.build.read import read_edges, with_bounds
-from delegraph.pipeline.engines.device import method_of, search_of, supersteps_of, to_device
 from delegraph.pipeline.engines.engine import Strategy
+from delegraph.pipeline.engines.one_device.search import (
+    method_of,
+    search_of,
+    supersteps_of,
+    to_device,
+)
 from delegraph.pipeline.reports.report import supersteps_table
 from delegraph.pipeline.run.execute import Executor
 

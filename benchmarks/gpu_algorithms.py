@@ -41,7 +41,7 @@ from delegraph.kernels.gpu_programs import (
 )
 from delegraph.kernels.gpu_programs.rows import ProgramGraph, cut
 from delegraph.pipeline.bench.protocol import DeviceSearcher, run_all
-from delegraph.pipeline.engines.device import search_of
+from delegraph.pipeline.engines.one_device.search import search_of
 
 GENERATED = "kron22,kron24,urand24"
 PUBLISHED = ["kron22", "kron24", "urand24", "cnr-2000", "luxembourg-osm"]

@@ -214,7 +214,7 @@ def plan(
     """
     from ..partition.disk.outputs import is_store
     from .build.build import plan_graph
-    from .engines.store import plan_search
+    from .engines.plan import plan_search
 
     resources, chosen = _sorted(options)
     edges = named(edges)

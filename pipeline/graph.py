@@ -45,8 +45,9 @@ from .engines.engine import Engine, Need, Ran, SearchEngine, Subject, choose, ru
 from .engines.memory import MemoryEngine
 from .engines.open_edges import KeepsRows, engines_of_open_edges
 from .engines.operations.program import LocalEngine, Program
+from .engines.plan import plan_of
 from .engines.programs import engines_of_program, engines_of_rows
-from .engines.store import engines_of_store, plan_of, subject_of
+from .engines.store import engines_of_store, subject_of
 from .questions import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,15 @@ def test_folders_import_one_way(layer):
 @pytest.mark.parametrize("folder", INSIDE)
 def test_folders_inside_import_one_way(folder):
     _in_order(folder, INSIDE[folder])
+
+
+def test_no_file_imports_itself():
+    """Not by way of others, either, wherever in a file an import stands."""
+    imports = {}
+    for path in [path for layer in LAYERS for path in _files(layer)]:
+        found = {ROOT.joinpath(*parts).with_suffix(".py") for parts in _imports(path) if parts[0]}
+        imports[path] = {other for other in found if other.exists()}
+    TopologicalSorter(imports).prepare()  # CycleError names the files
 
 
 def test_folders_are_small():

@@ -71,7 +71,7 @@ class _Commands:
 
     def line(self, command: str, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, str]]:
         from ...partition.errors import DelegraphError
-        from ...pipeline.batches.jobs import Line
+        from ...pipeline.batches.job import Line
 
         known = self._params(command)
         context = click.Context(_command(command), info_name=command)

@@ -15,7 +15,7 @@ from ...partition.input.ids import parse_id
 from ...partition.numbers import check_whole
 from ...partition.store.store import Store
 from ..build.prepare import BuildOptions
-from ..engines.edges import engines_of_edges
+from ..engines.edges import ScanEngine
 from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
 from ..engines.store import engines_of_store
 from ..results.checkpoint import Checkpoint
@@ -63,11 +63,17 @@ class Bfs:
     def engines_of_edges(
         self, edges: EdgeList, choices: BuildOptions, device: Device | None, executor: Executor
     ) -> list[SearchEngine]:
+        """For one search. A scan keeps no weights: an edge list with weights becomes a store."""
         strategy = self._strategy_on(device)
         if edges.weight is not None:
-            return []  # they were asked to be kept, in a store
-        of = edges, choices.directed, device, executor
-        return engines_of_edges(*of, strategy)
+            return []
+        scan = ScanEngine(edges, choices.directed, executor)
+        if device is None:
+            return [scan]
+        from ..engines.one_device.edge_list import DeviceRowsEngine
+
+        options = BuildOptions(directed=choices.directed)
+        return [DeviceRowsEngine(edges, options, executor, device, strategy), scan]
 
     def _strategy_on(self, device: Device | None) -> Strategy:
         check_strategy(self.strategy, device)

@@ -18,7 +18,7 @@ from ...partition.disk.memory import format_bytes
 from ...partition.disk.urls import is_remote
 from ...partition.errors import InputError
 from ...partition.input.find import facts_of_remote
-from .jobs import Job
+from .job import Job
 from .ledger import Entry, is_running, ledger_of, open_ledger
 from .places import order_of
 

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from string import Formatter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ...partition.errors import InputError, did_you_mean
 from ...partition.numbers import MOST_SECONDS, shown
+from .job import Job, Line
 from .places import check_places
 from .toml import read_toml
 
@@ -38,26 +38,6 @@ _OF_DEFAULTS = ("retries", "timeout")
 _MOST_FAULTS = 100
 """That are told."""
 _MOST_OF_RING = 10
-
-
-class Line(NamedTuple):
-    """What a job runs. options: words after the program's name. arguments: after these. asked: what
-    of all that decides what it gives. inputs: files that it reads, by option. output: what it
-    writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
-    gives it, if ``takes_limit``. takes_restart: whether it can be told to start over. shares: what
-    its process may keep for another job, in words: a graph and how it is held, or workers; None:
-    nothing.
-    """
-
-    options: Sequence[str]
-    arguments: Sequence[str]
-    asked: Sequence[str]
-    inputs: Mapping[str, str]
-    output: str | None
-    memory_limit: int | None
-    takes_limit: bool
-    takes_restart: bool
-    shares: str | None = None
 
 
 class Commands(Protocol):
@@ -76,23 +56,6 @@ class Commands(Protocol):
     ) -> tuple[Line | None, Mapping[str, str]]:
         """With some of its options; what is wrong, by option, and no line if anything is."""
         ...
-
-
-@dataclass(frozen=True)
-class Job:
-    """needs: names. timeout: seconds for a try; None for any. at: its line in the file, and those
-    of what it reads, by option; output_at: of what it writes.
-    """
-
-    name: str
-    command: str
-    line: Line
-    needs: tuple[str, ...]
-    retries: int
-    timeout: float | None
-    at: int
-    inputs_at: Mapping[str, int]
-    output_at: int
 
 
 def read_jobs(path: Path, variables: Mapping[str, str], commands: Commands) -> list[Job]:

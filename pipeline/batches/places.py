@@ -14,15 +14,12 @@ from fnmatch import fnmatchcase
 from glob import has_magic, iglob
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...partition.disk.urls import is_remote, rooted
 from ...partition.input.find import facts_of_remote
 from ...partition.numbers import quoted, shown
+from .job import Job
 from .ledger import folder_of
-
-if TYPE_CHECKING:
-    from .jobs import Job
 
 Fault = tuple[int, str]
 """A line of the file, and what is wrong there."""

@@ -33,7 +33,7 @@ from .due import (
     too_little_for_both,
     why_due,
 )
-from .jobs import Job
+from .job import Job
 from .ledger import (
     Entry,
     Ledger,

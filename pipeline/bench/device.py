@@ -14,7 +14,7 @@ from ...kernels.gpu.prepare import Columns
 from ...partition.errors import InputError
 from ...partition.numbers import GREATEST, parse_integer, shown
 from ..build.generate import Kind, Recipe
-from ..engines.device import method_of, search_of, slices_bytes
+from ..engines.one_device.search import method_of, search_of, slices_bytes
 from .protocol import (
     Benched,
     BenchOptions,

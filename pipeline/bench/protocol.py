@@ -29,9 +29,9 @@ from ...partition.errors import DelegraphError, InputError
 from ...partition.input.arrow import as_arrow, as_numpy
 from ...partition.input.id_types import shown_id
 from ...partition.store.store import EDGE_BATCH, GraphInfo, Store, open_store
-from ..engines.device import DeviceEngine
 from ..engines.engine import Engine, Strategy, check_strategy, choose
 from ..engines.memory import MemoryEngine
+from ..engines.one_device.search import DeviceEngine
 from ..results.found import Found
 from ..results.names import VertexNames, names_of_store
 from ..run.execute import Progress

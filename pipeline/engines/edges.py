@@ -9,7 +9,6 @@ import numpy as np
 from ...kernels.base.team import Team
 from ...kernels.bfs.cpu import CpuBackend, compile_search
 from ...kernels.bfs.edges import EdgeSearch, compile_edge_search
-from ...kernels.gpu.device import Device
 from ...partition.input import ids
 from ...partition.input.arrow import TEXT_BYTES, string_ends
 from ...partition.input.edges import EdgeList
@@ -17,7 +16,6 @@ from ...partition.input.id_types import is_string, type_name
 from ...partition.input.ids import Ids
 from ...partition.store.grid import ONE
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes
-from ..build.prepare import BuildOptions
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
 from ..results.checkpoint import Checkpoint
 from ..results.found import Found
@@ -25,7 +23,7 @@ from ..results.names import PARENT_BYTES, Names, names_of_ids
 from ..results.superstep_log import SuperstepLog
 from ..run.execute import Executor
 from ..run.records import GraphRecord
-from .engine import Need, SearchEngine, Strategy, Subject, by_footers_first
+from .engine import Need, Subject, by_footers_first
 from .memory import resume
 
 SCAN_BUDGET = 8
@@ -51,23 +49,6 @@ def _bytes(edges: EdgeList, directed: bool, threads: int, closely: bool) -> int:
     # In rows: keys or targets of both directions beside the batches, offsets and a queue.
     rows = 2 * batch + facts.domain * (8 + 4)
     return batch + state + rows + threads * reading_bytes(facts) + dictionary_bytes(facts)
-
-
-def engines_of_edges(
-    edges: EdgeList,
-    directed: bool,
-    device: Device | None,
-    executor: Executor,
-    strategy: Strategy = "rows",
-) -> list[SearchEngine]:
-    """For a single search in one process, the best first. device: None for the CPU."""
-    engines: list[SearchEngine] = [ScanEngine(edges, directed, executor)]
-    if device is None:
-        return engines
-    from .device_edges import DeviceRowsEngine
-
-    options = BuildOptions(directed=directed)
-    return [DeviceRowsEngine(edges, options, executor, device, strategy), *engines]
 
 
 class ScanEngine:

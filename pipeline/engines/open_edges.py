@@ -19,7 +19,7 @@ from .engine import CODE_BYTES, Need, SearchEngine, by_footers_first
 from .memory import HostRows, search_bytes
 
 if TYPE_CHECKING:
-    from .held_rows import HeldRows
+    from .one_device.rows import HeldRows
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ def engines_of_open_edges(
     engines: list[SearchEngine] = [OpenEdgesEngine(edges, options, executor)]
     if device is None:
         return engines
-    from .device_edges import DeviceRowsEngine
+    from .one_device.edge_list import DeviceRowsEngine
 
     return [DeviceRowsEngine(edges, options, executor, device, "auto", keeps=True), *engines]
 

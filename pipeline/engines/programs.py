@@ -17,7 +17,7 @@ from .operations.held import Asked, HeldEngine, HeldGraphEngine
 from .operations.program import DeviceProgram, LocalEngine, Program, ProgramEngine
 
 if TYPE_CHECKING:
-    from .held_rows import HeldRows
+    from .one_device.rows import HeldRows
 
 
 def engines_of_program(
@@ -39,7 +39,7 @@ def engines_of_program(
         on_cpus.insert(0, MergedEngine(*of, False, beside, loaded))
     if device is None or not isinstance(program, DeviceProgram):
         return [*on_cpus]
-    from .device_program import DeviceProgramEngine
+    from .one_device.program import DeviceProgramEngine
 
     return [DeviceProgramEngine(store, subject, program, device, threads, beside), *on_cpus]
 
@@ -50,7 +50,7 @@ def engines_of_held_program(
     """Of an edge list; none where it has to become a store. device: None for the CPU."""
     if device is None:
         return [HeldEngine(edges, options, executor, asked)] if fits_held(edges) else []
-    from .device_edges import DeviceHeldEngine
+    from .one_device.edge_list import DeviceHeldEngine
 
     return [DeviceHeldEngine(edges, options, executor, device, asked)]
 
@@ -68,7 +68,7 @@ def engines_of_rows(
     """
     if isinstance(held, HeldGraph):
         return [HeldGraphEngine(held, subject, program, threads, beside)]
-    from .held_rows import HeldRowsEngine
+    from .one_device.rows import HeldRowsEngine
 
     if device is None or not isinstance(program, DeviceProgram):
         return []

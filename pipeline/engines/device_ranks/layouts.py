@@ -22,7 +22,7 @@ from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, Message
 from ...results.superstep_log import SuperstepLog
 from ...run.records import SuperstepRecord
-from ..device import Room
+from ..one_device.search import Room
 from ..ranks.result import RankResult, save
 from .delegates import DelegatesOfRank
 from .grid import GridOfRank

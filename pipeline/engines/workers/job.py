@@ -24,10 +24,10 @@ from ...ranks.jobs import Way
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
-from ..device import fits_near, room_for
 from ..device_ranks.layouts import RankOnDevice
-from ..device_share import DeviceShare
 from ..engine import SearchEngine
+from ..one_device.search import fits_near, room_for
+from ..one_device.share import DeviceShare
 from ..operations.operations import Operations
 from ..operations.operations import warm_up as warm_up_operations
 from ..operations.program import Given, Program, counts_of, program_bytes

@@ -21,7 +21,7 @@ from ....partition.store.store import Store
 from ...ranks.communicator import Communicator, barrier
 from ...ranks.nccl import device_arrays
 from ...results.checkpoint import Checkpoint
-from ..device_share import DeviceShare, ShareRoom
+from ..one_device.share import DeviceShare, ShareRoom
 from ..operations.program import (
     DealtProgram,
     DeviceProgram,

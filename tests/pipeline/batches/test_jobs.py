@@ -8,7 +8,8 @@ import pytest
 
 from delegraph.cli.commands.batch import _Commands
 from delegraph.partition.errors import InputError
-from delegraph.pipeline.batches.jobs import Job, read_jobs
+from delegraph.pipeline.batches.job import Job
+from delegraph.pipeline.batches.jobs import read_jobs
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import Store, open_store
 from delegraph.pipeline.batches.process import JobProcess
 from delegraph.pipeline.engines import kept
-from delegraph.pipeline.engines.device_program import DeviceProgramEngine
 from delegraph.pipeline.engines.memory import MemoryEngine
+from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.store import DiskEngine, subject_of

@@ -30,7 +30,7 @@ from delegraph.kernels.gpu.search import (
 from delegraph.kernels.gpu.slices import VIRTUAL, cut
 from delegraph.kernels.gpu.slices import bytes_needed as slice_bytes
 from delegraph.partition.disk.outputs import is_store
-from delegraph.pipeline.engines.device import search_of, supersteps_of, to_device
+from delegraph.pipeline.engines.one_device.search import search_of, supersteps_of, to_device
 from support.graphs import (
     SHAPES,
     SMALL,

@@ -26,9 +26,9 @@ from delegraph.partition.input.edges import open_edges
 from delegraph.partition.store.weighing import Weighing
 from delegraph.pipeline.build.device_held import hold_on_device
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines import device_edges
-from delegraph.pipeline.engines.device_edges import DeviceHeldEngine
-from delegraph.pipeline.engines.held_rows import HeldRows, HeldRowsEngine
+from delegraph.pipeline.engines.one_device import edge_list as device_edges
+from delegraph.pipeline.engines.one_device.edge_list import DeviceHeldEngine
+from delegraph.pipeline.engines.one_device.rows import HeldRows, HeldRowsEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.graph import Graph
 from delegraph.pipeline.run.execute import Executor

@@ -47,8 +47,8 @@ from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines import device_share
-from delegraph.pipeline.engines.device_share import DeviceShare
+from delegraph.pipeline.engines.one_device import share as device_share
+from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import (
     DealtProgram,
     Given,

@@ -22,8 +22,8 @@ from delegraph.pipeline.algorithms.components import JoinAll
 from delegraph.pipeline.algorithms.many_sources import Sums
 from delegraph.pipeline.algorithms.pagerank import Walk
 from delegraph.pipeline.build.prepare import BuildOptions
-from delegraph.pipeline.engines.device_program import DeviceProgramEngine
-from delegraph.pipeline.engines.device_share import DeviceShare
+from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
+from delegraph.pipeline.engines.one_device.share import DeviceShare
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from support.graphs import SHAPES, random_edges
 from support.paths import entries_of, program_of

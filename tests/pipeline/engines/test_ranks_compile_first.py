@@ -12,8 +12,8 @@ from delegraph.kernels.gpu import device as devices
 from delegraph.kernels.gpu.device import open_device
 from delegraph.partition.store.store import open_store
 from delegraph.pipeline.bench.store_ranks import StoreBenchJob
-from delegraph.pipeline.engines import device as device_search
 from delegraph.pipeline.engines.device_ranks.layouts import RankOnDevice
+from delegraph.pipeline.engines.one_device import search as device_search
 from delegraph.pipeline.engines.workers.job import SearchJob
 from support import emulator
 from support.graphs import random_edges

@@ -16,8 +16,8 @@ from delegraph.partition.errors import DelegraphError, InputError
 from delegraph.partition.input.edges import open_edges
 from delegraph.pipeline.build import device as device_build
 from delegraph.pipeline.build.prepare import BuildOptions, plan_ahead
-from delegraph.pipeline.engines import device as device_engine
-from delegraph.pipeline.engines.device import Room
+from delegraph.pipeline.engines.one_device import search as device_engine
+from delegraph.pipeline.engines.one_device.search import Room
 from delegraph.pipeline.run import devices, resources
 from delegraph.pipeline.run.plan import Budget
 from delegraph.pipeline.run.resources import Resources

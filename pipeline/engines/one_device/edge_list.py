@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...kernels.gpu import search as gpu_search
-from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import derive
-from ...kernels.gpu.search import GpuSearch
-from ...kernels.gpu_programs.rows import ProgramGraph, cut_bytes
-from ...partition.disk.memory import format_bytes
-from ...partition.input.edges import EdgeList
-from ..build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
-from ..build.prepare import BuildOptions
-from ..results.checkpoint import Checkpoint
-from ..results.found import Found
-from ..run.execute import Executor
-from ..run.records import graph_record
-from .device import give_back, method_of, search_of, search_on_device, slices_bytes
-from .device_share import SLACK
-from .edges import subject_of
-from .engine import Need, Strategy, Subject, by_footers_first
-from .held_rows import HeldRows
-from .operations.held import Asked
-from .operations.program import Counts, DeviceProgram, Given, Program, Tell
+from ....kernels.gpu import search as gpu_search
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.graph import derive
+from ....kernels.gpu.search import GpuSearch
+from ....kernels.gpu_programs.rows import ProgramGraph, cut_bytes
+from ....partition.disk.memory import format_bytes
+from ....partition.input.edges import EdgeList
+from ...build.device_held import HeldOnDevice, HeldOnDeviceNeed, held_on_device_need, hold_on_device
+from ...build.prepare import BuildOptions
+from ...results.checkpoint import Checkpoint
+from ...results.found import Found
+from ...run.execute import Executor
+from ...run.records import graph_record
+from ..edges import subject_of
+from ..engine import Need, Strategy, Subject, by_footers_first
+from ..operations.held import Asked
+from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
+from .rows import HeldRows
+from .search import give_back, method_of, search_of, search_on_device, slices_bytes
+from .share import SLACK
 
 _FOUND = 8 + 8  # bytes of a vertex: what was found, as it is copied and as it is told
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...kernels.base.team import Team
-from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu_programs.rows import ProgramGraph
-from ...partition.store.store import Store
-from ..results.checkpoint import Checkpoint
-from ..run.plan import fits
-from .device import give_back
-from .device_share import DeviceShare, ShareRoom
-from .engine import Engine, Need, Subject
-from .operations.program import DeviceProgram, Given, Program, Tell, counts_of
+from ....kernels.base.team import Team
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu_programs.rows import ProgramGraph
+from ....partition.store.store import Store
+from ...results.checkpoint import Checkpoint
+from ...run.plan import fits
+from ..engine import Engine, Need, Subject
+from ..operations.program import DeviceProgram, Given, Program, Tell, counts_of
+from .search import give_back
+from .share import DeviceShare, ShareRoom
 
 
 class DeviceProgramEngine:

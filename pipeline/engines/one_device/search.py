@@ -12,26 +12,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.graph import Graph
-from ...kernels.base.team import Team
-from ...kernels.gpu import search as gpu_search
-from ...kernels.gpu import slices as gpu_slices
-from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
-from ...kernels.gpu.search import (
+from ....kernels.base.graph import Graph
+from ....kernels.base.team import Team
+from ....kernels.gpu import search as gpu_search
+from ....kernels.gpu import slices as gpu_slices
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, DeviceGraph, Rows, derive
+from ....kernels.gpu.search import (
     ROOM_FOR_ALL,
     WIDE_SEARCH,
     GpuSearch,
     WideKernel,
     is_resident,
 )
-from ...partition.disk.memory import format_bytes
-from ...partition.store.store import Store
-from ..results.checkpoint import Checkpoint
-from ..results.found import Found
-from ..results.superstep_log import SuperstepLog
-from .engine import Engine, Need, Strategy, Subject
-from .memory import graph_bytes
+from ....partition.disk.memory import format_bytes
+from ....partition.store.store import Store
+from ...results.checkpoint import Checkpoint
+from ...results.found import Found
+from ...results.superstep_log import SuperstepLog
+from ..engine import Engine, Need, Strategy, Subject
+from ..memory import graph_bytes
 
 _GAIN = 0.9  # of the time by rows, that slices may take: less is not worth their memory
 _TRIED = 4  # sources

@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.base.numbering import by_table
-from ...kernels.base.team import Team
-from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
-from ...kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
-from ...kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
-from ...partition.disk.memory import format_bytes
-from ...partition.store.layout import kept_subgraphs, numberings
-from ...partition.store.store import Store
-from .operations.program import DeviceProgram, SharedProgram, counts_of
-from .ranks.routes import owned
+from ....kernels.base.numbering import by_table
+from ....kernels.base.team import Team
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.graph import MOST_SHORT, MOST_VERTICES, Array, Rows
+from ....kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
+from ....kernels.gpu_programs.stored_rows import RowsMaker, Subgraph, making_bytes
+from ....partition.disk.memory import format_bytes
+from ....partition.store.layout import kept_subgraphs, numberings
+from ....partition.store.store import Store
+from ..operations.program import DeviceProgram, SharedProgram, counts_of
+from ..ranks.routes import owned
 
 SLACK = 16 << 20  # small arrays, what the pool rounds up
 _TELLING = 256 << 20  # what NCCL holds, about

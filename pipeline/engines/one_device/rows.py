@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...kernels.gpu.device import Device, DeviceMemoryError
-from ...kernels.gpu.graph import Array, Rows
-from ...kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
-from ...partition.disk.memory import format_bytes
-from ...partition.store.manifest import GraphInfo
-from ..build.device_held import HeldOnDevice
-from ..results.checkpoint import Checkpoint
-from ..run.plan import fits
-from .device import give_back
-from .device_share import SLACK
-from .engine import Need, Subject
-from .operations.program import Counts, DeviceProgram, Given, Program, Tell
+from ....kernels.gpu.device import Device, DeviceMemoryError
+from ....kernels.gpu.graph import Array, Rows
+from ....kernels.gpu_programs.rows import ProgramGraph, cut, cut_bytes, degrees_of
+from ....partition.disk.memory import format_bytes
+from ....partition.store.manifest import GraphInfo
+from ...build.device_held import HeldOnDevice
+from ...results.checkpoint import Checkpoint
+from ...run.plan import fits
+from ..engine import Need, Subject
+from ..operations.program import Counts, DeviceProgram, Given, Program, Tell
+from .search import give_back
+from .share import SLACK
 
 
 class HeldRows(NamedTuple):

@@ -1,0 +1,69 @@
+"""What a question over a store would hold: ``plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...kernels.base.team import Team
+from ...partition.disk.memory import GROWTH_BYTES, resident_bytes
+from ...partition.store.manifest import GraphInfo
+from ...partition.store.store import open_store
+from ..results.names import file_rows
+from ..results.store_names import StoreNames
+from ..run.plan import Budget, Plan, Shape, StepPlan
+from ..run.resources import Resources
+from .engine import Engine, Need, choose
+from .operations.program import Program
+from .programs import engines_of_program
+from .store import engines_of_store, subject_of
+
+
+def plan_search(
+    path: str | Path,
+    threads: int,
+    resources: Resources,
+    program: Callable[[GraphInfo], Program] | None = None,
+    writes_meanwhile: bool = False,
+) -> Plan:
+    """What searching a store would hold, on workers on each. LimitError if it does not fit.
+
+    program: of the store, what is run over it instead. writes_meanwhile: whether results are
+    written while the graph is held.
+    """
+    store = open_store(path)
+    subject = subject_of(store, StoreNames(store, Team(threads)))
+    what = None if program is None else program(store.info)
+    if resources.cluster.any:
+        from .workers.plan import plan_on_ranks  # Dask is not needed otherwise
+
+        return plan_on_ranks(store, threads, resources, what)
+    notes: list[str] = []
+    engines: Sequence[Engine]
+    if what is None:
+        engines = engines_of_store(store, subject, resources.chosen_device(notes), threads)
+    else:
+        beside = subject.writing_bytes(1) if writes_meanwhile else 0
+        engines = engines_of_program(
+            store, subject, what, threads, beside, resources.chosen_device(notes)
+        )
+    engine, need = choose(engines, resources.limit, notes)
+    return plan_of(engine, need, threads, resources.limit, notes)
+
+
+def plan_of(
+    engine: Engine, need: Need, threads: int, limit: int, notes: Sequence[str] = ()
+) -> Plan:
+    """A search and the writing of its result, beside what this process holds now."""
+    subject = engine.subject
+    assert subject is not None
+    searching = StepPlan("search", 1, need.host, device_bytes=need.device)
+    one, two = subject.writing_bytes(1), subject.writing_bytes(2)
+    budget = Budget(limit, resident_bytes() + GROWTH_BYTES, threads)
+    n = subject.record["vertices"]
+    files = max(1, -(-n // file_rows(n)))
+    free = max(1, (budget.free - 2 * one + two) // (two - one))
+    writing = StepPlan("write", files, two - one, 2 * one - two, min(threads, files, free))
+    where = str(engine.device) if engine.device else None
+    shape = Shape(in_memory=engine.in_memory)
+    return Plan(budget, shape, (searching, writing), None, where, tuple(notes))
