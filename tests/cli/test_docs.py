@@ -37,10 +37,10 @@ def test_completion():
 def test_python(tmp_path, monkeypatch, capsys):
     """From top to bottom; what it says is printed is printed."""
     pytest.importorskip("duckdb")
-    page = (DOCS / "guides" / "python.md").read_text()
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    pages = [(DOCS / "guides" / f"{name}.md").read_text() for name in ("python", "networkx")]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", "\n".join(pages), re.DOTALL))
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "python.md", "exec"), {})
+    exec(compile(code, "python.md, networkx.md", "exec"), {})
     told = re.findall(r"print\(.*?\)  # (.*)", code)
     assert len(told) == 3
     assert capsys.readouterr().out.splitlines() == told
