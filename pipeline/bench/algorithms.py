@@ -99,7 +99,7 @@ def bench_algorithm(
         found = graph.ask(question)
         seconds.append(found.seconds)
         if options.progress:
-            options.progress(f"bench: {algorithm}", run + 1, len(asked))
+            options.progress(f"bench {algorithm}", run + 1, len(asked))
     check(store, found, options.threads, resources)
     facts = facts_of_runs(store, recipe)
     return report_of_runs(algorithm, facts, seconds, found.record, options.threads, options.seed)

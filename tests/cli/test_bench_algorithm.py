@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import get_type_hints
 
@@ -32,6 +33,17 @@ def test_a_report(ok, store, algorithm):
     assert ("iteration_seconds" in report) == (algorithm == "pagerank")
     if algorithm == "pagerank":
         assert report["iteration_seconds"]["max"] < seconds["max"]
+
+
+@pytest.mark.parametrize("what", [[], ["--ablation"], ["--algorithm", "pagerank"]])
+def test_events_of_each_bench(ok, store, tmp_path, what):
+    """Its steps are told as events, and beside them in a file."""
+    file = tmp_path / "heartbeat.json"
+    asked = ("--sources", 2, "--threads", 1, *(() if "--ablation" in what else ("--device", "cpu")))
+    ran = ok("bench", store, *what, *asked, "--log-format", "json", "--heartbeat", file)
+    events = [json.loads(line) for line in ran.err.splitlines()]
+    assert "progress" in {event["event"] for event in events}
+    assert json.loads(file.read_text())["event"] == "end"
 
 
 @pytest.mark.parametrize("algorithm", ["components", "sssp"])
