@@ -27,23 +27,23 @@ from . import events
 from .names import check_command
 
 _COMMANDS = {
-    "bench": "Search from many sources, validate, and report traversal rates.",
-    "batch": "Run the jobs of a file: what is not done yet, side by side, again where that helps.",
-    "betweenness": "Betweenness of vertices, by hops, as Parquet.",
-    "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
-    "build": "Prepare a Parquet edge list as a store, to be searched many times.",
-    "closeness": "Closeness of vertices, by hops, as Parquet.",
-    "components": "Find connected components: the least vertex of each one's, as Parquet.",
-    "convert": "From other programs' graph files to Parquet, and back to theirs.",
-    "demo": "Run the whole job on a generated graph, showing each command.",
-    "eccentricity": "Distance to the farthest vertex, and bounds of the diameter.",
-    "generate": "Write a synthetic edge list.",
+    "bench": "Measure searches, or another question, and validate the results.",
+    "batch": "Run the jobs of a file that are not done yet.",
+    "betweenness": "Compute betweenness: how many shortest paths lead through each vertex.",
+    "bfs": "Search breadth-first: each vertex's distance in hops, and its parent.",
+    "build": "Prepare a Parquet edge list as a store, to ask it many questions.",
+    "closeness": "Compute closeness: how near each vertex is to the others.",
+    "components": "Find connected components: the least vertex of each vertex's component.",
+    "convert": "Convert graph files of other programs to Parquet, and back.",
+    "demo": "Run the main commands on a generated graph, and show each.",
+    "eccentricity": "Compute each vertex's distance to the farthest one; bound the diameter.",
+    "generate": "Generate a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
-    "pagerank": "PageRank of every vertex, as Parquet.",
-    "plan": "Say what a build would hold in memory and write to disk, step by step.",
-    "report": "Write an HTML page about a store, a result, a batch or a bench.",
-    "sssp": "Shortest paths from one vertex along weighted edges, as Parquet.",
-    "validate": "Check a result against its graph, by rules that make it right.",
+    "pagerank": "Compute PageRank.",
+    "plan": "Show how much memory and disk a command would need.",
+    "report": "Draw a store, a result, a batch or a bench as an HTML page.",
+    "sssp": "Find shortest paths from one vertex by edge weights.",
+    "validate": "Check a result against its graph.",
 }
 
 
@@ -92,7 +92,10 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="delegraph")
 def cli() -> None:
-    """Questions to graphs that are Parquet edge lists.
+    """Answer questions about graphs that are stored as Parquet edge lists.
+
+    GRAPH is an edge list, or a store that 'build' has made of one. Edges are undirected unless
+    --directed is given. Results are Parquet folders with a row for every vertex.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -100,9 +103,8 @@ def cli() -> None:
     delegraph build edges/ -o graph.dg
     delegraph validate graph.dg distances/
 
-    Data go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed while running
-    or the answer is wrong, 2 wrong use or bad input, 75 try again later, 130 and 143 ended by
-    a signal.
+    Data go to stdout, and messages to stderr. Exit codes: 0 done, 1 failed while running or the
+    answer is wrong, 2 wrong use or bad input, 75 try again later, 130 or 143 ended by a signal.
     """
 
 

@@ -177,7 +177,7 @@ def _tell_threads(given: dict[str, Any]) -> None:
     if (used := useful_threads(asked)) < asked:
         talk(
             given.get("quiet", False),
-            f"--threads {asked:,}: {used:,} are used; more do not help on "
+            f"--threads {asked:,}: {used:,} threads are used; more do not help on "
             f"{available_threads():,} cores",
         )
 
@@ -195,15 +195,16 @@ grid = click.option(
     "--grid",
     metavar="RxC",
     callback=_grid,
-    help="Rows and columns of --layout 2d.  [default: as square as the partitions allow]",
+    help="Rows and columns of the grid of partitions of --layout 2d.  [default: as square as "
+    "possible]",
 )
 threshold = click.option(
     "--threshold",
     default="auto",
     show_default=True,
     callback=_threshold,
-    help="Vertices of higher degree are delegates (of that layout, with several partitions): a "
-    "number, or chosen by the edges.",
+    help="With --layout delegate: vertices of a higher degree are delegates, which every partition "
+    "keeps. A number, or auto: chosen by the edges.",
 )
 
 output = click.option(
@@ -211,35 +212,37 @@ output = click.option(
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write, on a disk of this machine; nothing else may stand there.",
+    help="Output path, on a disk of this machine. It must not exist yet.",
 )
 result = click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write: a folder, or s3://, gs:// or abfs:// (docs/guides/object-stores.md); nothing else may "
-    "stand there.",
+    help="Output folder: a path, or a URL of an object store (s3://, gs://, abfs://). It must not "
+    "exist yet.",
 )
 overwrite = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace an output of the same kind (a store, an edge list, a result of any command, a "
-    "page), once the new one is whole.",
+    help="Replace an existing output of the same kind (store, edge list, result or page), once the "
+    "new one is complete.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+as_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON document instead of text."
+)
 debug = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
+    "--debug", is_flag=True, expose_value=False, help="Show a traceback if the command fails."
 )
 quiet = _together(
-    click.option("--quiet", is_flag=True, help="No progress and no talk on stderr."),
+    click.option("--quiet", is_flag=True, help="Show neither progress nor messages on stderr."),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
         expose_value=False,
-        help="What stderr has: lines for people, or a JSON document a line, every 30 s at least.",
+        help="Format of stderr: text, or json: one event a line, at least every 30 s.",
     ),
     click.option(
         "--heartbeat",
@@ -247,35 +250,44 @@ quiet = _together(
         metavar="FILE",
         expose_value=False,
         callback=events.beat_in,
-        help="Write how far it is there, every 10 s.",
+        help="File to write the latest event to, every 10 s.",
     ),
 )
 threads = click.option(
     "--threads",
     type=WholeNumber(min=1),
-    help="Cores to use: at most 64, or four for each there is.  [default: all that may be used]",
+    help="Number of cores to use: up to 64, or up to four times the cores there are.  [default: "
+    "all that are available]",
 )
 max_depth = click.option(
-    "--max-depth", type=WholeNumber(min=0), help="Search this many levels at most."
+    "--max-depth", type=WholeNumber(min=0), help="Greatest distance to search, in hops."
 )
 reading_options = _together(
-    click.option("--directed", is_flag=True, help="Follow edges from src to dst only."),
-    click.option("--src", default="src", show_default=True, help="Column of sources."),
-    click.option("--dst", default="dst", show_default=True, help="Column of targets."),
+    click.option(
+        "--directed",
+        is_flag=True,
+        help="Follow edges from src to dst only. Without it, edges lead both ways.",
+    ),
+    click.option(
+        "--src", default="src", show_default=True, help="Column with the ids where edges begin."
+    ),
+    click.option(
+        "--dst", default="dst", show_default=True, help="Column with the ids where edges end."
+    ),
 )
 weight_options = _together(
     click.option(
         "--weight",
         metavar="COL",
-        help="Column of weights to keep: floats, rounded to 32 bits, or integers from 0 to "
-        "4,294,967,295.",
+        help="Column of weights: integers from 0 to 4,294,967,295, or floats of at least 0, which "
+        "are rounded to 32 bits.",
     ),
     click.option(
         "--duplicates",
         type=click.Choice(["min", "max", "sum"]),
         default="min",
         show_default=True,
-        help="Of the weights of rows that are the same edge.",
+        help="Weight of an edge that several rows name: the least, the greatest, or the sum.",
     ),
 )
 build_options = _together(
@@ -283,15 +295,15 @@ build_options = _together(
     click.option(
         "--partitions",
         type=WholeNumber(min=1),
-        help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
+        help="Number of partitions of the store.  [default: 1 up to 2^30 rows, more beyond]",
     ),
     click.option(
         "--layout",
         type=click.Choice(["delegate", "2d", "1d"]),
         default="delegate",
         show_default=True,
-        help="Where several partitions store an edge: hubs copied to all, by a grid of "
-        "partitions, or with its source.",
+        help="How edges are dealt out to several partitions: delegate: hubs are copied to all; 2d: "
+        "by a grid of partitions; 1d: with the vertex where the edge begins.",
     ),
     grid,
     threshold,
@@ -300,7 +312,7 @@ build_options = _together(
         type=click.Choice(["degree", "none", "random"]),
         default="degree",
         show_default=True,
-        help="How the store numbers vertices: by falling degree, by id, or at random.",
+        help="How vertices are numbered: by falling degree, by id (none), or at random.",
     ),
 )
 
@@ -318,14 +330,14 @@ memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
     callback=_size,
-    help="Memory of all processes together (of each worker of an existing cluster), as 800MB or "
-    "4GiB.  [default: 60% of what the machine allows]",
+    help="Most memory that all processes hold together, such as 800MB or 4GiB. With --scheduler: "
+    "that each worker holds.  [default: 60% of the machine's]",
 )
 device_memory_limit = click.option(
     "--device-memory-limit",
     metavar="SIZE",
     callback=_size,
-    help="Memory to use on the GPU, as 20GB.  [default: what is free]",
+    help="Most memory to hold on the GPU, such as 20GB.  [default: all that is free]",
 )
 
 
@@ -345,7 +357,7 @@ strategy = click.option(
     default="auto",
     show_default=True,
     help="What one GPU searches over: rows; slices, which suit small graphs of few levels; or "
-    "auto: for many searches the faster of both, for a single one rows.",
+    "auto: rows for a single search, the faster of both for many.",
 )
 
 
@@ -359,21 +371,21 @@ def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
         default="auto",
         show_default=True,
         callback=_device,
-        help=f"cpu, a GPU as cuda or cuda:1, or auto{auto}.",
+        help=f"Where to run: cpu; cuda, or cuda:1 for another GPU than the first; or auto{auto}.",
     )
 
 
-device = _on_device(": a GPU where one is usable", if_named=False)
-device_if_named = _on_device(", which is cpu here unless GPU memory is limited", if_named=True)
+device = _on_device(": a GPU if one is usable", if_named=False)
+device_if_named = _on_device(": cpu, unless --device-memory-limit is given", if_named=True)
 scratch = click.option(
     "--scratch",
     type=click.Path(),
     metavar="DIR",
-    help="Keep what lies between steps in files there, a folder that exists, even where memory "
-    "would do.  [default: beside the output, if at all; of a URL, among temporary files]",
+    help="An existing folder for files between steps. With it, such files are written even if "
+    "memory suffices.  [default: beside the output, and only if needed]",
 )
 restart = click.option(
-    "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
+    "--restart", is_flag=True, help="Start over, instead of resuming an unfinished run."
 )
 
 
@@ -394,14 +406,16 @@ cluster_options = _together(
         "--workers",
         type=WholeNumber(min=1),
         callback=_workers,
-        help="Run tasks on so many local processes.",
+        help="Number of local worker processes to run on.",
     ),
-    click.option("--scheduler", metavar="ADDRESS", help="Run tasks on the cluster of a scheduler."),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."
+    ),
     click.option(
         "--scheduler-file",
         type=click.Path(),
         metavar="FILE",
-        help="The same, by the file that the scheduler wrote.",
+        help="Run on the Dask cluster that this scheduler file names.",
     ),
     click.option(
         "--timeout",
@@ -409,7 +423,7 @@ cluster_options = _together(
         show_default=True,
         type=Number(min=0, min_open=True, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="Give up on a scheduler or a worker that shows no sign of life for so long.",
+        help="How long to wait for a scheduler or a worker that shows no sign of life.",
     ),
 )
 
@@ -425,7 +439,8 @@ running = _together(
         show_default=True,
         type=Number(min=0, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="How often a long run saves its state, to go on from after a kill; 0: at each step.",
+        help="Seconds between two saves of a long run, which resumes from the last one; 0: after "
+        "each step.",
     ),
     cluster_options,
     scratch,
@@ -441,9 +456,7 @@ running = _together(
 
 def sources(wanted: str) -> Callable[[_Command], _Command]:
     """Of commands that search from many vertices. wanted: what for, with a colon."""
-    ways = (
-        "K of them at random, ids (of one with a comma: 17,), or a .parquet file (column vertex)."
-    )
+    ways = "K random ones, ids (a single id as 17,), or a .parquet file with a column vertex."
     return _together(
         click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
         click.option(
@@ -451,7 +464,7 @@ def sources(wanted: str) -> Callable[[_Command], _Command]:
             type=WholeNumber(min=0, limit=GREATEST_SEED),
             default=1,
             show_default=True,
-            help="Of the K vertices.",
+            help="Seed that chooses the K random vertices.",
         ),
     )
 
@@ -477,4 +490,4 @@ def talk(quiet: bool, message: str) -> None:
 
 def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
     if steps:
-        talk(quiet, f"went on after an earlier attempt, reusing: {', '.join(steps)}")
+        talk(quiet, f"resumed an earlier run; reused steps: {', '.join(steps)}")

@@ -11,24 +11,26 @@ from ..running import run_and_tell
 
 
 @options.command()
+@options.sources("Count only paths from some vertices, and scale the sums up:")
+@click.option("--normalized", is_flag=True, help="Divide by the number of pairs of other vertices.")
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Count paths from some vertices alone, and scale them up:")
-@click.option("--normalized", is_flag=True, help="Divide by the number of pairs.")
 def betweenness(graph: str, output: str, **values: Any) -> None:
-    """Betweenness of every vertex of GRAPH, a store or a Parquet edge list, here or at s3://...
+    """Compute betweenness: how many shortest paths lead through each vertex.
 
-    Writes the folder OUTPUT with vertex and betweenness, how many shortest paths between two other
-    vertices lead through it (of several between the same two, a share each), and the run's record
-    beside it, OUTPUT.run.json. Paths are counted in hops; in an undirected graph each pair of ends
-    counts once.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph betweenness graph.dg -o between/ --sources 64
     delegraph betweenness edges/ -o between/ --directed --normalized
 
-    Each source takes two passes over the edges, level by level: say --sources on a large graph.
+    OUTPUT has the columns vertex and betweenness. Paths are counted in hops, between all pairs of
+    other vertices; in an undirected graph each pair counts once. If a pair has several shortest
+    paths, each counts as a fraction. The run record stands beside OUTPUT: OUTPUT.run.json.
+
+    Each source takes two passes over the edges that it reaches: give --sources on a graph with more
+    than some ten thousand vertices.
     """
     from ...pipeline.api import betweenness
 

@@ -14,33 +14,32 @@ _TABLE = "-"  # for people, in place of a file
 
 
 @options.command()
-@options.running
-@click.option("--source", metavar="ID", help="The vertex to start from.")
+@click.option("--source", metavar="ID", help="Search from this vertex.")
 @click.option(
     "--sources",
     metavar="FILE|ID,ID,...",
-    help="Several of them: ids, or a file that ends in .parquet (column vertex), or its URL.",
+    help="Search from each of these vertices: ids, or a .parquet file or URL with a column vertex.",
 )
-@click.option("--together", is_flag=True, help="Of --sources the distance to the nearest one.")
+@click.option(
+    "--together", is_flag=True, help="With --sources: find the distance to the nearest one instead."
+)
 @options.max_depth
-@options.device
-@options.device_memory_limit
 @options.strategy
 @click.option(
     "--profile",
     is_flag=False,
     flag_value=_TABLE,
     metavar="[FILE.parquet]",
-    help="Show what every superstep did, and its time; of a long search, the first and last. With "
-    "a FILE: write all of them there.",
+    help="Show what each superstep did, and its time (of a long search the first and the last "
+    "hundred). With FILE: write all of them there instead.",
 )
+@options.running
+@options.device
+@options.device_memory_limit
 def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any) -> None:
-    """Search GRAPH, a store or a Parquet edge list, here or at s3://..., from one vertex, or from
-    several.
+    """Search GRAPH breadth-first, from one vertex or from several.
 
-    Writes the folder OUTPUT with vertex, distance and parent of every vertex (null where
-    unreached; the source has no parent, either), and the run's record beside it, OUTPUT.run.json.
-    Of several right parents any one may be named.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph bfs graph.dg --source 17 -o distances/
@@ -49,31 +48,35 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     delegraph bfs graph.dg --sources seeds.parquet --together -o distances/
     delegraph bfs s3://bucket/edges --source 17 -o s3://bucket/distances
 
-    --sources writes source, vertex and distance: for each source, by rising id, all that it
-    reaches; 64 searches share a pass over the edges. With --together it writes vertex, distance and
-    nearest of every vertex: how far the nearest source is, and which one, of several the first by
-    id. Both run on CPUs unless --device names a GPU, or its memory is limited.
+    \b
+    with                   columns of OUTPUT
+    --source               vertex, distance, parent; null if not reached
+    --sources              source, vertex, distance; a row for each vertex reached
+    --sources, --together  vertex, distance, nearest; null if not reached
 
-    Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
-    was cut off goes on from its last checkpoint when the same command runs again.
+    Distances are in hops. If a vertex has several correct parents, any one is named. If several
+    sources are equally near, nearest is the first by id. The run record stands beside OUTPUT:
+    OUTPUT.run.json.
 
-    --workers 4 searches a store of at least 4 partitions on as many local processes, each
-    holding its share (or streaming it, where it does not fit), and each with a GPU where there are
-    as many; --scheduler or --scheduler-file on a cluster that is there. If a worker is lost, the
-    search is done again on those left.
+    A search keeps within the memory limit: edges that do not fit are read from disk. The same
+    command resumes an interrupted search from its last checkpoint.
 
-    A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
-    room for are read from host memory; a graph that fits neither is searched on the CPU.
+    An edge list is searched as it is if it fits in memory. --partitions, --layout, --grid,
+    --threshold, --order and --scratch make the command build a temporary store. A store refuses
+    these options, except --scratch, and also --directed, --src and --dst.
 
-    An edge list is searched without preparing it where it fits; --partitions, --layout, --grid,
-    --threshold, --order and --scratch make it build a (temporary) store. On a store all but
-    --scratch are refused, and --directed, --src and --dst: they are the store's own.
+    --workers N needs a store with at least N partitions. Each worker holds a share of the edges. If
+    a worker is lost, the search runs again on the others.
+
+    A search from one source uses a GPU if one is usable. Searches from several sources use one only
+    with --device cuda or --device-memory-limit. Edges that do not fit on the GPU stay in host
+    memory.
     """
     from ...pipeline.api import bfs
     from ...pipeline.reports.report import supersteps_table
 
     if values["sources"] is not None and profile is not None:
-        raise click.UsageError("--profile is of a search from one --source")
+        raise click.UsageError("--profile needs a search from one --source")
 
     def told(record: Any) -> str:
         vertices = record["graph"]["vertices"]

@@ -9,24 +9,26 @@ from ..running import run_and_tell
 
 
 @options.command()
+@options.sources("Compute the values of some vertices only:")
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Tell of some vertices alone:")
 def closeness(graph: str, output: str, **values: Any) -> None:
-    """Closeness of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...
+    """Compute closeness: how near each vertex is to the vertices that reach it.
 
-    Writes the folder OUTPUT with vertex and closeness, and the run's record beside it,
-    OUTPUT.run.json. Distances are hops along edges that lead to the vertex; of a vertex that only a
-    part of the graph reaches, closeness is scaled down by that part (Wasserman and Faust). It is 0
-    for a vertex that no other one reaches.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph closeness graph.dg -o closeness/ --sources 1000
     delegraph closeness edges/ -o closeness/ --directed --sources some.parquet
 
-    64 searches share each pass over the edges. All vertices take as many passes as there are
-    vertices, by 64: say --sources on a large graph.
+    OUTPUT has the columns vertex and closeness. Distances are in hops, along edges that lead to the
+    vertex. Values are scaled as Wasserman and Faust do: by the share of the graph that reaches the
+    vertex. The value is 0 if no other vertex does. The run record stands beside OUTPUT:
+    OUTPUT.run.json.
+
+    64 searches share a pass over the edges, and every vertex takes a search: give --sources on a
+    large graph.
     """
     from ...pipeline.api import closeness
 

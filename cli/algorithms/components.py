@@ -13,18 +13,19 @@ from ..running import run_and_tell
 @options.device_if_named
 @options.device_memory_limit
 def components(graph: str, output: str, **values: Any) -> None:
-    """Find the connected components of GRAPH, a store or a Parquet edge list, here or at
-    s3://...
+    """Find the connected components of GRAPH.
 
-    Writes the folder OUTPUT with vertex and component of every vertex, and the run's record beside
-    it, OUTPUT.run.json. A component is called by its least vertex (of strings, the first in order).
-    Edges are taken both ways: components of a directed graph are weakly connected.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph components graph.dg -o components/
     delegraph components edges/ -o components/ --memory-limit 2GB
 
-    An edge list is scanned as it comes, where it fits the memory limit; a GPU makes rows of it.
+    OUTPUT has the columns vertex and component. A component is named by its least vertex; among
+    strings this is the first in order. Edges count both ways, so the components of a directed graph
+    are the weakly connected ones. The run record stands beside OUTPUT: OUTPUT.run.json.
+
+    An edge list that fits in memory is read once, and needs no store.
     """
     from ...pipeline.api import components
 

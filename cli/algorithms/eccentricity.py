@@ -9,23 +9,25 @@ from ..running import run_and_tell
 
 
 @options.command()
+@options.sources("Compute the values of some vertices only:")
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Tell of some vertices alone:")
 def eccentricity(graph: str, output: str, **values: Any) -> None:
-    """Eccentricity of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...;
-    bounds of its diameter.
+    """Compute eccentricity: each vertex's distance to the farthest vertex that it reaches.
 
-    Writes the folder OUTPUT with vertex and eccentricity, the distance in hops to the farthest
-    vertex that it reaches (0 if it reaches none), and the run's record beside it, OUTPUT.run.json.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph eccentricity graph.dg -o eccentricity/ --sources 64
     delegraph eccentricity edges/ -o eccentricity/
 
-    The diameter is at least the greatest eccentricity found. Of an undirected graph it is at most
-    twice the least one of vertices that reach all others. Of all vertices it is the greatest one.
+    OUTPUT has the columns vertex and eccentricity. Distances are in hops; the value is 0 if the
+    vertex reaches no other one. The run record stands beside OUTPUT: OUTPUT.run.json.
+
+    The command also prints bounds of the diameter. It is at least the greatest eccentricity found.
+    In an undirected graph it is at most twice the least eccentricity of a vertex that reaches all
+    others. The values of all vertices give the diameter itself.
     """
     from ...pipeline.api import eccentricity
 

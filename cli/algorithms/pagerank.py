@@ -12,64 +12,63 @@ from ..running import run_and_tell
 
 
 @options.command()
-@options.running
-@options.device_if_named
-@options.device_memory_limit
 @click.option(
     "--damping",
     default=0.85,
     show_default=True,
     type=options.Number(),
-    help="How likely the walk follows an edge, rather than teleporting.",
+    help="Probability that the walk follows an edge, and does not jump.",
 )
 @click.option(
     "--tolerance",
     default=1e-6,
     show_default=True,
     type=options.Number(),
-    help="Stop once an iteration changes less in all (the sum over vertices, not its mean).",
+    help="Stop when an iteration changes less than this, summed over all vertices.",
 )
 @click.option(
     "--max-iterations",
     default=100,
     show_default=True,
     type=options.WholeNumber(min=1),
-    help="Stop then all the same, and say so.",
+    help="Stop after this many iterations, even if the tolerance is not met.",
 )
 @click.option(
     "--iterations",
     type=options.WholeNumber(min=1),
-    help="Do exactly so many, whatever they change.",
+    help="Run exactly this many iterations.",
 )
 @click.option(
     "--personalize",
     type=click.Path(),
     metavar="FILE.parquet",
-    help="Teleport to these vertices only: columns vertex and, unless all are alike, weight.",
+    help="Jump to these vertices only: a file with a column vertex and, optionally, weight.",
 )
 @click.option(
     "--dangling",
     type=click.Choice(["even", "none"]),
     default="even",
     show_default=True,
-    help="What vertices hold that no edge leaves: spread as the walk teleports, or dropped.",
+    help="What becomes of the rank of vertices that no edge leaves: it is spread as jumps are "
+    "(even), or dropped (none).",
 )
-@click.option("--unweighted", is_flag=True, help="Edges count alike, even where they have weights.")
+@click.option("--unweighted", is_flag=True, help="Ignore the weights of the graph.")
 @click.option(
     "--precision",
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="single: 32-bit ranks, off by 1e-6 at most, relatively; faster on GPUs.",
+    help="single: 32-bit values with a relative error of at most 1e-6, faster on GPUs.",
 )
 @options.weight_options
-@click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if the run has not converged.")
+@options.running
+@options.device_if_named
+@options.device_memory_limit
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
-    """PageRank of GRAPH, a store or a Parquet edge list, here or at s3://...
+    """Compute PageRank. The values of all vertices add up to 1.
 
-    Writes the folder OUTPUT with vertex and pagerank of every vertex, which add up to 1, and the
-    run's record beside it, OUTPUT.run.json. Edges count once, whatever their rows; in an undirected
-    graph they lead both ways. Where the graph has weights, an edge is as likely as its weight says.
+    GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph pagerank graph.dg -o ranks/
@@ -77,13 +76,20 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
     delegraph pagerank graph.dg -o ranks/ --iterations 20
     delegraph pagerank edges/ -o ranks/ --weight amount --duplicates sum
 
-    Personalised ranks are those of NetworkX, whose tolerance is this one's, for each vertex.
+    OUTPUT has the columns vertex and pagerank. Self-loops are left out, and rows that repeat an
+    edge count once. If the graph has weights, the walk follows an edge with a probability in
+    proportion to its weight. The run record stands beside OUTPUT: OUTPUT.run.json.
+
+    A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict
+    is given. NetworkX stops at its tolerance times the number of vertices.
     """
     from ...pipeline.api import pagerank
 
     typed = options.given(values)
     if "iterations" in typed and {"tolerance", "max_iterations"} & typed.keys():
-        raise click.UsageError("--iterations leaves no room for --tolerance and --max-iterations")
+        raise click.UsageError(
+            "--iterations cannot be combined with --tolerance or --max-iterations"
+        )
 
     def told(record: Any) -> str:
         found = record["pagerank"]

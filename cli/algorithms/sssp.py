@@ -11,27 +11,31 @@ from ..running import run_and_tell
 
 
 @options.command()
+@options.weight_options
+@click.option("--source", metavar="ID", required=True, help="Find paths from this vertex.")
+@click.option(
+    "--max-distance", type=options.Number(), help="Ignore paths that are longer than this."
+)
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.weight_options
-@click.option("--source", metavar="ID", required=True, help="The vertex that paths begin at.")
-@click.option("--max-distance", type=options.Number(), help="Leave out what is farther than that.")
 def sssp(graph: str, output: str, **values: Any) -> None:
-    """Shortest paths from one vertex of GRAPH, a store or a Parquet edge list, here or at
-    s3://..., by its weights.
+    """Find shortest paths from one vertex of GRAPH, by edge weights.
 
-    Writes the folder OUTPUT with vertex, distance (the least sum of weights of a path; null where
-    there is none) and parent (the vertex before it on such a path; null for the source, too), and
-    the run's record beside it, OUTPUT.run.json. Distances are floats of 64 bits, or integers where
-    the weights are. Of several right parents any one may be named.
+    GRAPH is a store with weights, or a Parquet edge list with --weight; an edge list may be a URL
+    (s3://, gs://, abfs://).
 
     \b
     delegraph build roads/ -o roads.dg --weight metres
     delegraph sssp roads.dg -o paths/ --source 17
     delegraph sssp edges/ -o paths/ --source 17 --weight w --directed
 
-    A weight is a float, rounded to 32 bits, or an integer from 0 to 4,294,967,295.
+    OUTPUT has the columns vertex, distance and parent. distance is the least sum of weights of a
+    path, and parent is the vertex before it on such a path. Both are null if there is no path; the
+    source has no parent. If a vertex has several correct parents, any one is named. The run record
+    stands beside OUTPUT: OUTPUT.run.json.
+
+    Distances of integer weights are integers, and exact below 2^53. Others are 64-bit floats.
     """
     from ...pipeline.api import sssp
 

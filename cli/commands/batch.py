@@ -107,8 +107,11 @@ class _Commands:
         return line, {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
+        """Arguments, then options by name: the order of the help does not make a job another one."""
         params = {param.name or "": param for param in _command(command).params}
-        return {name: param for name, param in params.items() if name not in _OF_BATCH}
+        words = [name for name, param in params.items() if isinstance(param, click.Argument)]
+        every = [*words, *sorted(params.keys() - set(words))]
+        return {name: params[name] for name in every if name not in _OF_BATCH}
 
 
 def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
@@ -215,12 +218,12 @@ def _command(name: str) -> click.Command:
 
 @click.group(cls=options.Group)
 def batch() -> None:
-    """Run many commands from one file, and again only what is not done.
+    """Run many commands from one job file, and again only those that are due.
 
     \b
-    [defaults]                       # of every job whose command knows them
+    [defaults]                       # options for every job whose command has them
     memory_limit = "4GB"
-    retries = 2                      # where another try may help
+    retries = 2                      # further tries, if the failure may pass
     [[job]]
     name = "store"
     command = "build"
@@ -230,9 +233,9 @@ def batch() -> None:
     name = "ranks"
     command = "pagerank"
     graph = "graph.dg"
-    output = "out/{date}/{name}"     # {name}, {date}, and what --set gives
+    output = "out/{date}/{name}"     # {name}, {date}, and the KEYs of --set
     needs = ["store"]
-    timeout = "2h"                   # for a try
+    timeout = "2h"                   # for one try
 
     \b
     delegraph batch plan jobs.toml
@@ -247,8 +250,8 @@ _set = click.option(
     "variables",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What stands for {KEY} in the file's text; once for each KEY.  [default: date=TODAY, as "
-    "2026-11-23]",
+    help="Text that replaces {KEY} in the job file. May be given for several keys.  [default: "
+    "date=TODAY, such as 2026-11-23]",
 )
 _jobs = click.option(
     "--jobs",
@@ -256,7 +259,7 @@ _jobs = click.option(
     type=options.WholeNumber(min=1),
     default=1,
     show_default=True,
-    help="So many side by side; each gets its share of the memory limit.",
+    help="Number of jobs to run at once. Each gets a share of the memory limit.",
 )
 
 
@@ -271,15 +274,15 @@ _jobs = click.option(
 def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     """Run the jobs of FILE that are not done, or whose inputs have changed since.
 
-    Each job is a process; those on one graph that run one after another share it, and what it has
-    loaded. What a job says is kept in FILE.batch/NAME.log, as events. A job that fails leaves out
-    those that need it; the others go on. It is tried again where another try may help: exit code
-    75, or a worker that was lost. Run again, the batch goes on where it was.
+    Each job runs in a process. Jobs on one graph that follow each other share a process, and the
+    graph that it has loaded. FILE.batch/NAME.log keeps the events of the job NAME. If a job fails,
+    the jobs that need it are left out, and the others run. A job is tried again if another try may
+    help: after exit code 75, or after a lost worker. The same command resumes an interrupted batch.
 
     \b
     delegraph batch run jobs.toml --jobs 2
 
-    Exits with 0 if all jobs are done, with 1 if any is not.
+    Exit code 0: all jobs are done. 1: some are not.
     """
     from ...pipeline.batches.ledger import ledger_of, open_ledger
     from ...pipeline.batches.run import run_batch
@@ -328,7 +331,7 @@ def _tell(quiet: bool, name: str, told: str) -> None:
 @options.as_json
 @options.debug
 def plan(file: Path, as_json: bool, **values: Any) -> None:
-    """Say what a run would do, in its order, and within how much memory.
+    """Show which jobs a run would start, in order, why, and within how much memory.
 
     \b
     delegraph batch plan jobs.toml --set date=2026-11-23
@@ -375,7 +378,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.as_json
 @options.debug
 def status(file: Path, as_json: bool) -> None:
-    """What has become of each job, and of its tries since it was last done.
+    """Show the state of each job, and its tries since it was last done.
 
     \b
     delegraph batch status jobs.toml --json
@@ -420,10 +423,10 @@ def status(file: Path, as_json: bool) -> None:
 @batch.command()
 @_file
 @click.argument("name")
-@click.option("--follow", is_flag=True, help="Wait for a job that waits, or runs, to end.")
+@click.option("--follow", is_flag=True, help="Wait for the end of a job that runs or is about to.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
-    """What the job NAME has said: events, one a line (docs/reference/events.md).
+    """Print the events of the job NAME, one a line.
 
     \b
     delegraph batch logs jobs.toml ranks
@@ -461,7 +464,7 @@ def logs(file: Path, name: str, follow: bool) -> None:
 @_set
 @options.debug
 def retry(file: Path, name: str, variables: Sequence[str]) -> None:
-    """Have the job NAME, and all that need it, run in the next run, whether done or failed.
+    """Let the next run do the job NAME again, and all jobs that need it.
 
     \b
     delegraph batch retry jobs.toml store

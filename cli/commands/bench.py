@@ -23,30 +23,31 @@ if TYPE_CHECKING:
 @click.option(
     "--algorithm",
     metavar="NAME",
-    help="Run components, pagerank, sssp, betweenness or closeness instead.",
+    help="Measure this question instead: components, pagerank, sssp, betweenness or closeness.",
 )
 @click.option(
     "--sources",
     type=options.WholeNumber(min=1),
-    help="Searches to run, or runs of another --algorithm.  [default: 64 searches, 16 runs]",
+    help="Number of searches, or of runs of --algorithm.  [default: 64 searches, 16 runs]",
 )
 @click.option(
     "--seed",
     type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
     default=1,
     show_default=True,
-    help="Of the choice of sources.",
+    help="Seed that chooses the sources.",
 )
 @options.cluster_options
 @click.option(
     "--scaling",
     type=click.Choice(["weak", "strong"]),
-    help="By 1, 2, 4, ... of the workers: the same graph, or (weak) as large a share for each.",
+    help="Measure with 1, 2, 4, ... workers: the same graph (strong), or a share of the same size "
+    "for each worker (weak).",
 )
 @click.option(
     "--layout",
     type=click.Choice(["delegate", "2d", "1d"]),
-    help="Where workers put the edges of a graph that they make, as build does.  "
+    help="How workers deal out the edges of a graph that they generate, as for build.  "
     "[default: delegate]",
 )
 @options.grid
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ablation",
     is_flag=True,
-    help="What each of five optimizations brings to a search by masked products, on the CPU.",
+    help="Measure what each of five optimizations of a search brings, on the CPU.",
 )
 @options.threads
 @options.as_json
@@ -82,14 +83,11 @@ def bench(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Search GRAPH from random sources, validate each result, report the rates.
+    """Measure searches from random sources, and validate each result.
 
-    GRAPH is a store, or a graph to generate on a GPU, where everything happens then:
-    kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH. (For --algorithm a store of it is built
-    beforehand, in the folder for temporary files; on CPUs, too.)
-
-    Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over
-    the search's time, in 10^9 a second, averaged harmonically.
+    GRAPH is a store, or a graph to generate on a GPU: kronecker:SCALE, uniform:SCALE or
+    grid:HEIGHTxWIDTH. With --algorithm, a temporary store of the generated graph is built first,
+    also without a GPU.
 
     \b
     delegraph bench graph.dg --sources 64 --seed 1
@@ -101,21 +99,22 @@ def bench(
     delegraph bench kronecker:12 --algorithm sssp
     delegraph bench graph.dg --algorithm components --workers 4 --scaling strong
 
-    With workers each of them holds a share of the graph: of a store of at least as many partitions,
-    as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
-    a GPU each.
+    The protocol is Graph500's: every source has an edge, and GTEPS are the input rows of the
+    searched component over the time of the search, in 10^9 a second. Rates are averaged
+    harmonically.
 
-    --algorithm times runs, from the loaded graph to the arrays of a result: shortest paths from
-    another random source each time (generated graphs have weights from 1 to 255 then),
-    betweenness from 4, closeness of 64. It prints
-    seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
-    Graphalytics has it), and validates the last result. By workers it does so for each number of
-    them, over shares that stay loaded, from one meeting of all to the next, after a run that is not
-    counted.
+    With workers, each holds a share of the graph in memory. A store needs at least as many
+    partitions as there are workers. A generated graph needs a GPU for each worker.
 
-    --ablation searches by masked products: without optimizations, with one more from row to row
-    (speed-up: over the row before), with all but one (of all over these); and by the kernels of
-    bfs (over all).
+    --algorithm measures another question, from the loaded graph to the arrays of a result, and
+    validates the last run. Each run of sssp has another random source (generated graphs get weights
+    from 1 to 255), each run of betweenness has 4, and each run of closeness has 64. The command
+    prints seconds (for pagerank also those of an iteration) and EVPS: vertices and edges over
+    seconds, as LDBC Graphalytics defines it. With workers, it measures each number of them, after a
+    run that does not count.
+
+    --ablation measures a search by masked products on the CPU: without optimizations, with one more
+    in each row, and with all but one. A last row has the search of bfs.
     """
     from ...partition.errors import InputError
     from ...pipeline.api import (

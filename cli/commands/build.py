@@ -34,10 +34,10 @@ def build(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Prepare EDGES (a Parquet file, a folder of them or a glob) as the store OUTPUT.
+    """Prepare an edge list as a store, to ask it many questions.
 
-    EDGES may stand in an object store, at s3://, gs:// or abfs://; a store stands on a disk of this
-    machine.
+    EDGES is a Parquet file, a folder of them, a glob, or a URL (s3://, gs://, abfs://). The store
+    OUTPUT is a folder on a disk of this machine.
 
     \b
     delegraph build edges/ -o graph.dg
@@ -48,14 +48,14 @@ def build(
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
     delegraph build edges/ -o graph.dg --partitions 4 --device cuda --workers 4
 
-    Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
-    says beforehand what each step will hold. A build that was cut off goes on after its last
-    finished step when the same command runs again.
+    A build keeps within the memory limit: edges that do not fit go through scratch files.
+    'delegraph plan' shows beforehand what each step holds. The same command resumes an interrupted
+    build after its last finished step. The store's bytes do not depend on memory, threads or
+    workers.
 
-    With --device cuda the edges are counted, sorted and cut into rows on a GPU, with --workers or
-    --scheduler on one GPU of each worker; the store is the same. Edges that do not fit the GPUs'
-    memory are built on the CPU, as ever. Of a build on GPUs that was cut off, only the numbering
-    of ids is kept.
+    A GPU counts, sorts and arranges the edges, if one is usable or --device cuda asks for it; with
+    workers, one GPU of each. Edges that do not fit in the GPUs' memory are built on the CPU. An
+    interrupted build on GPUs keeps only the numbering of ids.
     """
     from ...pipeline.api import build
     from ...pipeline.reports.report import lines, store_document

@@ -34,34 +34,36 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     help="Format of a graph file: csv, tsv, snap, mtx, el, wel, sg, wsg, graphalytics or metis.  "
     "[default: by its name]",
 )
-@click.option("--src", metavar="COL", help="Column of sources: a name, or a number from 1.")
-@click.option("--dst", metavar="COL", help="Column of targets.")
+@click.option("--src", metavar="COL", help="Column where edges begin: a name, or a number from 1.")
+@click.option("--dst", metavar="COL", help="Column where edges end.")
 @click.option(
-    "--weight", metavar="COL", help="Column of weights.  [default: 'weight', if it has a header]"
+    "--weight", metavar="COL", help="Column of weights.  [default: weight, if there is a header]"
 )
 @click.option(
-    "--no-header", is_flag=True, help="The first line of CSV or TSV is an edge, names no columns."
+    "--no-header",
+    is_flag=True,
+    help="The first line of CSV or TSV is an edge, not the names of columns.",
 )
 @click.option(
     "--id-type",
     type=click.Choice(["auto", "int64", "uint64", "string"]),
     default="auto",
     show_default=True,
-    help="Of ids in CSV, TSV or SNAP's text; auto: by the first 2 MiB. 007 is a string.",
+    help="Type of ids in CSV, TSV and SNAP's text; auto: by the first 2 MiB. 007 is a string.",
 )
 @click.option(
     "--weight-type",
     type=click.Choice(["auto", "int64", "float64"]),
     default="auto",
     show_default=True,
-    help="Of weights in text, unless its format says it; auto: by the first 2 MiB.",
+    help="Type of weights in text formats that do not say it; auto: by the first 2 MiB.",
 )
 @click.option(
     "--max-unpacked",
     metavar="SIZE",
     callback=_max_unpacked,
-    help="What a compressed file may unpack to, as 20GB, or none: any number of bytes.  "
-    "[default: 256 MiB, or 200 times the file]",
+    help="Most bytes that a compressed file may unpack to, such as 20GB, or none for no bound.  "
+    "[default: 256 MiB, or 200 times the file's size if that is more]",
 )
 @options.memory_limit
 @options.threads
@@ -72,8 +74,13 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
 def convert(
     input: str, output: str, no_header: bool, as_json: bool, quiet: bool, **values: Any
 ) -> None:
-    """Convert INPUT, a graph file of another program, to the Parquet edge list OUTPUT; or a store
-    to SciPy's sparse matrix (.npz), or a result to LDBC Graphalytics' text (.txt).
+    """Convert graph files of other programs to Parquet, and back.
+
+    \b
+    INPUT                           OUTPUT
+    a graph file, as listed below   a Parquet edge list: src, dst and, if there are any, weight
+    a store                         SciPy's sparse matrix, named .npz
+    a result                        LDBC Graphalytics' text, named .txt
 
     \b
     delegraph convert web.mtx.gz -o edges/
@@ -86,18 +93,18 @@ def convert(
     \b
     .csv .tsv      columns by the names in the first line, or by number
     .txt .snap     SNAP: columns between blanks, comments after #
-    .mtx           Matrix Market, coordinate: general is directed, symmetric not
-    .el .wel       GAP: an edge a line, with its weight
+    .mtx           Matrix Market, coordinate: general is directed, symmetric is not
+    .el .wel       GAP: an edge a line, with its weight in .wel
     .sg .wsg       GAP, serialized
     .e             LDBC Graphalytics, with the vertices in .v beside it
     .graph .metis  METIS
 
-    Text may be compressed, as .gz or .zst. Vertices keep the numbers that they have in the file:
-    in Matrix Market and METIS they begin at 1. Of an undirected graph each edge is written once. A
-    vertex without edges is written as a self-loop of weight 0: a build drops the loop and keeps the
-    vertex.
+    Text may be compressed: .gz or .zst. Vertices keep their numbers; in Matrix Market and METIS
+    these begin at 1. Each edge of an undirected graph is written once. A vertex without edges is
+    written as a self-loop of weight 0: questions drop the loop and keep the vertex.
 
-    In the matrix, rows and columns are vertices by rising id; 'vertex' in the file holds the ids.
+    In the matrix, rows and columns are the vertices by rising id. The array 'vertex' in the file
+    has the ids.
     """
     from ...pipeline.api import convert
 
@@ -123,7 +130,7 @@ def _told(record: Any) -> str:
     known = {True: "directed: search with --directed", False: "undirected"}
     told = [f"edges are {known[record['directed']]}"] if record["directed"] is not None else []
     if record["weighted"] and record["written"] == "edge list":
-        told.append("weights: build with --weight weight")
+        told.append("weights are in the column weight: use --weight weight")
     if record["isolated"]:
         told.append(f"vertices without edges: {record['isolated']:,}")
     return "; ".join([f"read as {record['format']}", *told])

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=options.Group)
 def generate() -> None:
-    """Write a synthetic edge list as a folder of Parquet files.
+    """Generate a synthetic edge list, as a folder of Parquet files.
 
-    The rows depend on the options alone, never on threads or files.
+    The rows depend on the options only, not on threads or files.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -32,25 +32,25 @@ _seed = click.option(
     type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
     default=1,
     show_default=True,
-    help="Of the generator.",
+    help="Seed of the random numbers.",
 )
 _scale = click.option(
     "--scale",
     type=options.WholeNumber(),
     required=True,
-    help="Binary logarithm of the number of vertices.",
+    help="Binary logarithm of the number of vertices: 2^SCALE.",
 )
 _weighted = click.option(
     "--weighted",
     is_flag=True,
-    help="With a column weight: integers from 1 to 255, the same for the same two vertices.",
+    help="Add a column weight: integers from 1 to 255, equal for equal pairs of vertices.",
 )
 _edge_factor = click.option(
     "--edge-factor",
     type=options.WholeNumber(),
     default=16,
     show_default=True,
-    help="Rows for each vertex.",
+    help="Number of rows for each vertex.",
 )
 
 
@@ -74,7 +74,7 @@ def _shared(command: Any) -> Any:
 @_edge_factor
 @_shared
 def kronecker(**values: Any) -> None:
-    """Graph500's Kronecker graph: few vertices with very many edges, about 7 levels.
+    """Generate Graph500's Kronecker graph: a few vertices have very many edges.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -87,7 +87,7 @@ def kronecker(**values: Any) -> None:
 @_edge_factor
 @_shared
 def uniform(**values: Any) -> None:
-    """A uniform random graph: every vertex with about the same number of edges.
+    """Generate a uniform random graph: all vertices have about the same number of edges.
 
     \b
     delegraph generate uniform --scale 16 --edge-factor 8 -o edges/
@@ -96,18 +96,25 @@ def uniform(**values: Any) -> None:
 
 
 @generate.command()
-@click.option("--height", type=options.WholeNumber(), required=True, help="Rows of cells.")
-@click.option("--width", type=options.WholeNumber(), required=True, help="Cells in a row.")
+@click.option(
+    "--height", type=options.WholeNumber(), required=True, help="Number of rows of the grid."
+)
+@click.option(
+    "--width",
+    type=options.WholeNumber(),
+    required=True,
+    help="Number of vertices in a row of the grid.",
+)
 @click.option(
     "--drop",
     type=options.Number(),
     default=0.0,
     show_default=True,
-    help="Share of edges removed.",
+    help="Share of edges to remove, from 0 to 1.",
 )
 @_shared
 def grid(**values: Any) -> None:
-    """A grid of cells joined to their neighbours: long diameter, like a road network.
+    """Generate a grid of vertices joined to their neighbours, with long paths like a road network.
 
     \b
     delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/

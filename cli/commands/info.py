@@ -9,17 +9,23 @@ from .. import options
 
 @options.command()
 @click.argument("path", type=click.Path())
-@click.option("--src", default="src", show_default=True, help="Column of sources, of an edge list.")
-@click.option("--dst", default="dst", show_default=True, help="Column of targets, of an edge list.")
+@click.option(
+    "--src", default="src", show_default=True, help="Column where edges begin, for an edge list."
+)
+@click.option(
+    "--dst", default="dst", show_default=True, help="Column where edges end, for an edge list."
+)
 @click.option(
     "--ranks",
     type=options.WholeNumber(min=1),
-    help="Of a store: what so many workers would hold each, and send each other.",
+    help="For a store: show also what this many workers would each hold and send.",
 )
 @options.as_json
 @options.debug
 def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> None:
-    """Describe PATH: an edge list, a store or a result, here or, but for stores, at s3://...
+    """Describe an edge list, a store or a result.
+
+    PATH of an edge list or a result may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph info edges/

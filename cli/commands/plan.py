@@ -15,7 +15,11 @@ from ..progress import shown
 @options.device
 @options.device_memory_limit
 @options.memory_limit
-@click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Read and count the edges first, and plan exactly what build will run.",
+)
 @options.cluster_options
 @options.build_options
 @options.weight_options
@@ -31,7 +35,8 @@ from ..progress import shown
     ),
     default="bfs",
     show_default=True,
-    help="What would run over a store; bfs-each and bfs-together: bfs --sources.",
+    help="Question to plan for a store. bfs-each is bfs --sources, bfs-together is bfs --sources "
+    "--together.",
 )
 @options.as_json
 @options.quiet
@@ -43,12 +48,10 @@ def plan(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Say what building EDGES would hold and write, step by step; of a store, what bfs would, or
-    another --algorithm with its default options.
+    """Show how much memory and disk a command would need. Nothing is written.
 
-    From the input's metadata alone, in a moment: upper bounds. With --exact the edges are read
-    and counted first. What does not fit is refused (exit 2), with the least limit that would do.
-    EDGES may stand in an object store, as s3://bucket/edges.
+    For an edge list: each step of a build. For a store: a search, or another --algorithm with its
+    default options. EDGES is either of them; an edge list may be a URL (s3://, gs://, abfs://).
 
     \b
     delegraph plan edges/ --memory-limit 1GB
@@ -57,7 +60,11 @@ def plan(
     delegraph plan graph.dg --device cuda
     delegraph plan graph.dg --workers 4
 
-    Of a store and workers: the search alone, a task for each worker, which counts as the one that
+    Figures for an edge list are upper bounds from the files' metadata; --exact reads and counts the
+    edges. A plan that does not fit the limit is refused with exit code 2, and with the least limit
+    that suffices.
+
+    For a store with workers, the plan has a task for each worker, and all count as the one that
     holds most.
     """
     from ...pipeline.api import plan

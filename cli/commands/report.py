@@ -14,7 +14,9 @@ from .. import options
 @options.quiet
 @options.debug
 def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
-    """Write an HTML page about PATH: a store, a result, a batch, or what bench --json printed.
+    """Draw a store, a result, a batch or a bench as an HTML page.
+
+    PATH is a store, a result, the job file of a batch, or a file with the output of 'bench --json'.
 
     \b
     delegraph report graph.dg -o graph.html
@@ -23,8 +25,8 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     delegraph bench graph.dg --json > bench.json
     delegraph report bench.json -o bench.html
 
-    The page is one file that loads nothing from anywhere. It takes what it tells from PATH and
-    from the record beside it (of a batch, its ledger), and says what these do not hold.
+    The page is one file that loads nothing else. Its facts come from PATH and from the run record
+    beside it (for a batch, its ledger). The page says which facts these do not hold.
     """
     from ...pipeline.api import report
 

@@ -20,8 +20,8 @@ from ..progress import shown
     "--scratch",
     type=click.Path(),
     metavar="DIR",
-    help="Where an edge list that does not fit memory becomes a store for the while.  [default: "
-    "the system's folder for temporary files]",
+    help="Folder for a temporary store, if an edge list does not fit in memory.  [default: the "
+    "system's folder for temporary files]",
 )
 @options.reading_options
 @options.weight_options
@@ -29,34 +29,41 @@ from ..progress import shown
     "--personalize",
     type=click.Path(),
     metavar="FILE.parquet",
-    help="What a PageRank was personalised by.",
+    help="File that a personalized PageRank was computed with.",
 )
 @click.option(
     "--sources",
     metavar="ID,ID|FILE",
-    help="Whose paths a betweenness has counted, where it does not say them: of more than 1,024.",
+    help="Sources of a betweenness of more than 1,024 named ones, which the result does not list.",
 )
 @options.as_json
 @options.quiet
 @options.debug
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
-    Results and edge lists may stand in an object store, at s3://, gs:// or abfs://.
+    """Check a result against its graph, by rules that make a result right.
 
-    The result says what it is of. Distances are judged by Graph500's rules, those from several
-    sources by what they are next to each other, components by the edges between and inside them,
-    shortest paths by Graph500's rules for these, PageRank by one more iteration, closeness,
-    eccentricity and betweenness by values found anew: of all vertices, as long as that takes a
-    minute or two, else of some, or by what all add up to, which is said. Exits with 0 if the result
-    is right as far as it was judged, and with 1 if it is not, naming each rule that fails, how
-    often, and an example, or if nothing could be judged.
+    GRAPH is a store or an edge list. RESULT is a folder that a command wrote. Edge lists and
+    results may be URLs (s3://, gs://, abfs://).
 
     \b
     delegraph validate graph.dg distances/
     delegraph validate edges/ components/
 
-    --src, --dst, --weight and --directed say how an edge list is read; its edges are directed, too,
-    where the result says so.
+    \b
+    result                 is checked by
+    bfs, sssp              Graph500's rules
+    bfs --sources          the distances of neighbours
+    components             the edges between and inside components
+    pagerank               one more iteration
+    closeness,             values computed anew: of all vertices, or of some if
+    eccentricity,          all would take long; the output says how many
+    betweenness
+
+    Exit code 0: the result is right, as far as it was checked. 1: it is wrong, and the output names
+    each rule that fails, how often, and an example; or nothing could be checked.
+
+    --src, --dst, --directed, --weight and --duplicates say how an edge list is read. Its edges are
+    also directed if the result says so.
     """
     from ...pipeline.api import validate
 
@@ -65,11 +72,11 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     if verdict["same_graph"] is False:
         options.talk(
             quiet,
-            "note: the result was made from another input than this, or from one that was read "
-            "in another way (--directed, --weight, --duplicates); judging it all the same",
+            "note: the result is of another graph, or of a graph that was read in another way "
+            "(--directed, --weight, --duplicates); it is checked against this one",
         )
     elif verdict["same_graph"] is None:
-        told = "note: the result does not say what was asked; taking it for "
+        told = "note: the result does not say which question it answers; it is checked as "
         by_default = {"bfs": "a search from the vertex at 0", "pagerank": "one by default options"}
         of = verdict["algorithm"]
         options.talk(quiet, told + by_default.get(of, of))

@@ -35,7 +35,7 @@ def path(tmp_path):
 def test_from_a_file_to_answers(ok, path, tmp_path):
     ran = ok("convert", path, "-o", tmp_path / "edges")
     assert ran.out == f"{tmp_path}/edges: 2 rows\n"
-    assert "build with --weight weight" in ran.err
+    assert "use --weight weight" in ran.err
     ok("build", tmp_path / "edges", "-o", tmp_path / "g.dg", "--weight", "weight")
     assert ok("convert", tmp_path / "g.dg", "-o", tmp_path / "g.npz").out.endswith(": 4 entries\n")
     ok("sssp", tmp_path / "g.dg", "--source", 1, "-o", tmp_path / "paths")

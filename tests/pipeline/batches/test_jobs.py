@@ -85,10 +85,10 @@ def test_what_jobs_run(read):
     assert [job.name for job in (store, ranks, check)] == ["store", "ranks", "check"]
     assert ranks.line.options == [
         "pagerank",
-        "--output=out/2026-01-02/ranks",
-        "--memory-limit=1GB",
-        "--threads=2",
         "--damping=0.9",
+        "--memory-limit=1GB",
+        "--output=out/2026-01-02/ranks",
+        "--threads=2",
         "--unweighted",
     ]
     assert list(ranks.line.arguments) == ["graph.dg"]
