@@ -220,7 +220,10 @@ def plan(
     edges = named(edges)
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
-            raise InputError(f"{edges} is a store: how to read and build it was decided with it")
+            raise InputError(
+                f"{edges} is a store, which was read and built with options of its own: leave "
+                "these out"
+            )
         program = None
         if algorithm != "bfs":
             asked: Any = {**options}
@@ -229,9 +232,7 @@ def plan(
         writes = algorithm == "bfs-each"
         return plan_search(edges, _threads(threads), resources, program, writes)
     if algorithm != "bfs":
-        raise InputError(
-            f"{edges} is no store: what is planned is its build; leave out --algorithm"
-        )
+        raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
     return plan_graph(edges, chosen, _threads(threads), resources, exact, progress)
 
 
@@ -308,7 +309,7 @@ def bfs(
         asked = questions.bfs(source, max_depth, strategy)
         return _run(asked, graph, output, options, profile)
     if profile is not None or strategy != "auto":
-        raise InputError("--profile and --strategy are of a search from one --source")
+        raise InputError("--profile and --strategy need a search from one --source")
     assert sources is not None
     if together:
         return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
@@ -630,8 +631,8 @@ def bench(
         if not on_a_gpu:
             raise
         raise InputError(
-            f"{graph} is made on a GPU, and none can be used ({error}): generate and build it, and "
-            "give the store"
+            f"{graph} needs a GPU, and none is usable ({error}): on the CPU, "
+            "use 'delegraph generate' and 'delegraph build', and give the store"
         ) from error
     options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():

@@ -341,7 +341,7 @@ class Graph:
             except LimitError:
                 pass  # from disk, then
             except DeviceMemoryError as error:
-                self._notes.append(f"through a store: {error}")
+                self._notes.append(f"used a temporary store: {error}")
             self._let_go()
             self._made = self._build()
         store, subject = self._made

@@ -107,7 +107,7 @@ class _Commands:
         return line, {}
 
     def _params(self, command: str) -> dict[str, click.Parameter]:
-        """Arguments, then options by name: the order of the help does not make a job another one."""
+        """Arguments, then options by name: a job stays the same when the help is reordered."""
         params = {param.name or "": param for param in _command(command).params}
         words = [name for name, param in params.items() if isinstance(param, click.Argument)]
         every = [*words, *sorted(params.keys() - set(words))]

@@ -199,8 +199,8 @@ def _check_place(path: Path, kind: str, is_one: Callable[[Path], bool], overwrit
     if os.path.lexists(path):
         if not is_one(path):
             raise InputError(
-                f"{path} exists and is no {kind} that delegraph wrote: name another output, or "
-                "remove it yourself"
+                f"{path} exists and is not a {kind} that delegraph wrote: name another output, or "
+                "remove it"
             )
         if not overwrite:
             raise InputError(f"{path} exists; {_REPLACE}")
@@ -264,9 +264,9 @@ def _check_apart(output: Path, read: str) -> None:
         real = os.path.realpath(name)
         common = os.path.commonpath([target, real])
         if common == target:
-            raise InputError(f"{output} holds what is read: name another output")
+            raise InputError(f"{output} contains the input: name another output")
         if common == real:
-            raise InputError(f"{output} stands in the folder that is read: name another output")
+            raise InputError(f"{output} lies in the input's folder: name another output")
 
 
 def _is_record(path: Path) -> bool:
@@ -290,7 +290,9 @@ def publish(new: Path, path: Path, kind: Kind, overwrite: bool, replaced: Path) 
         sync_to_disk(path.parent)
         return
     if not overwrite or not _is(path, kind):
-        raise DelegraphError(f"{path} has appeared meanwhile, and is left as it is")
+        raise DelegraphError(
+            f"{path} was written by something else meanwhile, and is left as it is"
+        )
     if kind in FILES:
         publish_file(new, path)
         return

@@ -323,7 +323,7 @@ def _told(url: Url, text: str) -> InputError | BusyError:
     if (300 <= status < 500 and status not in _MAY_HELP) or _WRONG.search(code):
         region = ": is it in another region? say ?region=NAME" if 300 <= status <= 400 else ""
         return InputError(f"{url}: refused{region} ({text})")
-    return BusyError(f"{url}: no answer of use after several attempts: {text}")
+    return BusyError(f"{url}: no usable answer after several attempts: {text}")
 
 
 _SECRETS = (

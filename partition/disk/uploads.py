@@ -114,7 +114,9 @@ def files_of(url: Url) -> dict[str, int]:
     if there.parts is not None:
         return {str(url.inside(name)): size for name, size in sorted(there.parts.items())}
     if any(name.startswith(_BEGUN) for name in there.remains):
-        raise InputError(f"{url}: no whole result: a run was cut off there, or is writing it")
+        raise InputError(
+            f"{url}: no complete result: a run was interrupted there, or is still writing"
+        )
     names = {entry.name: entry.bytes for entry in listed(url)}
     found = {name: size for name, size in names.items() if name.endswith(".parquet") and size}
     return {str(url.inside(name)): size for name, size in found.items()}
@@ -158,8 +160,8 @@ def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
 def _check_place(url: Url, there: Standing, overwrite: bool) -> None:
     if there.strange:
         raise InputError(
-            f"{url} exists and is no result that delegraph wrote: name another output, or remove "
-            "it yourself"
+            f"{url} exists and is not a result that delegraph wrote: name another output, or "
+            "remove it"
         )
     if there.parts is not None and not overwrite:
         raise InputError(
@@ -183,8 +185,8 @@ def _check_apart(output: Url, read: Url) -> None:
         theirs = theirs[: theirs.index("**")]
     if all(fnmatchcase(name, asked) for name, asked in zip(ours, theirs, strict=False)):
         if len(ours) <= len(theirs):
-            raise InputError(f"{output} holds what is read: name another output")
-        raise InputError(f"{output} stands in the folder that is read: name another output")
+            raise InputError(f"{output} contains the input: name another output")
+        raise InputError(f"{output} lies in the input's folder: name another output")
 
 
 def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> None:
@@ -194,7 +196,7 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
     """
     there = standing(url)
     if there.strange or (there.parts is not None and not overwrite):
-        raise DelegraphError(f"{url} has appeared meanwhile, and is left as it is")
+        raise DelegraphError(f"{url} was written by something else meanwhile, and is left as it is")
     run = secrets.token_hex(8)
     begun = url.inside(_BEGUN + run)
     put(begun, _encoded({"replaces": sorted(there.parts or {})}))
@@ -206,7 +208,7 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
         parts[name] = file.stat().st_size
     sizes = {entry.name: entry.bytes for entry in listed(url)}
     if any(sizes.get(name) != size for name, size in parts.items()):
-        raise BusyError(f"{url}: what was written is not there: does another run write it, too?")
+        raise BusyError(f"{url}: a written part is missing: does another run write there, too?")
     put(url.inside(_SUCCESS), _encoded({"files": parts, "record": json.loads(record)}))
     put(record_url(url), record)
     _remove(url, [*(there.parts or {}), begun.name])

@@ -176,15 +176,15 @@ class Work:
         self._publish_record()
         document = read_journal(self._journal)
         if not document and self._journal.is_file():
-            self.notes.append(f"{self._journal}: damaged: all that it told of is made anew")
+            self.notes.append(f"{self._journal}: damaged: all finished steps run again")
         check_private(self.scratch)
         steps = document["steps"] if document else {}
         useful = bool(steps) and not restart and self.output.is_dir()
         other = useful and document["purpose"] != self._purpose
         if other and not document.get("refused"):
             raise InputError(
-                f"{self.name} was begun by another command and cut off: "
-                f"{difference(document['purpose'], self._purpose)}; run that one again, or "
+                f"{self.name} holds unfinished work of another command: "
+                f"{difference(document['purpose'], self._purpose)}; run that command again, or "
                 "start over with --restart"
             )
         if (

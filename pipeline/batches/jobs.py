@@ -196,7 +196,7 @@ class _Reading:
         """A key of a job's own, or ``missing``; None: it must be there. What is wrong is noted."""
         value = table.get(key, missing)
         if key not in table and missing is None:
-            self._fault(number, key, f"a job without '{key}'")
+            self._fault(number, key, f"the job has no '{key}'")
         elif not isinstance(value, kind) or isinstance(value, bool):
             told = {str: "text", list: "names in brackets", int: "a whole number"}[kind]
             self._fault(number, key, f"'{key}' must be {told}")

@@ -196,7 +196,7 @@ def _gather(
                 if worker not in silent:  # what it has given is gone, too
                     raise RankError(Failure(rank, "is gone: its worker has ended", True))
                 if silent[worker] > timeout:
-                    told = f"has not been heard of for {silent[worker]:.0f} s"
+                    told = f"has shown no sign of life for {silent[worker]:.0f} s"
                     raise RankError(Failure(rank, told, True))
                 if seconds is not None and now > began + seconds:
                     raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))

@@ -224,7 +224,7 @@ def open_result(path: AnyPath) -> Result:
     """
     files = _files_at(named(path))
     if not files:
-        raise InputError(f"{path}: no result here: no folder with Parquet files, and no file")
+        raise InputError(f"{path}: not a result: neither a folder of Parquet files nor a file")
     rows, schema, info, algorithm = 0, None, None, ""
     for file in files:
         try:

@@ -138,7 +138,7 @@ class Cluster:
                         done(i)
         except KilledWorker as error:
             raise DelegraphError(
-                f"workers died again and again on one task ({error.last_worker.address} last): "
+                f"one task killed several workers ({error.last_worker.address} last): "
                 "out of memory? Run the same command again, with fewer threads a worker"
             ) from error
         finally:
@@ -159,7 +159,7 @@ class Cluster:
         now = time.monotonic()
         if since is not None and now - since > WORKERLESS_SECONDS:
             raise BusyError(
-                f"the cluster has had no worker for {WORKERLESS_SECONDS} s: start some, and run "
+                f"the cluster has had no workers for {WORKERLESS_SECONDS} s: start some, and run "
                 "the same command again"
             )
         return since or now

@@ -100,8 +100,8 @@ class Contact:
         for worker in silent if workers is None else workers:
             if silent.get(worker, 0.0) > self._timeout:
                 raise LostError(
-                    f"worker {worker} has not been heard of for {silent[worker]:.0f} s: end it, "
-                    "then run the same command again"
+                    f"worker {worker} has shown no sign of life for {silent[worker]:.0f} s: "
+                    "end it, then run the same command again"
                 )
         return list(silent)
 

@@ -19,7 +19,7 @@ def check_choice(device: str) -> None:
     >>> check_choice("cuda:1")
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,9})?", device):
-        raise InputError(f"{shown(device)} is no device: say auto, cpu, cuda or cuda:1")
+        raise InputError(f"{shown(device)} is not a device: choose auto, cpu, cuda or cuda:1")
 
 
 def choose_device(

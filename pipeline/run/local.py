@@ -52,16 +52,16 @@ def local_cluster(workers: int, threads: int, devices: bool, timeout: float) -> 
             cluster = begun.result(seconds + CLOSE_SECONDS)
         except ImportError as error:
             raise DelegraphError(
-                f"local workers cannot begin: {str(error).splitlines()[0]}"
+                f"local workers cannot start: {str(error).splitlines()[0]}"
             ) from error
         except Exception as error:  # Dask has many ways to say so
             if time.monotonic() < started + seconds:
                 raise BusyError(
-                    f"{workers} local workers ended while they began: run the same command again "
-                    "(a Python script has to ask for them under if __name__ == '__main__')"
+                    f"{workers} local workers ended while they started: run the same command again "
+                    "(a Python script must start them under if __name__ == '__main__')"
                 ) from error
             raise BusyError(
-                f"{workers} local workers have not begun within {seconds:g} s: run the same "
+                f"{workers} local workers have not started within {seconds:g} s: run the same "
                 "command again, or with fewer"
             ) from error
         yield cluster

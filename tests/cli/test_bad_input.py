@@ -148,7 +148,7 @@ def test_source(refused, ok, tmp_path, ids, source, says, through):
 def test_output_that_exists(refused, command, ok, tmp_path):
     path = write(tmp_path / "e.parquet", [1], [2])
     (tmp_path / "out").mkdir()
-    refused(*command(path), says=("out exists", "remove it yourself"))
+    refused(*command(path), says=("out exists", "name another output, or remove it"))
     (tmp_path / "out").rmdir()
     ok(*command(write(tmp_path / "zero.parquet", [0], [2])))
     refused(*command(path), says=("out exists", "--overwrite"))
@@ -318,7 +318,7 @@ def test_bench_wants_a_store(refused, tmp_path, where):
 
 
 def test_validate_wants_a_result(refused, store, tmp_path):
-    refused("validate", store, tmp_path / "none", says=("no result",))
+    refused("validate", store, tmp_path / "none", says=("not a result",))
     refused("validate", store, tmp_path / "e.parquet", says=("column", "distance", "missing"))
 
 

@@ -54,14 +54,14 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "text").write_text("{ no JSON")
     for path, told in (
-        (tmp_path / "none", "no result here"),
-        (tmp_path / "empty", "no result here"),
+        (tmp_path / "none", "not a result"),
+        (tmp_path / "empty", "not a result"),
         (tmp_path / "edges.parquet", "column distance, parent, vertex is missing"),
         (tmp_path / "some.json", "no bench printed it"),
         (tmp_path / "list.json", "no bench printed it"),
         (tmp_path / "text", "not a Parquet file"),
         (tmp_path / "graph.dg.run.json", "the record of an output"),
-        (tmp_path / ("x" * 255), "no result here"),
+        (tmp_path / ("x" * 255), "not a result"),
     ):
         ran = delegraph("report", path, "-o", tmp_path / "page.html")
         assert ran.code == 2
@@ -83,16 +83,16 @@ def test_what_it_may_replace(delegraph, ok, store, tmp_path):
     out.write_text("<html>mine</html>")
     ran = delegraph("report", store, "-o", out, "--overwrite")
     assert ran.code == 2
-    assert "is no report that delegraph wrote" in ran.err
+    assert "is not a report that delegraph wrote" in ran.err
     assert out.read_text() == "<html>mine</html>"
 
 
 def test_where_it_may_not_write(delegraph, store, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for out, told in (
-        (tmp_path / "pipe", "is no report that delegraph wrote"),
-        (store / "page.html", "stands in the folder that is read"),
-        (tmp_path, "is no report that delegraph wrote"),
+        (tmp_path / "pipe", "is not a report that delegraph wrote"),
+        (store / "page.html", "lies in the input's folder"),
+        (tmp_path, "is not a report that delegraph wrote"),
         ("/proc/page.html", "/proc/page.html cannot be written: "),
     ):
         ran = delegraph("report", store, "-o", out)

@@ -59,5 +59,5 @@ def test_a_plan_of_a_store_takes_nothing_that_is_decided(
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     ran = delegraph("plan", tmp_path / "graph.dg", *option)
     assert ran.code == 2
-    assert "was decided with it" in ran.err
+    assert "was read and built with options of its own" in ran.err
     assert len(ran.err.splitlines()) == 1

@@ -297,7 +297,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     assert ran["device"].startswith("cuda:0")
     assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
     note, *_ = ran["notes"]  # others are about rows
-    assert note.startswith("through a store: ")
+    assert note.startswith("used a temporary store: ")
 
 
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
@@ -313,7 +313,7 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
             found, wanted = ask(graph), ask(own)
             assert found.table.equals(wanted.table)
             assert found.record["device"].startswith("cuda")
-        assert graph.notes == (*own.notes, "through a store: no room for JoinAll")
+        assert graph.notes == (*own.notes, "used a temporary store: no room for JoinAll")
 
 
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
@@ -333,7 +333,7 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
         assert graph.components().table.equals(own.components().table)
         found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
-        assert graph.notes == (*own.notes, "through a store: no room for degrees")
+        assert graph.notes == (*own.notes, "used a temporary store: no room for degrees")
 
 
 def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monkeypatch):

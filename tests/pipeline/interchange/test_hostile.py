@@ -245,7 +245,7 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
         assert record["rows"] == 1 << 19
     with pytest.raises(InputError, match="unpack to more than"):
         delegraph.convert(path, tmp_path / "other", max_unpacked=(2 << 20) - 1)
-    with pytest.raises(InputError, match="no size"):
+    with pytest.raises(InputError, match="not a size"):
         delegraph.convert(path, tmp_path / "other", max_unpacked="much")
 
 

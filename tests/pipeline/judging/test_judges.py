@@ -134,7 +134,7 @@ class TestBetweenness:
             assert ran.out == "valid: 5 of 5 vertices, by paths from 2\n"
         ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
         assert ran.code == 2
-        assert "--sources: not the sources that the result was asked for with" in ran.err
+        assert "--sources: these are not the sources of the result" in ran.err
         ok("components", edges, "-o", tmp_path / "c")
         ran = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
         assert (ran.code, "is of components" in ran.err) == (2, True)

@@ -194,7 +194,7 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
     jobs.unlink()
     assert render(page_of(jobs)) == first
     assert (ledger_of(jobs).read_bytes(), sorted(os.listdir(folder_of(jobs)))) == before
-    with pytest.raises(package.InputError, match="stands in the folder that is read"):
+    with pytest.raises(package.InputError, match="lies in the input's folder"):
         package.report(folder_of(jobs), folder_of(jobs) / "page.html")
 
 

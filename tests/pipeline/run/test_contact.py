@@ -85,7 +85,9 @@ def test_a_worker_that_is_stopped():
                 lambda: there.run(len, ["one", "two", "three"], 3, lambda _: None),
                 lambda: there.ask_all(os.getpid),
             ):
-                with pytest.raises(DelegraphError, match=f"worker {silent} has not been heard of"):
+                with pytest.raises(
+                    DelegraphError, match=f"worker {silent} has shown no sign of life"
+                ):
                     wait()
 
 
@@ -95,7 +97,7 @@ def test_a_library_that_is_missing(monkeypatch):
 
     monkeypatch.setattr(local, "_started", start)
     with (
-        pytest.raises(DelegraphError, match="local workers cannot begin: TLS requires a library"),
+        pytest.raises(DelegraphError, match="local workers cannot start: TLS requires a library"),
         local.local_cluster(2, 2, False, 0.1),
     ):
         pass
@@ -105,7 +107,7 @@ def test_a_library_that_is_missing(monkeypatch):
 def test_a_local_worker_that_does_not_begin(monkeypatch):
     monkeypatch.setattr(local, "START_SECONDS", 0)
     with (
-        pytest.raises(DelegraphError, match=r"2 local workers have not begun within 0\.1 s"),
+        pytest.raises(DelegraphError, match=r"2 local workers have not started within 0\.1 s"),
         open_cluster(ClusterOptions(workers=2, timeout=0.1), 2),
     ):
         pass

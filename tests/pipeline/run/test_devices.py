@@ -40,7 +40,7 @@ def test_without_a_device(no_device):
         devices.choose_device("cuda")
     with pytest.raises(InputError, match="no device 12 within 77"):
         devices.choose_device("cuda:12", 77)
-    with pytest.raises(InputError, match="'gpu' is no device"):
+    with pytest.raises(InputError, match="'gpu' is not a device"):
         Resources(device="gpu")
     with pytest.raises(InputError, match="must be positive"):
         Resources(device_memory_limit=0)
