@@ -47,6 +47,8 @@ from algorithms import answer
 from end_to_end import HERE
 from livejournal_peers import ITERATIONS, PEERS
 
+from delegraph.partition.disk.memory import trim_freed_memory
+
 ALGORITHMS = {
     "pagerank": ["--directed", "--iterations", str(ITERATIONS)],
     "components": [],
@@ -108,6 +110,7 @@ def main() -> None:
             f"{graph.rows:,} of them distinct and no self-loops",
             flush=True,
         )
+        trim_freed_memory()  # contenders shall have all of it
         results: list[dict] = []
         for algorithm in ALGORITHMS:
             results += compare(algorithm, graph, tools, options, Path(name))
@@ -148,13 +151,18 @@ def graph_file(options: argparse.Namespace, folder: Path) -> GraphFile:
     ends = [table[name].to_numpy().astype(np.int64) for name in ("src", "dst")]
     if min(end.min() for end in ends) < 0 or max(end.max() for end in ends) >= 1 << 31:
         raise SystemExit(f"{rows}: ids have to be from 0 to {(1 << 31) - 1:,}")
-    joined = (ends[0] << 32) | ends[1]
-    joined = np.unique(joined[ends[0] != ends[1]])
+    given, joined = table.num_rows, (ends[0] << 32) | ends[1]
+    joined = joined[ends[0] != ends[1]]
+    del table, ends
+    joined.sort()
+    joined = joined[np.concatenate([[True], joined[1:] != joined[:-1]])]
     src, dst = joined >> 32, joined & 0xFFFFFFFF
-    vertices = len(np.unique(np.concatenate([np.unique(src), np.unique(dst)])))
+    present = np.zeros(int(max(src[-1], dst.max())) + 1, bool)
+    present[src] = True
+    present[dst] = True
     path = folder / "distinct.parquet"
     pq.write_table(pa.table({"src": src, "dst": dst}), path)
-    return GraphFile(path, source, table.num_rows, len(src), vertices)
+    return GraphFile(path, source, given, len(src), int(present.sum()))
 
 
 def compare(
