@@ -15,7 +15,7 @@ differ. Every answer is held against delegraph's, the first one: the same vertic
 partition into components, the distance (L1) of PageRank vectors that sum up to one.
 
 Prints a Markdown table for each algorithm: the median wall time, the processor time and the peak
-memory (proportional set size summed over the process tree, sampled), and their ratios to
+memory (see processes.Run), and their ratios to
 delegraph's. Contenders take turns. One that passes --limit, or a share of the machine's memory, is
 stopped and says so; one that takes longer than --once seconds runs once. A peer that is not
 installed is left out, and named.
