@@ -93,21 +93,26 @@ def scipy_components(matrix):
 
 
 def scipy_pagerank(matrix):
-    """Power iteration."""
     import numpy as np
 
-    n = matrix.shape[0]
-    degree = np.diff(matrix.indptr)
+    return scipy_ranks(matrix, np.diff(matrix.indptr))
+
+
+def scipy_ranks(incoming, degree, most: int = ITERATIONS, tolerance: float = TOLERANCE):
+    """Power iteration. incoming: a row for each target. degree: edges that leave each vertex."""
+    import numpy as np
+
+    n = incoming.shape[0]
     dangling = degree == 0
     share = DAMPING / np.maximum(degree, 1)
     rank = np.full(n, 1 / n)
     iterations = 0
-    for _ in range(ITERATIONS):
+    for _ in range(most):
         iterations += 1
         before = rank
-        rank = matrix @ (before * share)
+        rank = incoming @ (before * share)
         rank += (1 - DAMPING + DAMPING * before[dangling].sum()) / n
-        if np.abs(rank - before).sum() < TOLERANCE:
+        if np.abs(rank - before).sum() < tolerance:
             break
     return rank, iterations
 
@@ -276,7 +281,11 @@ def duckdb_components(edges: str, out: str) -> None:
 
     Labels of labels shorten long chains.
     """
-    db = duckdb_edges(edges)
+    duckdb_least_labels(duckdb_edges(edges), out)
+
+
+def duckdb_least_labels(db, out: str) -> None:
+    """db: a connection with ``edges``, both ways, and ``vertices``."""
     db.execute("create table state as select v, v as component from vertices")
     while True:
         db.execute(
@@ -302,7 +311,11 @@ def duckdb_components(edges: str, out: str) -> None:
 
 def duckdb_pagerank(edges: str, out: str) -> None:
     """A join and a sum of shares for each iteration."""
-    db = duckdb_edges(edges)
+    duckdb_ranks(duckdb_edges(edges), out)
+
+
+def duckdb_ranks(db, out: str, most: int = ITERATIONS, tolerance: float | None = TOLERANCE) -> None:
+    """db: a connection with ``edges``, from a to b, and ``vertices``. tolerance: None for none."""
     db.execute(
         """create table state as
         select v, coalesce(degree, 0) as degree, 1 / (select count(*) from vertices) as rank
@@ -310,7 +323,7 @@ def duckdb_pagerank(edges: str, out: str) -> None:
         """
     )
     n = db.execute("select count(*) from vertices").fetchall()[0][0]
-    for _ in range(ITERATIONS):
+    for _ in range(most):
         lost = "select coalesce(sum(rank), 0) from state where degree = 0"
         even = (1 - DAMPING + DAMPING * db.execute(lost).fetchall()[0][0]) / n
         db.execute(
@@ -320,11 +333,13 @@ def duckdb_pagerank(edges: str, out: str) -> None:
             select v, degree, {even} + {DAMPING} * coalesce(got, 0) as rank
             from state left join came using (v)"""
         )
-        change = "select sum(abs(next.rank - state.rank)) from next join state using (v)"
-        changed = db.execute(change).fetchall()[0][0]
+        changed = float("inf")
+        if tolerance is not None:
+            change = "select sum(abs(next.rank - state.rank)) from next join state using (v)"
+            changed = db.execute(change).fetchall()[0][0]
         db.execute("drop table state")
         db.execute("alter table next rename to state")
-        if changed < TOLERANCE:
+        if tolerance is not None and changed < tolerance:
             break
     db.execute(
         f"copy (select v as vertex, rank as pagerank from state) to '{out}' (format parquet)"

@@ -54,7 +54,8 @@ import pyarrow.parquet as pq
 import real
 import search
 from algorithm_peers import LIBRARIES, PEERS
-from end_to_end import GRAPHS, HERE, measure
+from end_to_end import GRAPHS, HERE
+from processes import measure
 
 from delegraph.kernels.base.graph import Graph
 from delegraph.kernels.base.team import Team

@@ -16,13 +16,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import environment
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from peers import PEERS
+from processes import measure
 
 HERE = Path(__file__).parent
 GRAPHS = {
@@ -31,45 +31,6 @@ GRAPHS = {
     "urand20": "uniform --scale 20",
     "grid2000": "grid --height 2000 --width 2000",
 }
-
-
-def tree(pid: int) -> list[int]:
-    """The process and all below it."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(p for child in children for p in tree(int(child)))]
-
-
-def pss(pid: int) -> int:
-    """Proportional set size of a process in bytes."""
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
-
-
-def measure(command: list[str], limit: float) -> tuple[float, int] | None:
-    """Seconds and peak bytes of a command; None if it passed the limit."""
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    peak = 0
-    while process.poll() is None:
-        peak = max(peak, sum(pss(pid) for pid in tree(process.pid)))
-        if time.perf_counter() - started > limit:
-            process.kill()
-            process.wait()
-            return None
-        time.sleep(0.02)
-    seconds = time.perf_counter() - started
-    if process.returncode:
-        assert process.stderr is not None
-        raise RuntimeError(f"{command}: {process.stderr.read().decode()[-2000:]}")
-    return seconds, peak
 
 
 def summary(path: Path) -> tuple[int, int, int]:

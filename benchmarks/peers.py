@@ -158,12 +158,12 @@ def scipy_(edges: str, source: int, out: str) -> None:
     _write(out, present, scipy_search(scipy_matrix(src, dst, len(present)), source))
 
 
-def networkit_graph(src, dst, n: int):
+def networkit_graph(src, dst, n: int, directed: bool = False):
     import networkit as nk
     import numpy as np
 
     pairs = (src.astype(np.uint64), dst.astype(np.uint64))
-    return nk.graph.GraphFromCoo(pairs, n=n, weighted=False, directed=False)
+    return nk.graph.GraphFromCoo(pairs, n=n, weighted=False, directed=directed)
 
 
 def networkit_search(graph, source: int):
@@ -212,11 +212,11 @@ def graphblas_(edges: str, source: int, out: str) -> None:
     _write(out, present, graphblas_search(graphblas_matrix(src, dst, len(present)), source))
 
 
-def igraph_graph(src, dst, n: int):
+def igraph_graph(src, dst, n: int, directed: bool = False):
     import igraph
     import numpy as np
 
-    return igraph.Graph(n, np.stack([src, dst], axis=1))
+    return igraph.Graph(n, np.stack([src, dst], axis=1), directed=directed)
 
 
 def igraph_search(graph, source: int):
