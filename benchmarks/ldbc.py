@@ -140,6 +140,9 @@ def main() -> None:
         for dataset in data:
             results += measure(dataset, options.runs, folder)
             environment.keep("ldbc", about, results)
+    print()
+    for name, vertices, edges in {(one["graph"], one["vertices"], one["edges"]) for one in results}:
+        print(f"{name}: {vertices:,} vertices, {edges:,} edges")
     print(f"\nNot part of delegraph: {', '.join(MISSING).upper()}.\n")
     show_published()
     about["published"] = [one._asdict() for one in PUBLISHED]
@@ -207,8 +210,6 @@ def measure(dataset: Dataset, runs: int, folder: Path) -> list[dict]:
             flush=True,
         )
         results.append(result)
-    if dataset.edges.is_dir():
-        print(f"| | | {info['graph']['vertices']:,} vertices, {info['graph']['edges']:,} edges |")
     return results
 
 
