@@ -203,8 +203,8 @@ threshold = click.option(
     default="auto",
     show_default=True,
     callback=_threshold,
-    help="With --layout delegate: vertices of a higher degree are delegates, which every partition "
-    "keeps. A number, or auto: chosen by the edges.",
+    help="With --layout delegate: vertices of a higher degree are delegates, of which every "
+    "partition keeps a copy. A number, or auto: chosen from the degrees of the graph.",
 )
 
 output = click.option(
@@ -242,7 +242,7 @@ quiet = _together(
         default="text",
         show_default=True,
         expose_value=False,
-        help="Format of stderr: text, or json: one event a line, at least every 30 s.",
+        help="Format of stderr: text, or json (one event a line, at least one every 30 s).",
     ),
     click.option(
         "--heartbeat",
@@ -250,14 +250,14 @@ quiet = _together(
         metavar="FILE",
         expose_value=False,
         callback=events.beat_in,
-        help="File to write the latest event to, every 10 s.",
+        help="Write the latest event to this file every 10 s.",
     ),
 )
 threads = click.option(
     "--threads",
     type=WholeNumber(min=1),
-    help="Number of cores to use: up to 64, or up to four times the cores there are.  [default: "
-    "all that are available]",
+    help="Number of cores to use: at most 64, or four times the available cores if that is more.  "
+    "[default: all that are available]",
 )
 max_depth = click.option(
     "--max-depth", type=WholeNumber(min=0), help="Greatest distance to search, in hops."
@@ -302,8 +302,8 @@ build_options = _together(
         type=click.Choice(["delegate", "2d", "1d"]),
         default="delegate",
         show_default=True,
-        help="How edges are dealt out to several partitions: delegate: hubs are copied to all; 2d: "
-        "by a grid of partitions; 1d: with the vertex where the edge begins.",
+        help="How edges are dealt out to several partitions: delegate (hubs are copied to all), 2d "
+        "(by a grid of partitions) or 1d (with the vertex where the edge begins).",
     ),
     grid,
     threshold,
@@ -331,7 +331,7 @@ memory_limit = click.option(
     metavar="SIZE",
     callback=_size,
     help="Most memory that all processes hold together, such as 800MB or 4GiB. With --scheduler: "
-    "that each worker holds.  [default: 60% of the machine's]",
+    "most memory that each worker holds.  [default: 60% of the machine's memory]",
 )
 device_memory_limit = click.option(
     "--device-memory-limit",
@@ -356,8 +356,9 @@ strategy = click.option(
     type=click.Choice(["auto", "rows", "slices"]),
     default="auto",
     show_default=True,
-    help="What one GPU searches over: rows; slices, which suit small graphs of few levels; or "
-    "auto: rows for a single search, the faster of both for many.",
+    help="What one GPU searches over: rows (lists of neighbours); slices (bits of the adjacency "
+    "matrix), which suit small graphs of few levels; or auto: rows for a single search, the faster "
+    "of both for many searches.",
 )
 
 
@@ -371,7 +372,8 @@ def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
         default="auto",
         show_default=True,
         callback=_device,
-        help=f"Where to run: cpu; cuda, or cuda:1 for another GPU than the first; or auto{auto}.",
+        help="Where to run: cpu; cuda (the first GPU, or with workers one GPU each); cuda:1 (the "
+        f"GPU with that number, counted from 0); or auto{auto}.",
     )
 
 
@@ -439,8 +441,8 @@ running = _together(
         show_default=True,
         type=Number(min=0, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="Seconds between two saves of a long run, which resumes from the last one; 0: after "
-        "each step.",
+        help="Seconds between two saves of a long run. An interrupted run resumes from the last "
+        "save. 0: save after each step.",
     ),
     cluster_options,
     scratch,
@@ -456,7 +458,7 @@ running = _together(
 
 def sources(wanted: str) -> Callable[[_Command], _Command]:
     """Of commands that search from many vertices. wanted: what for, with a colon."""
-    ways = "K random ones, ids (a single id as 17,), or a .parquet file with a column vertex."
+    ways = "K random ones, ids (one id is written 17,), or a .parquet file with a column vertex."
     return _together(
         click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
         click.option(

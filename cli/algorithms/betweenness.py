@@ -27,10 +27,10 @@ def betweenness(graph: str, output: str, **values: Any) -> None:
 
     OUTPUT has the columns vertex and betweenness. Paths are counted in hops, between all pairs of
     other vertices; in an undirected graph each pair counts once. If a pair has several shortest
-    paths, each counts as a fraction. The run record stands beside OUTPUT: OUTPUT.run.json.
+    paths, each path counts as a fraction. The run record stands beside OUTPUT: OUTPUT.run.json.
 
-    Each source takes two passes over the edges that it reaches: give --sources on a graph with more
-    than some ten thousand vertices.
+    Each source takes two passes over the edges that it reaches. If a graph has more than about ten
+    thousand vertices, give --sources.
     """
     from ...pipeline.api import betweenness
 

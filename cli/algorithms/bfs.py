@@ -21,7 +21,9 @@ _TABLE = "-"  # for people, in place of a file
     help="Search from each of these vertices: ids, or a .parquet file or URL with a column vertex.",
 )
 @click.option(
-    "--together", is_flag=True, help="With --sources: find the distance to the nearest one instead."
+    "--together",
+    is_flag=True,
+    help="With --sources: find each vertex's distance to the nearest source instead.",
 )
 @options.max_depth
 @options.strategy
@@ -30,8 +32,8 @@ _TABLE = "-"  # for people, in place of a file
     is_flag=False,
     flag_value=_TABLE,
     metavar="[FILE.parquet]",
-    help="Show what each superstep did, and its time (of a long search the first and the last "
-    "hundred). With FILE: write all of them there instead.",
+    help="Show what each superstep did and how long it took (of a long search, the first and the "
+    "last hundred supersteps). With FILE: write all supersteps to FILE instead.",
 )
 @options.running
 @options.device
@@ -59,17 +61,18 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     OUTPUT.run.json.
 
     A search keeps within the memory limit: edges that do not fit are read from disk. The same
-    command resumes an interrupted search from its last checkpoint.
+    command resumes an interrupted search from its last checkpoint. A search from one source has no
+    checkpoints on a GPU or with --workers.
 
     An edge list is searched as it is if it fits in memory. --partitions, --layout, --grid,
-    --threshold, --order and --scratch make the command build a temporary store. A store refuses
-    these options, except --scratch, and also --directed, --src and --dst.
+    --threshold, --order and --scratch make the command build a temporary store. If GRAPH is a
+    store, all of these but --scratch are refused, and also --directed, --src and --dst.
 
     --workers N needs a store with at least N partitions. Each worker holds a share of the edges. If
     a worker is lost, the search runs again on the others.
 
-    A search from one source uses a GPU if one is usable. Searches from several sources use one only
-    with --device cuda or --device-memory-limit. Edges that do not fit on the GPU stay in host
+    A search from one source uses a GPU if one is usable. Searches from several sources use a GPU
+    only with --device cuda or --device-memory-limit. Edges that do not fit on the GPU stay in host
     memory.
     """
     from ...pipeline.api import bfs

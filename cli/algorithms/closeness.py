@@ -24,11 +24,11 @@ def closeness(graph: str, output: str, **values: Any) -> None:
 
     OUTPUT has the columns vertex and closeness. Distances are in hops, along edges that lead to the
     vertex. Values are scaled as Wasserman and Faust do: by the share of the graph that reaches the
-    vertex. The value is 0 if no other vertex does. The run record stands beside OUTPUT:
+    vertex. If no other vertex reaches it, the value is 0. The run record stands beside OUTPUT:
     OUTPUT.run.json.
 
-    64 searches share a pass over the edges, and every vertex takes a search: give --sources on a
-    large graph.
+    Every vertex takes a search, and 64 searches share their passes over the edges. If a graph is
+    large, give --sources.
     """
     from ...pipeline.api import closeness
 

@@ -21,9 +21,10 @@ def components(graph: str, output: str, **values: Any) -> None:
     delegraph components graph.dg -o components/
     delegraph components edges/ -o components/ --memory-limit 2GB
 
-    OUTPUT has the columns vertex and component. A component is named by its least vertex; among
-    strings this is the first in order. Edges count both ways, so the components of a directed graph
-    are the weakly connected ones. The run record stands beside OUTPUT: OUTPUT.run.json.
+    OUTPUT has the columns vertex and component. A component is named by its least vertex; if ids
+    are strings, this is the first in sorted order. Edges count both ways, so the components of a
+    directed graph are the weakly connected ones. The run record stands beside OUTPUT:
+    OUTPUT.run.json.
 
     An edge list that fits in memory is read once, and needs no store.
     """

@@ -17,7 +17,7 @@ from ..running import run_and_tell
     default=0.85,
     show_default=True,
     type=options.Number(),
-    help="Probability that the walk follows an edge, and does not jump.",
+    help="Probability that the random walk follows an edge; otherwise it jumps to some vertex.",
 )
 @click.option(
     "--tolerance",
@@ -49,8 +49,8 @@ from ..running import run_and_tell
     type=click.Choice(["even", "none"]),
     default="even",
     show_default=True,
-    help="What becomes of the rank of vertices that no edge leaves: it is spread as jumps are "
-    "(even), or dropped (none).",
+    help="What becomes of the scores of vertices that no edge leaves: even (they are spread as "
+    "jumps are) or none (they are dropped).",
 )
 @click.option("--unweighted", is_flag=True, help="Ignore the weights of the graph.")
 @click.option(
@@ -66,7 +66,7 @@ from ..running import run_and_tell
 @options.device_if_named
 @options.device_memory_limit
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
-    """Compute PageRank. The values of all vertices add up to 1.
+    """Compute PageRank. The scores add up to 1, unless --dangling none drops some.
 
     GRAPH is a store or a Parquet edge list; an edge list may be a URL (s3://, gs://, abfs://).
 
@@ -77,11 +77,11 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
     delegraph pagerank edges/ -o ranks/ --weight amount --duplicates sum
 
     OUTPUT has the columns vertex and pagerank. Self-loops are left out, and rows that repeat an
-    edge count once. If the graph has weights, the walk follows an edge with a probability in
-    proportion to its weight. The run record stands beside OUTPUT: OUTPUT.run.json.
+    edge count once. If the graph has weights, the random walk follows an edge with a
+    probability in proportion to its weight. The run record stands beside OUTPUT: OUTPUT.run.json.
 
     A run that does not converge writes its result, says so, and exits with 0, or with 1 if --strict
-    is given. NetworkX stops at its tolerance times the number of vertices.
+    is given. NetworkX multiplies its tolerance by the number of vertices.
     """
     from ...pipeline.api import pagerank
 

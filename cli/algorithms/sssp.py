@@ -31,11 +31,12 @@ def sssp(graph: str, output: str, **values: Any) -> None:
     delegraph sssp edges/ -o paths/ --source 17 --weight w --directed
 
     OUTPUT has the columns vertex, distance and parent. distance is the least sum of weights of a
-    path, and parent is the vertex before it on such a path. Both are null if there is no path; the
-    source has no parent. If a vertex has several correct parents, any one is named. The run record
-    stands beside OUTPUT: OUTPUT.run.json.
+    path from the source, and parent is the vertex before this vertex on such a path. Both are null
+    if there is no path; the source has no parent. If a vertex has several correct parents, any one
+    is named. The run record stands beside OUTPUT: OUTPUT.run.json.
 
-    Distances of integer weights are integers, and exact below 2^53. Others are 64-bit floats.
+    With integer weights, distances are integers, and exact below 2^53. With float weights, they are
+    64-bit floats.
     """
     from ...pipeline.api import sssp
 

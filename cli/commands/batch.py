@@ -218,7 +218,7 @@ def _command(name: str) -> click.Command:
 
 @click.group(cls=options.Group)
 def batch() -> None:
-    """Run many commands from one job file, and again only those that are due.
+    """Run many commands from one job file. Later runs repeat only those that are due.
 
     \b
     [defaults]                       # options for every job whose command has them
@@ -274,10 +274,11 @@ _jobs = click.option(
 def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     """Run the jobs of FILE that are not done, or whose inputs have changed since.
 
-    Each job runs in a process. Jobs on one graph that follow each other share a process, and the
-    graph that it has loaded. FILE.batch/NAME.log keeps the events of the job NAME. If a job fails,
-    the jobs that need it are left out, and the others run. A job is tried again if another try may
-    help: after exit code 75, or after a lost worker. The same command resumes an interrupted batch.
+    Jobs run in processes of their own. Jobs on one graph that follow each other share a process,
+    and the graph that the process has loaded. FILE.batch/NAME.log keeps the events of the job NAME.
+    If a job fails, the jobs that need it are left out, and the others run. A job is tried again if
+    another try may help: after exit code 75, or after a lost worker. The same command resumes an
+    interrupted batch.
 
     \b
     delegraph batch run jobs.toml --jobs 2
@@ -423,7 +424,7 @@ def status(file: Path, as_json: bool) -> None:
 @batch.command()
 @_file
 @click.argument("name")
-@click.option("--follow", is_flag=True, help="Wait for the end of a job that runs or is about to.")
+@click.option("--follow", is_flag=True, help="Print new events until the job ends.")
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
     """Print the events of the job NAME, one a line.

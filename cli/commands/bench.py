@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--layout",
     type=click.Choice(["delegate", "2d", "1d"]),
-    help="How workers deal out the edges of a graph that they generate, as for build.  "
+    help="How the edges of a generated graph are dealt out to workers, as in build.  "
     "[default: delegate]",
 )
 @options.grid
@@ -99,22 +99,22 @@ def bench(
     delegraph bench kronecker:12 --algorithm sssp
     delegraph bench graph.dg --algorithm components --workers 4 --scaling strong
 
-    The protocol is Graph500's: every source has an edge, and GTEPS are the input rows of the
-    searched component over the time of the search, in 10^9 a second. Rates are averaged
-    harmonically.
+    The protocol is Graph500's: every source has an edge. GTEPS are the input rows of the searched
+    component divided by the time of the search, in 10^9 rows a second. The mean of rates is
+    harmonic.
 
-    With workers, each holds a share of the graph in memory. A store needs at least as many
+    With workers, each worker holds a share of the graph in memory. A store needs at least as many
     partitions as there are workers. A generated graph needs a GPU for each worker.
 
     --algorithm measures another question, from the loaded graph to the arrays of a result, and
     validates the last run. Each run of sssp has another random source (generated graphs get weights
-    from 1 to 255), each run of betweenness has 4, and each run of closeness has 64. The command
-    prints seconds (for pagerank also those of an iteration) and EVPS: vertices and edges over
-    seconds, as LDBC Graphalytics defines it. With workers, it measures each number of them, after a
-    run that does not count.
+    from 1 to 255). Each run of betweenness has 4 sources, and each run of closeness has 64. The
+    command prints seconds (for pagerank also those of an iteration) and EVPS: vertices and edges
+    divided by seconds, as LDBC Graphalytics defines it. With workers, a first run of each number of
+    workers does not count.
 
     --ablation measures a search by masked products on the CPU: without optimizations, with one more
-    in each row, and with all but one. A last row has the search of bfs.
+    in each row, and with all but one. One row has the search of bfs.
     """
     from ...partition.errors import InputError
     from ...pipeline.api import (

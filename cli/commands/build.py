@@ -53,9 +53,9 @@ def build(
     build after its last finished step. The store's bytes do not depend on memory, threads or
     workers.
 
-    A GPU counts, sorts and arranges the edges, if one is usable or --device cuda asks for it; with
-    workers, one GPU of each. Edges that do not fit in the GPUs' memory are built on the CPU. An
-    interrupted build on GPUs keeps only the numbering of ids.
+    A GPU counts, sorts and arranges the edges, if one is usable or --device cuda asks for it. With
+    workers, each worker uses one GPU. If the edges do not fit in the GPUs' memory, the CPU builds
+    the store. An interrupted build on GPUs keeps only the numbering of ids.
     """
     from ...pipeline.api import build
     from ...pipeline.reports.report import lines, store_document

@@ -37,7 +37,9 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
 @click.option("--src", metavar="COL", help="Column where edges begin: a name, or a number from 1.")
 @click.option("--dst", metavar="COL", help="Column where edges end.")
 @click.option(
-    "--weight", metavar="COL", help="Column of weights.  [default: weight, if there is a header]"
+    "--weight",
+    metavar="COL",
+    help="Column of weights.  [default: the column weight, if a header names it]",
 )
 @click.option(
     "--no-header",
@@ -56,7 +58,7 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     type=click.Choice(["auto", "int64", "float64"]),
     default="auto",
     show_default=True,
-    help="Type of weights in text formats that do not say it; auto: by the first 2 MiB.",
+    help="Type of weights in text formats that do not name a type; auto: by the first 2 MiB.",
 )
 @click.option(
     "--max-unpacked",
@@ -92,19 +94,19 @@ def convert(
 
     \b
     .csv .tsv      columns by the names in the first line, or by number
-    .txt .snap     SNAP: columns between blanks, comments after #
+    .txt .snap     SNAP: columns separated by blanks, comments after #
     .mtx           Matrix Market, coordinate: general is directed, symmetric is not
-    .el .wel       GAP: an edge a line, with its weight in .wel
+    .el .wel       GAP: one edge a line; .wel also has the weight
     .sg .wsg       GAP, serialized
     .e             LDBC Graphalytics, with the vertices in .v beside it
     .graph .metis  METIS
 
     Text may be compressed: .gz or .zst. Vertices keep their numbers; in Matrix Market and METIS
-    these begin at 1. Each edge of an undirected graph is written once. A vertex without edges is
-    written as a self-loop of weight 0: questions drop the loop and keep the vertex.
+    the numbers begin at 1. Each edge of an undirected graph is written once. A vertex without edges
+    is written as a self-loop of weight 0: questions drop the loop and keep the vertex.
 
-    In the matrix, rows and columns are the vertices by rising id. The array 'vertex' in the file
-    has the ids.
+    In SciPy's matrix, rows and columns are the vertices by rising id. The array 'vertex' in the
+    .npz file has the ids.
     """
     from ...pipeline.api import convert
 

@@ -43,7 +43,7 @@ _scale = click.option(
 _weighted = click.option(
     "--weighted",
     is_flag=True,
-    help="Add a column weight: integers from 1 to 255, equal for equal pairs of vertices.",
+    help="Add a column weight: integers from 1 to 255, one for each pair of vertices.",
 )
 _edge_factor = click.option(
     "--edge-factor",

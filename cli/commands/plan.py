@@ -51,7 +51,8 @@ def plan(
     """Show how much memory and disk a command would need. Nothing is written.
 
     For an edge list: each step of a build. For a store: a search, or another --algorithm with its
-    default options. EDGES is either of them; an edge list may be a URL (s3://, gs://, abfs://).
+    default options. EDGES is an edge list or a store; an edge list may be a URL (s3://, gs://,
+    abfs://).
 
     \b
     delegraph plan edges/ --memory-limit 1GB
@@ -61,11 +62,11 @@ def plan(
     delegraph plan graph.dg --workers 4
 
     Figures for an edge list are upper bounds from the files' metadata; --exact reads and counts the
-    edges. A plan that does not fit the limit is refused with exit code 2, and with the least limit
-    that suffices.
+    edges. If no plan fits the limit, the command exits with 2 and names the least limit that
+    suffices.
 
-    For a store with workers, the plan has a task for each worker, and all count as the one that
-    holds most.
+    For a store with workers, the plan has a task for each worker. Every task counts as much as the
+    task of the worker that holds most.
     """
     from ...pipeline.api import plan
     from ...pipeline.reports.report import lines, plan_document

@@ -26,7 +26,7 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     delegraph report bench.json -o bench.html
 
     The page is one file that loads nothing else. Its facts come from PATH and from the run record
-    beside it (for a batch, its ledger). The page says which facts these do not hold.
+    beside it (for a batch, its ledger). If a fact is in neither, the page says so.
     """
     from ...pipeline.api import report
 

@@ -29,18 +29,19 @@ from ..progress import shown
     "--personalize",
     type=click.Path(),
     metavar="FILE.parquet",
-    help="File that a personalized PageRank was computed with.",
+    help="The --personalize file that the PageRank was computed with.",
 )
 @click.option(
     "--sources",
     metavar="ID,ID|FILE",
-    help="Sources of a betweenness of more than 1,024 named ones, which the result does not list.",
+    help="Sources of a betweenness. Give them if there are more than 1,024: the result does not "
+    "list so many.",
 )
 @options.as_json
 @options.quiet
 @options.debug
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Check a result against its graph, by rules that make a result right.
+    """Check a result against its graph, by rules that only a right result keeps.
 
     GRAPH is a store or an edge list. RESULT is a folder that a command wrote. Edge lists and
     results may be URLs (s3://, gs://, abfs://).
@@ -59,11 +60,12 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     eccentricity,          all would take long; the output says how many
     betweenness
 
-    Exit code 0: the result is right, as far as it was checked. 1: it is wrong, and the output names
-    each rule that fails, how often, and an example; or nothing could be checked.
+    Exit code 0: the result is right, as far as it was checked. 1: the result is wrong, or nothing
+    could be checked. If it is wrong, the output names each rule that fails, how often, and an
+    example.
 
-    --src, --dst, --directed, --weight and --duplicates say how an edge list is read. Its edges are
-    also directed if the result says so.
+    --src, --dst, --directed, --weight and --duplicates say how an edge list is read. An edge list
+    is also read as directed if the result says so.
     """
     from ...pipeline.api import validate
 
