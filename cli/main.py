@@ -22,27 +22,22 @@ import click
 from .._version import __version__
 from ..kernels.base.threads import CANNOT_START, bound_thread_starts
 from ..partition.secrets import without_secrets
+from ..pipeline.questions import QUESTIONS
 from ..pipeline.run import ending
 from . import events
 from .names import check_command
 
 _COMMANDS = {
+    **{name: question.summary for name, question in QUESTIONS.items()},
     "bench": "Measure searches, or another question, and validate the results.",
     "batch": "Run the jobs of a file that are not done yet.",
-    "betweenness": "Compute betweenness: how many shortest paths lead through each vertex.",
-    "bfs": "Search breadth-first: each vertex's distance in hops, and its parent.",
     "build": "Prepare a Parquet edge list as a store, to ask it many questions.",
-    "closeness": "Compute closeness: how near each vertex is to the others.",
-    "components": "Find connected components: the least vertex of each vertex's component.",
     "convert": "Convert graph files of other programs to Parquet, and back.",
     "demo": "Run the main commands on a generated graph, and show each.",
-    "eccentricity": "Compute each vertex's distance to the farthest one; bound the diameter.",
     "generate": "Generate a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
-    "pagerank": "Compute PageRank.",
     "plan": "Show how much memory and disk a command would need.",
     "report": "Draw a store, a result, a batch or a bench as an HTML page.",
-    "sssp": "Find shortest paths from one vertex by edge weights.",
     "validate": "Check a result against its graph.",
 }
 
@@ -51,9 +46,6 @@ _READER_LEFT = "nobody reads stdout any more"
 _MOST_DESCRIPTOR = 2**31 - 1
 _LONGEST_WARNING = 200
 _SWITCH_SECONDS = 0.0005
-
-_ALGORITHMS = {"betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"}
-"""In a folder of their own."""
 
 
 class _Commands(click.Group):
@@ -65,7 +57,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        folder = "algorithms" if cmd_name in _ALGORITHMS else "commands"
+        folder = "algorithms" if cmd_name in QUESTIONS else "commands"
         return getattr(import_module(f".{folder}.{cmd_name}", __package__), cmd_name)
 
     def resolve_command(

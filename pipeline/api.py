@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..kernels.base.threads import useful_threads
 from ..partition.disk.memory import as_bytes
@@ -39,17 +39,15 @@ from ..partition.disk.outputs import local
 from ..partition.disk.urls import named
 from ..partition.errors import DelegraphError, InputError
 from ..partition.numbers import check_whole
-from . import questions
+from . import parameters
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
-from .questions import AnyPath, Some, Vertex, Vertices
+from .parameters import AnyPath, Some, Vertex, Vertices
+from .questions import FORMS, load
 from .run.execute import Executor, Progress
 from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ..partition.input.weights import Duplicates
     from ..partition.store.manifest import GraphInfo
     from .algorithms.programs import Question
@@ -71,19 +69,6 @@ if TYPE_CHECKING:
     from .interchange.formats import FormatName
     from .judging.searches import Verdict
     from .run.plan import Plan
-
-Planned = Literal[
-    "bfs",
-    "bfs-each",
-    "bfs-together",
-    "components",
-    "pagerank",
-    "sssp",
-    "closeness",
-    "eccentricity",
-    "betweenness",
-]
-"""What may run over a store. bfs-each, bfs-together: from several sources."""
 
 
 class AllOptions(ResourceOptions, StoreOptions, total=False):
@@ -200,7 +185,7 @@ def plan(
     edges: AnyPath,
     *,
     exact: bool = False,
-    algorithm: Planned = "bfs",
+    algorithm: str = "bfs",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[AllOptions],
@@ -228,7 +213,7 @@ def plan(
         if algorithm != "bfs":
             asked: Any = {**options}
             resources = replace(resources, device=_where(asked).get("device", "auto"))
-            program = _program(algorithm)
+            program = _program_of(algorithm)
         writes = algorithm == "bfs-each"
         return plan_search(edges, _threads(threads), resources, program, writes)
     if algorithm != "bfs":
@@ -236,40 +221,13 @@ def plan(
     return plan_graph(edges, chosen, _threads(threads), resources, exact, progress)
 
 
-def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
-    """Of a graph, with default options."""
-    import numpy as np
-
-    from ..partition.input.arrow import load_functions
-    from .algorithms.betweenness import Brandes
-    from .algorithms.bfs_each import first_batch
-    from .algorithms.bfs_together import Nearest
-    from .algorithms.components import JoinAll
-    from .algorithms.many_sources import Sums
-    from .algorithms.pagerank import PageRank
-    from .algorithms.sssp import planned_paths
-
-    if algorithm == "components":
-        return lambda info: JoinAll()
-    if algorithm == "pagerank":
-        return PageRank().walk
-    if algorithm == "sssp":
-        return planned_paths
-
-    def every(vertices: int) -> NDArray[np.uint32]:  # their number is enough for a plan
-        return np.broadcast_to(np.uint32(0), vertices)
-
-    if algorithm in ("bfs-each", "bfs-together"):
-        load_functions()  # as where sources are looked up
-    if algorithm == "bfs-each":
-        return lambda info: first_batch(every(info.vertices), None)
-    if algorithm == "bfs-together":
-        return lambda info: Nearest(every(1))
-    if algorithm == "betweenness":
-        return lambda info: Brandes(info.vertices, every(info.vertices))
-    if algorithm not in ("closeness", "eccentricity"):
-        raise InputError(f"{algorithm!r}: there are {', '.join(get_args(Planned))}")
-    return lambda info: Sums(every(info.vertices), along=True)
+def _program_of(form: str) -> Callable[[GraphInfo], Program]:
+    """The program that ``plan`` plans, of a graph."""
+    if form not in FORMS:
+        raise InputError(f"{form!r}: there are {', '.join(FORMS)}")
+    program = FORMS[form].program
+    assert program is not None
+    return load(program)
 
 
 def bfs(
@@ -304,16 +262,16 @@ def bfs(
     """
     if output is None:
         raise TypeError("bfs() needs an output")
-    questions.check_sources(source, sources, together)
+    parameters.check_sources(source, sources, together)
     if source is not None:
-        asked = questions.bfs(source, max_depth, strategy)
+        asked = parameters.bfs(source, max_depth, strategy)
         return _run(asked, graph, output, options, profile)
     if profile is not None or strategy != "auto":
         raise InputError("--profile and --strategy need a search from one --source")
     assert sources is not None
     if together:
-        return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
-    return _run(questions.bfs_each(sources, max_depth), graph, output, _where(options))
+        return _ask(parameters.bfs_together(sources, max_depth), graph, output, options)
+    return _run(parameters.bfs_each(sources, max_depth), graph, output, _where(options))
 
 
 def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
@@ -325,7 +283,7 @@ def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions
         graph: a store or an edge list.
         output: the folder of the result.
     """
-    return _ask(questions.components(), graph, output, options)
+    return _ask(parameters.components(), graph, output, options)
 
 
 def pagerank(
@@ -362,7 +320,7 @@ def pagerank(
     """
     stops = tolerance, max_iterations, iterations
     of = personalize, dangling, unweighted, precision
-    return _ask(questions.pagerank(damping, *stops, *of), graph, output, options)
+    return _ask(parameters.pagerank(damping, *stops, *of), graph, output, options)
 
 
 def sssp(
@@ -385,7 +343,7 @@ def sssp(
         InputError: also if the graph has no weights, or the source is not in it.
         DelegraphError: also if a distance of integer weights exceeds 2^53.
     """
-    return _ask(questions.sssp(source, max_distance), graph, output, options)
+    return _ask(parameters.sssp(source, max_distance), graph, output, options)
 
 
 def closeness(
@@ -405,7 +363,7 @@ def closeness(
             column ``vertex``.
         seed: chooses the random vertices.
     """
-    return _ask(questions.closeness(sources, seed), graph, output, options)
+    return _ask(parameters.closeness(sources, seed), graph, output, options)
 
 
 def betweenness(
@@ -427,7 +385,7 @@ def betweenness(
         seed: chooses the random vertices.
         normalized: divide by the number of pairs of other vertices.
     """
-    return _ask(questions.betweenness(sources, seed, normalized), graph, output, options)
+    return _ask(parameters.betweenness(sources, seed, normalized), graph, output, options)
 
 
 def eccentricity(
@@ -447,7 +405,7 @@ def eccentricity(
         output: the folder of the result.
         sources, seed: as for ``closeness``.
     """
-    return _ask(questions.eccentricity(sources, seed), graph, output, options)
+    return _ask(parameters.eccentricity(sources, seed), graph, output, options)
 
 
 def _where(options: RunningOptions) -> RunningOptions:
@@ -574,7 +532,7 @@ def validate(
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
     executor = Executor(_threads(threads), progress)
     file = None if personalize is None else named(personalize)
-    some = None if sources is None else questions.named_vertices(sources)
+    some = None if sources is None else parameters.named_vertices(sources)
     return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 

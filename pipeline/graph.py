@@ -33,7 +33,7 @@ from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
 from ..partition.store.manifest import GraphInfo
 from ..partition.store.store import Store
-from . import questions
+from . import parameters
 from .algorithms import run
 from .algorithms.bfs import Bfs, answer_of, find
 from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums, spare_to_search
@@ -48,7 +48,7 @@ from .engines.operations.program import LocalEngine, Program
 from .engines.plan import plan_of
 from .engines.programs import engines_of_program, engines_of_rows
 from .engines.store import engines_of_store, subject_of
-from .questions import AnyPath, Some, Vertex, Vertices
+from .parameters import AnyPath, Some, Vertex, Vertices
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
@@ -201,17 +201,17 @@ class Graph:
         Raises:
             InputError: also if a source is not in the graph.
         """
-        questions.check_sources(source, sources, together)
+        parameters.check_sources(source, sources, together)
         if source is not None:
-            return self._search(questions.bfs(source, max_depth))
+            return self._search(parameters.bfs(source, max_depth))
         assert sources is not None
         if together:
-            return self.ask(questions.bfs_together(sources, max_depth))
-        return self._search_each(questions.bfs_each(sources, max_depth))
+            return self.ask(parameters.bfs_together(sources, max_depth))
+        return self._search_each(parameters.bfs_each(sources, max_depth))
 
     def components(self) -> Result:
         """Find connected components, as ``delegraph.components`` does."""
-        return self.ask(questions.components())
+        return self.ask(parameters.components())
 
     def pagerank(
         self,
@@ -227,7 +227,7 @@ class Graph:
         """Compute PageRank, as ``delegraph.pagerank`` does."""
         stops = tolerance, max_iterations, iterations
         of = personalize, dangling, unweighted, precision
-        return self.ask(questions.pagerank(damping, *stops, *of))
+        return self.ask(parameters.pagerank(damping, *stops, *of))
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
         """Find shortest paths by weights, as ``delegraph.sssp`` does.
@@ -235,21 +235,21 @@ class Graph:
         Raises:
             InputError: also if the graph has no weights.
         """
-        return self.ask(questions.sssp(source, max_distance))
+        return self.ask(parameters.sssp(source, max_distance))
 
     def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
         """Compute closeness, as ``delegraph.closeness`` does."""
-        return self.ask(questions.closeness(sources, seed))
+        return self.ask(parameters.closeness(sources, seed))
 
     def betweenness(
         self, sources: Some | None = None, seed: int = 1, normalized: bool = False
     ) -> Result:
         """Compute betweenness, as ``delegraph.betweenness`` does."""
-        return self.ask(questions.betweenness(sources, seed, normalized))
+        return self.ask(parameters.betweenness(sources, seed, normalized))
 
     def eccentricity(self, sources: Some | None = None, seed: int = 1) -> Result:
         """Compute eccentricity, as ``delegraph.eccentricity`` does."""
-        return self.ask(questions.eccentricity(sources, seed))
+        return self.ask(parameters.eccentricity(sources, seed))
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():

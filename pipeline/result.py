@@ -27,7 +27,7 @@ from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import Ran
-from .questions import AnyPath
+from .parameters import AnyPath
 from .results.by_source import RowsBySource
 from .results.columns import schema_of
 from .results.result import batches_of

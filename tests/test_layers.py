@@ -28,6 +28,7 @@ HOUSE = {
     ],
     "partition": ["secrets", "errors", "numbers", "disk", "input", "store"],
     "pipeline": [
+        "questions",
         "run",
         "ranks",
         "results",
@@ -37,7 +38,7 @@ HOUSE = {
         "engines",
         "algorithms",
         "batches",
-        "questions",
+        "parameters",
         "result",
         "bench",
         "reports",
@@ -151,7 +152,9 @@ def test_folders_are_small():
                 assert (folder / "__init__.py").read_text().startswith('"""')
 
 
-@pytest.mark.parametrize("module", ["delegraph", "delegraph.cli.main"])
+@pytest.mark.parametrize(
+    "module", ["delegraph", "delegraph.cli.main", "delegraph.pipeline.questions"]
+)
 def test_import_is_light(module):
     heavy = "{'dask', 'distributed', 'numba', 'numpy', 'pandas', 'pyarrow'}"
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"

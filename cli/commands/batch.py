@@ -14,22 +14,11 @@ from typing import Any, NamedTuple
 import click
 
 from ...partition.numbers import shown as shown_value
+from ...pipeline.questions import QUESTIONS
 from .. import events, options
 from ..progress import shown
 
-_JOBS = (
-    "betweenness",
-    "bfs",
-    "build",
-    "closeness",
-    "components",
-    "convert",
-    "eccentricity",
-    "pagerank",
-    "report",
-    "sssp",
-    "validate",
-)
+_JOBS = sorted({*QUESTIONS, "build", "convert", "report", "validate"})
 """Commands that may be jobs."""
 
 _OF_BATCH = {"as_json", "debug", "heartbeat", "help", "log_format", "overwrite", "quiet", "timeout"}
@@ -53,9 +42,6 @@ _GREATEST = 2**64
 """Integers of a file of jobs: seeds and ids are less."""
 
 _CLUSTER = ("scheduler", "scheduler_file", "workers")
-
-_ON_ENGINES = set(_JOBS) - {"build", "convert", "report", "validate"}
-"""Those that load a graph, or have workers, which the next one may use."""
 
 _READ = {"edges", "graph", "input", "path", "personalize", "result", "sources"}
 
@@ -102,7 +88,7 @@ class _Commands:
             memory_limit=limit.value if limit else None,
             takes_limit="memory_limit" in known,
             takes_restart="restart" in known,
-            shares=_shared(typed) if command in _ON_ENGINES else None,
+            shares=_shared(typed) if command in QUESTIONS else None,
         )
         return line, {}
 
@@ -117,7 +103,7 @@ class _Commands:
 def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
     """What no graph would make right: of the whole job, so told where its command stands."""
     from ...partition.errors import InputError
-    from ...pipeline import questions
+    from ...pipeline import parameters
     from ...pipeline.build.prepare import StoreOptions, build_options_of
 
     def of(known: Collection[str]) -> dict[str, Any]:
@@ -128,11 +114,11 @@ def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
         build_options_of(**of(StoreOptions.__annotations__))
         if command == "bfs":
             together = values.get("together", False)
-            questions.check_sources(values.get("source"), values.get("sources"), together)
+            parameters.check_sources(values.get("source"), values.get("sources"), together)
             if "sources" in values:
                 asks = "bfs_together" if together else "bfs_each"
-        if command in _ON_ENGINES:
-            ask = getattr(questions, asks)
+        if command in QUESTIONS:
+            ask = getattr(parameters, asks)
             ask(**of(signature(ask).parameters))
     except InputError as error:
         return {"command": str(error)}

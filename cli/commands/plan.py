@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ...pipeline.questions import FORMS
 from .. import options
 from ..progress import shown
 
@@ -27,12 +28,7 @@ from ..progress import shown
 @options.scratch
 @click.option(
     "--algorithm",
-    type=click.Choice(
-        [
-            *("bfs", "bfs-each", "bfs-together", "components", "pagerank", "sssp"),
-            *("closeness", "eccentricity", "betweenness"),
-        ]
-    ),
+    type=click.Choice(list(FORMS)),
     default="bfs",
     show_default=True,
     help="Question to plan for a store. bfs-each is bfs --sources, bfs-together is bfs --sources "

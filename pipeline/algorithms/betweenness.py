@@ -44,7 +44,14 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from .many_sources import SOURCE_BYTES, Sources, left_of, nothing_answered, sources_record
+from .many_sources import (
+    SOURCE_BYTES,
+    Sources,
+    left_of,
+    nothing_answered,
+    some_places,
+    sources_record,
+)
 from .run import Answer
 from .searches import lists_bytes
 
@@ -439,3 +446,8 @@ class Betweenness:
         column = Column("betweenness", values, missing=_UNKNOWN)
         notes = (_ONLY_SOURCE,) if math.isnan(own) else ()
         return Answer((column,), {"betweenness": record}, notes=notes)
+
+
+def planned(info: GraphInfo) -> Brandes:
+    """For a plan: by paths from all vertices."""
+    return Brandes(info.vertices, some_places(info.vertices))

@@ -24,6 +24,7 @@ from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces import hops
 from ...partition.disk.digests import find_damage
+from ...partition.input.arrow import load_functions
 from ...partition.input.edges import EdgeList
 from ...partition.store.manifest import GraphInfo
 from ...partition.store.store import Store
@@ -53,7 +54,7 @@ from ..results.weights import NamedVertices, digest_of
 from ..run.execute import Executor, Progress
 from ..run.plan import Facts, check_space, held_now
 from .bfs import check_depth
-from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
+from .many_sources import SOURCE_BYTES, searches_record, some_places, sources_by_id
 from .run import Answer, Run, files_at_once
 from .searches import Searches, search_apart, sums_bytes
 
@@ -405,3 +406,9 @@ def write_batch(subject: Subject, rows: RowsBySource, first: int, run: Run) -> l
     at_once, need = files_at_once(subject, len(rows.parts), run)
     step = partial(run.executor.step, "write", projected_bytes=need, at_once=at_once)
     return write_rows(run.work.output, rows, run.info, first, step)
+
+
+def planned(info: GraphInfo) -> DistanceBits:
+    """For a plan: of all vertices."""
+    load_functions()  # as where sources are looked up
+    return first_batch(some_places(info.vertices), None)

@@ -18,6 +18,7 @@ from ...kernels.base.graph import UNREACHED
 from ...kernels.gpu_programs import searches as on_device
 from ...kernels.gpu_programs.rows import ProgramGraph
 from ...kernels.pieces.operators import Min
+from ...partition.input.arrow import load_functions
 from ...partition.store.manifest import GraphInfo
 from ..engines.operations.forests import Looked
 from ..engines.operations.marks import Places
@@ -30,7 +31,7 @@ from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices, digest_of
 from .bfs import check_depth
-from .many_sources import SOURCE_BYTES, searches_record, sources_by_id
+from .many_sources import SOURCE_BYTES, searches_record, some_places, sources_by_id
 from .run import Answer
 from .searches import lists_bytes
 
@@ -226,3 +227,9 @@ class BfsTogether:
         return Answer(
             columns, {"searches": searches_record(sources, self.max_depth, method, given)}
         )
+
+
+def planned(info: GraphInfo) -> Nearest:
+    """For a plan: of one source, as their number makes no difference."""
+    load_functions()  # as where sources are looked up
+    return Nearest(some_places(1))

@@ -298,3 +298,13 @@ def searches_record(
         reached=given.record["reached"],
         depth=given.record["depth"],
     )
+
+
+def some_places(count: int) -> NDArray[np.uint32]:
+    """Of so many sources, for a plan: which ones makes no difference."""
+    return np.broadcast_to(np.uint32(0), count)
+
+
+def planned(info: GraphInfo) -> Sums:
+    """For a plan: of all vertices."""
+    return Sums(some_places(info.vertices), along=True)

@@ -446,3 +446,8 @@ class PageRank:
         whole = {"pagerank": record, "iterations": iterations}
         values = rank.astype(np.float32) if self._single else rank
         return Answer((Column("pagerank", values),), whole)
+
+
+def planned(info: GraphInfo) -> Walk:
+    """For a plan: with default options."""
+    return PageRank().walk(info)

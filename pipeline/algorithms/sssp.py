@@ -442,7 +442,7 @@ def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:
     return DeltaStepping(source, info.weights, entries / info.vertices, most)
 
 
-def planned_paths(info: GraphInfo) -> DeltaStepping:
+def planned(info: GraphInfo) -> DeltaStepping:
     """For a plan, for which any source will do. InputError without weights."""
     if info.weights is None:
         raise InputError("the store has no weights: build it again with --weight COL")

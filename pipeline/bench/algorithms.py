@@ -23,7 +23,7 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
-from .. import questions
+from .. import parameters
 from ..algorithms.programs import Question
 from ..algorithms.validate import validate_result
 from ..build.build import build_store
@@ -49,11 +49,11 @@ _SOURCES = 4
 Vertices = list[int | str]
 
 ALGORITHMS: dict[str, Callable[[Vertices], Question]] = {
-    "components": lambda _: questions.components(),
-    "pagerank": lambda _: questions.pagerank(),
-    "sssp": lambda some: questions.sssp(some[0]),
-    "betweenness": lambda some: questions.betweenness(some[:_SOURCES]),
-    "closeness": lambda some: questions.closeness(some[:WIDTH]),
+    "components": lambda _: parameters.components(),
+    "pagerank": lambda _: parameters.pagerank(),
+    "sssp": lambda some: parameters.sssp(some[0]),
+    "betweenness": lambda some: parameters.betweenness(some[:_SOURCES]),
+    "closeness": lambda some: parameters.closeness(some[:WIDTH]),
 }
 """What a graph is asked; of some random vertices, if of any."""
 

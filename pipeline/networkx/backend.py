@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...partition.input.arrow import as_numpy
 from ..algorithms.many_sources import ByDistances, Distances, Sources
-from ..questions import Vertex
+from ..parameters import Vertex
 from ..results.weights import TypedVertices
 from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
 

@@ -22,6 +22,8 @@ from ...partition.input.arrow import TEXT_BYTES, as_arrow, text_cuts
 from ...partition.input.other_formats import not_parquet
 from ...partition.input.pages import Reading, of_all, reading_of, rows_at_once
 from ...partition.store.store import Store
+from ..questions import FORMS
+from ..questions.question import ColumnType
 from ..run.execute import Executor
 from .columns import Columns, schema_of
 from .names import PARENT_BYTES, Names, file_rows
@@ -145,21 +147,18 @@ def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
-COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
-    "bfs": {"distance": pa.types.is_integer, "parent": None},
-    "sssp": {"distance": _is_number, "parent": None},
-    "bfs-each": {"source": None, "distance": pa.types.is_integer},
-    "bfs-together": {"distance": pa.types.is_integer, "nearest": None},
-    "components": {"component": None},
-    "pagerank": {"pagerank": pa.types.is_floating},
-    "betweenness": {"betweenness": pa.types.is_floating},
-    "closeness": {"closeness": pa.types.is_floating},
-    "eccentricity": {"eccentricity": pa.types.is_integer},
+_OF_TYPE: dict[ColumnType, Callable[[pa.DataType], bool] | None] = {
+    "id": None,
+    "integer": pa.types.is_integer,
+    "float": pa.types.is_floating,
+    "number": _is_number,
 }
-"""Of each algorithm's result, beside ``vertex``: of which types; None: of the vertices' own.
 
-bfs-each, bfs-together: of searches from several sources.
-"""
+COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
+    name: {column: _OF_TYPE[kind] for column, kind in form.columns.items()}
+    for name, form in FORMS.items()
+}
+"""Of each form of a question, beside ``vertex``: of which types; None: of the vertices' own."""
 
 
 @dataclass(frozen=True)

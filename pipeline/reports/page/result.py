@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ...questions import FORMS
 from ...results.result import Result
 from ..report import result_document
 from . import run
@@ -18,32 +19,18 @@ from .tables import Bar, bars, beside, table
 
 Item = TypeVar("Item")
 
-_NAMES = {
-    "bfs": "Breadth-first search",
-    "bfs-each": "Searches from several sources",
-    "bfs-together": "Distance to the nearest of several sources",
-    "components": "Connected components",
-    "pagerank": "PageRank",
-    "sssp": "Shortest paths",
-    "betweenness": "Betweenness",
-    "closeness": "Closeness",
-    "eccentricity": "Eccentricity",
-}
-_KEYS = {"bfs": "search", "bfs-each": "searches", "bfs-together": "searches"}
-"""Where a record holds what an algorithm did, if not under its own name."""
-
 
 def page_of_result(result: Result, path: Path) -> Page:
     found = result_document(result)
     record, unknown = _record(result, path)
-    key = _KEYS.get(result.algorithm, result.algorithm)
-    did = at(record, key) if isinstance(at(record, key), dict) else {}
+    form = FORMS[result.algorithm]
+    did = at(record, form.record) if isinstance(at(record, form.record), dict) else {}
     by_level = levels(record)
     listed = by_level is not None and not at(record, "supersteps_between")
     if result.info is None:
         unknown = ["Of which graph, and by which options: the files do not say.", *unknown]
     return Page(
-        kind=_NAMES[result.algorithm],
+        kind=form.title,
         name=path.name,
         command=run.command(record),
         figures=[
@@ -71,8 +58,8 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
     record, unknown = run.read_record(path)
     of = at(record, "graph", "fingerprint")
     other = result.info is not None and of is not None and of != result.info.graph
-    key = _KEYS.get(result.algorithm, result.algorithm)
-    every = {*_NAMES, *_KEYS.values()} - {key}
+    key = FORMS[result.algorithm].record
+    every = {form.record for form in FORMS.values()} - {key}
     if record and (other or (key not in record and every & record.keys())):
         return {}, ["What ran, and for how long: the record beside it is of another run."]
     return record, unknown

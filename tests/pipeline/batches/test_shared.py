@@ -20,7 +20,7 @@ from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.store import DiskEngine, subject_of
-from delegraph.pipeline.questions import components, pagerank, sssp
+from delegraph.pipeline.parameters import components, pagerank, sssp
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.ending import KEEP
 from support.graphs import random_edges

@@ -74,7 +74,7 @@ ASKED = {
 def most_on_a_device(store: Path, command: str, device: Device) -> int:
     """By a rank of two."""
     there = open_store(store)
-    program = api._program(command)(there.info)
+    program = api._program_of(command)(there.info)
     ranks = (OfRank.of(program, there, rank, 2) for rank in range(2))
     return max(rank.room(device).device for rank in ranks)
 

@@ -1,4 +1,4 @@
-"""What may be asked of a graph, by the names that Python and the commands use."""
+"""Parameters of questions: checked, and made into what the algorithms take."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""The questions that may be asked of a graph, each declared in a file of its own.
+
+The commands, the columns of results, and what ``plan``, ``report`` and batches know follow from
+``QUESTIONS`` and ``FORMS``. A declaration is light: it names the code that needs NumPy, which
+``load`` imports.
+"""
+
+from .betweenness import BETWEENNESS
+from .bfs import BFS
+from .closeness import CLOSENESS
+from .components import COMPONENTS
+from .eccentricity import ECCENTRICITY
+from .pagerank import PAGERANK
+from .question import Form, Question, load
+from .sssp import SSSP
+
+__all__ = ["FORMS", "QUESTIONS", "Form", "Question", "load"]
+
+QUESTIONS: dict[str, Question] = {
+    question.name: question
+    for question in (BFS, COMPONENTS, PAGERANK, SSSP, BETWEENNESS, CLOSENESS, ECCENTRICITY)
+}
+"""By the command's name."""
+
+FORMS: dict[str, Form] = {
+    form.name: form for question in QUESTIONS.values() for form in question.forms
+}
+"""By the name in a result's metadata."""
