@@ -60,7 +60,7 @@ def test_dockerfile(sources, tmp_path):
     venv.create(tmp_path / "venv", with_pip=True)
     env = {**os.environ, "PATH": f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"}
     env.pop("PYTHONPATH", None)
-    done = []
+    done, workdir, entry = [], "", ""
     for line in (ROOT / "Dockerfile").read_text().splitlines():
         if not line or line.startswith("#"):
             continue
