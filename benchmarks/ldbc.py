@@ -49,7 +49,7 @@ COMMANDS = {"bfs": "bfs", "pr": "pagerank", "wcc": "components", "sssp": "sssp"}
 """Graphalytics' names of algorithms, and delegraph's."""
 MISSING = ("cdlp", "lcc")
 ITERATIONS, DAMPING = 10, 0.85
-"""Of PageRank on generated graphs."""
+"""Parameters of PageRank on generated graphs."""
 NEAR = 1e-4
 """How far PageRanks and shortest paths may be from the reference, relatively."""
 
@@ -306,7 +306,7 @@ def command(*line: object) -> processes.Run:
 
 
 def delegraph(*line: object) -> str:
-    """What a command of delegraph prints."""
+    """Run a command of delegraph, and return its output."""
     whole = [sys.executable, "-m", "delegraph", *map(str, line)]
     return subprocess.run(whole, check=True, capture_output=True, text=True).stdout
 

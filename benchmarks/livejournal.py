@@ -53,10 +53,10 @@ ALGORITHMS = {
     "pagerank": ["--directed", "--iterations", str(ITERATIONS)],
     "components": [],
 }
-"""What is asked, and delegraph's options for it."""
+"""The questions, and delegraph's options for each."""
 OWN = "delegraph"
 MEMORY_SHARE = 0.85
-"""Of the memory that is free when a contender starts: what it may hold before it is stopped."""
+"""Share of the memory that is free at a contender's start, beyond which it is stopped."""
 PACKAGES = ("numba", "duckdb", "networkit", "scipy", "igraph", "pyspark", "graphframes-py")
 HEADER = "| | seconds | x | processor s | peak GB | x | answer |\n|---|--:|--:|--:|--:|--:|---|"
 

@@ -318,9 +318,17 @@ def pagerank(
         precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
             1e-6, which GPUs compute faster.
     """
-    stops = tolerance, max_iterations, iterations
-    of = personalize, dangling, unweighted, precision
-    return _ask(parameters.pagerank(damping, *stops, *of), graph, output, options)
+    question = parameters.pagerank(
+        damping=damping,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        iterations=iterations,
+        personalize=personalize,
+        dangling=dangling,
+        unweighted=unweighted,
+        precision=precision,
+    )
+    return _ask(question, graph, output, options)
 
 
 def sssp(

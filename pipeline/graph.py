@@ -157,7 +157,7 @@ class Graph:
         return of(self._graph)  # pyright: ignore[reportArgumentType] - by its kind
 
     def plan(self) -> Plan:
-        """What the graph and a search hold in memory, beside the rest of this process."""
+        """The memory that the graph and a search hold, beside the rest of this process."""
         engine, limit = self._open, self._resources.limit
         return plan_of(engine, engine.need().within(limit), self._executor.threads, limit)
 
@@ -225,9 +225,17 @@ class Graph:
         precision: Literal["double", "single"] = "double",
     ) -> Result:
         """Compute PageRank, as ``delegraph.pagerank`` does."""
-        stops = tolerance, max_iterations, iterations
-        of = personalize, dangling, unweighted, precision
-        return self.ask(parameters.pagerank(damping, *stops, *of))
+        question = parameters.pagerank(
+            damping=damping,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            iterations=iterations,
+            personalize=personalize,
+            dangling=dangling,
+            unweighted=unweighted,
+            precision=precision,
+        )
+        return self.ask(question)
 
     def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
         """Find shortest paths by weights, as ``delegraph.sssp`` does.

@@ -301,7 +301,7 @@ def searches_record(
 
 
 def some_places(count: int) -> NDArray[np.uint32]:
-    """Of so many sources, for a plan: which ones makes no difference."""
+    """Places of this many sources, for a plan, to which it makes no difference which they are."""
     return np.broadcast_to(np.uint32(0), count)
 
 

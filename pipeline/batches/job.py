@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """What a job runs. options: words after the program's name. arguments: after these. asked: what
+    """The command line of a job.
+
+    options: words after the program's name. arguments: after these. asked: what
     of all that decides what it gives. inputs: files that it reads, by option. output: what it
     writes; None for nothing. memory_limit: bytes that it is given; None: it takes what the batch
     gives it, if ``takes_limit``. takes_restart: whether it can be told to start over. shares: what

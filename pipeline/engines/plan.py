@@ -1,4 +1,4 @@
-"""What a question over a store would hold: ``plan``."""
+"""Plans of questions over a store: the memory that they would hold."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def plan_search(
     program: Callable[[GraphInfo], Program] | None = None,
     writes_meanwhile: bool = False,
 ) -> Plan:
-    """What searching a store would hold, on workers on each. LimitError if it does not fit.
+    """Plan a search of a store, with workers what each would hold. LimitError if it does not fit.
 
-    program: of the store, what is run over it instead. writes_meanwhile: whether results are
-    written while the graph is held.
+    program: makes the program that is planned instead, of the facts of the store.
+    writes_meanwhile: whether results are written while the graph is held.
     """
     store = open_store(path)
     subject = subject_of(store, StoreNames(store, Team(threads)))

@@ -1,18 +1,16 @@
-"""What a question declares."""
+"""The declaration of a question, and of each form that its results have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 ColumnType = Literal["id", "integer", "float", "number"]
-"""Of a result's column: the type of the vertices' ids, integers, floats, or either of these."""
+"""Types of a result's column: that of the vertices' ids, integers, floats, or either number."""
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """One form of a question, with a result of its own.
 
     name: in a result's metadata, and in ``plan --algorithm``. title: for people. columns: of the
@@ -28,8 +26,7 @@ class Form:
     program: str | None
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A command that asks something of a graph.
 
     name: of the command, and of the functions in Python. summary: one line of help. forms: the
@@ -49,6 +46,6 @@ class Question:
 
 
 def load(reference: str) -> Any:
-    """What a reference names: ``"algorithms.pagerank:planned"``, below ``delegraph.pipeline``."""
+    """Import what a reference names, such as ``"algorithms.pagerank:planned"`` in the pipeline."""
     module, name = reference.split(":")
     return getattr(import_module(f"..{module}", __package__), name)

@@ -158,7 +158,7 @@ COLUMNS: dict[str, dict[str, Callable[[pa.DataType], bool] | None]] = {
     name: {column: _OF_TYPE[kind] for column, kind in form.columns.items()}
     for name, form in FORMS.items()
 }
-"""Of each form of a question, beside ``vertex``: of which types; None: of the vertices' own."""
+"""Columns of each form beside ``vertex``, with a check of their type; None: the type of the ids."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is installed: the wheel, and the steps of the Dockerfile, without Docker."""
+"""Installation: the wheel, and the steps of the Dockerfile, without Docker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IGNORED = (ROOT / ".dockerignore").read_text().split()
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """Of a folder, what ``.dockerignore`` names."""
+    """The names in a folder that ``.dockerignore`` leaves out."""
     inside = Path("/") / Path(folder).relative_to(ROOT)
     patterns = [f"/{each}" if "**/" not in each else each.removeprefix("**/") for each in IGNORED]
     return {name for name in names if any((inside / name).match(each) for each in patterns)}

@@ -33,7 +33,7 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 
 def run(command: str, delegraph: Callable[..., str]) -> str:
-    """What a command prints: ``delegraph`` is called, any other one is the shell's."""
+    """Run a command and return what it prints: ``delegraph`` is called, others are the shell's."""
     words = shlex.split(command, comments=True)
     if words[0] == "delegraph":
         return delegraph(*words[1:])
