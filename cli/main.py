@@ -27,27 +27,27 @@ from . import events
 from .names import check_command
 
 _COMMANDS = {
-    "bench": "Search from many sources, validate, and report traversal rates.",
-    "batch": "Run the jobs of a file: what is not done yet, side by side, again where that helps.",
-    "betweenness": "Betweenness of vertices, by hops, as Parquet.",
-    "bfs": "Search a graph: hop distance and parent of every vertex, as Parquet.",
-    "build": "Prepare a Parquet edge list as a store, to be searched many times.",
-    "closeness": "Closeness of vertices, by hops, as Parquet.",
-    "components": "Find connected components: the least vertex of each one's, as Parquet.",
-    "convert": "From other programs' graph files to Parquet, and back to theirs.",
-    "demo": "Run the whole job on a generated graph, showing each command.",
-    "eccentricity": "Distance to the farthest vertex, and bounds of the diameter.",
-    "generate": "Write a synthetic edge list.",
+    "bench": "Measure traversal rates: search from random sources and validate each result.",
+    "batch": "Run the commands in a job file: each run repeats only what is not done.",
+    "betweenness": "Compute betweenness centrality, counting paths in hops.",
+    "bfs": "Search from a source: the hop distance and parent of every vertex.",
+    "build": "Build a store (a prepared graph) from a Parquet edge list.",
+    "closeness": "Compute closeness centrality, counting distances in hops.",
+    "components": "Find connected components.",
+    "convert": "Convert a graph file to Parquet, a store to a matrix, or a result to text.",
+    "demo": "Show the main commands at work on a generated graph.",
+    "eccentricity": "Compute eccentricity, and bounds on the diameter.",
+    "generate": "Generate a synthetic edge list.",
     "info": "Describe an edge list, a store or a result.",
-    "pagerank": "PageRank of every vertex, as Parquet.",
-    "plan": "Say what a build would hold in memory and write to disk, step by step.",
+    "pagerank": "Compute the PageRank of every vertex.",
+    "plan": "Estimate the memory and disk that a build or another command needs.",
     "report": "Write an HTML page about a store, a result, a batch or a bench.",
-    "sssp": "Shortest paths from one vertex along weighted edges, as Parquet.",
-    "validate": "Check a result against its graph, by rules that make it right.",
+    "sssp": "Find shortest paths from a source along weighted edges.",
+    "validate": "Check a result against its graph.",
 }
 
 
-_READER_LEFT = "nobody reads stdout any more"
+_READER_LEFT = "the reader of stdout has closed it"
 _MOST_DESCRIPTOR = 2**31 - 1
 _LONGEST_WARNING = 200
 _SWITCH_SECONDS = 0.0005
@@ -92,7 +92,10 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="delegraph")
 def cli() -> None:
-    """Questions to graphs that are Parquet edge lists.
+    """Answer questions about graphs that are stored as Parquet edge lists.
+
+    Edges are undirected unless --directed is given. Each question writes its result as a folder
+    of Parquet files. 'delegraph COMMAND --help' describes a command.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -100,9 +103,16 @@ def cli() -> None:
     delegraph build edges/ -o graph.dg
     delegraph validate graph.dg distances/
 
-    Data go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed while running
-    or the answer is wrong, 2 wrong use or bad input, 75 try again later, 130 and 143 ended by
-    a signal.
+    Data goes to stdout. Progress, notes and errors go to stderr.
+
+    \b
+    Exit codes:
+    0    done
+    1    failed while running, or a result is wrong
+    2    wrong options or bad input
+    75   something needed is busy or not available: run the command again later
+    130  ended by SIGINT
+    143  ended by SIGTERM or SIGUSR1
     """
 
 
@@ -160,7 +170,7 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore - as opened by Python
     if closed:
-        click.echo("delegraph: stdout is closed: send it to /dev/null if nobody reads it", err=True)
+        click.echo("delegraph: stdout is closed: redirect it to /dev/null if nobody reads it", err=True)
         os._exit(2)
 
 
@@ -224,8 +234,8 @@ def _told(error: Exception) -> tuple[str, int]:
         wrong = error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
         return f"{error.filename or _file_of(error)}: {error.strerror}", 2 if wrong else 1
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
-        return f"{error.object}: a name that is not UTF-8: rename it", 2
-    return f"{type(error).__name__}: {error} (--debug shows where)", 1
+        return f"{error.object}: the name is not UTF-8: rename the file", 2
+    return f"{type(error).__name__}: {error} (--debug shows the traceback)", 1
 
 
 def _file_of(error: OSError) -> str:
@@ -245,11 +255,11 @@ def _too_few(error: BaseException | None) -> str:
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or (
             os.strerror(errno.EMFILE) in str(error)
         ):
-            return "too many open files for this limit: raise it, as with 'ulimit -n 1024'"
+            return "the limit on open files is too low: raise it, for example with 'ulimit -n 1024'"
         if CANNOT_START in str(error):
             return (
-                "no more threads may be started: raise 'ulimit -u', give fewer --threads, or make "
-                "room in memory"
+                "the system cannot start more threads: raise 'ulimit -u', give fewer --threads, or "
+                "free some memory"
             )
         error = error.__cause__ or error.__context__
     return ""
@@ -288,7 +298,7 @@ def _batch() -> Any:
         return Batch(parse_integer(told, 0, _MOST_DESCRIPTOR))
     except (InputError, OSError) as error:
         click.echo(
-            f"delegraph: {ending.LIFELINE} is what a batch tells its jobs: unset it ({error})",
+            f"delegraph: {ending.LIFELINE} is set, which only 'batch run' may do: unset it ({error})",
             err=True,
         )
         os._exit(2)
@@ -335,7 +345,7 @@ def _ended() -> tuple[str, int]:
     """One line, and the exit code, of a command that a signal has ended."""
     on = ""
     if ending.saved():
-        on = "; what it has done is saved: run the same command again to go on"
+        on = "; the work so far is saved: run the same command again to continue"
     if _heard in (None, signal.SIGINT):
         return f"interrupted{on}", 128 + signal.SIGINT
     return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
@@ -365,7 +375,7 @@ def _find_cache() -> None:
         make_private(place)  # what is in it will be run
         os.environ["NUMBA_CACHE_DIR"] = str(place)
     except InputError as error:
-        _note(f"compiled kernels are not kept: {error}")
+        _note(f"compiled kernels cannot be cached, and the next run compiles again: {error}")
     except OSError:  # no folder for temporary files, either: each run compiles
         pass
 

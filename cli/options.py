@@ -98,7 +98,7 @@ class Command(click.Command):
         for param in self.params:
             once = isinstance(param, click.Option) and not param.multiple
             if once and given.count(param) > 1:
-                raise click.UsageError(f"{param.opts[-1]} is given twice", ctx)
+                raise click.UsageError(f"{param.opts[-1]} is given twice: give it once", ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -164,7 +164,7 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     try:
         return parse_integer(value.strip(), 1, GREATEST)
     except InputError as error:
-        raise click.BadParameter(f"{error}: say 'auto' or a positive integer") from None
+        raise click.BadParameter(f"{error}: give 'auto' or a positive integer") from None
 
 
 def _tell_threads(given: dict[str, Any]) -> None:
@@ -177,7 +177,7 @@ def _tell_threads(given: dict[str, Any]) -> None:
     if (used := useful_threads(asked)) < asked:
         talk(
             given.get("quiet", False),
-            f"--threads {asked:,}: {used:,} are used; more do not help on "
+            f"--threads {asked:,}: using {used:,} threads; more do not help on "
             f"{available_threads():,} cores",
         )
 
@@ -195,15 +195,17 @@ grid = click.option(
     "--grid",
     metavar="RxC",
     callback=_grid,
-    help="Rows and columns of --layout 2d.  [default: as square as the partitions allow]",
+    help="Rows and columns of the grid of partitions (--layout 2d), such as 2x4.  [default: as "
+    "square as the number of partitions allows]",
 )
 threshold = click.option(
     "--threshold",
+    metavar="DEGREE|auto",
     default="auto",
     show_default=True,
     callback=_threshold,
-    help="Vertices of higher degree are delegates (of that layout, with several partitions): a "
-    "number, or chosen by the edges.",
+    help="Degree above which a vertex is a delegate (--layout delegate with several partitions). "
+    "auto: chosen from the degrees of the graph.",
 )
 
 output = click.option(
@@ -211,35 +213,38 @@ output = click.option(
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write, on a disk of this machine; nothing else may stand there.",
+    help="Path to write, on a disk of this machine. If another output exists there, the command "
+    "refuses to run, unless --overwrite is given.",
 )
 result = click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(),
-    help="Where to write: a folder, or s3://, gs:// or abfs:// (docs/guides/object-stores.md); nothing else may "
-    "stand there.",
+    help="Folder to write the result to: a path, or an s3://, gs:// or abfs:// URL (see 'Object "
+    "stores' in the documentation). If another output exists there, the command refuses to run, "
+    "unless --overwrite is given.",
 )
 overwrite = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace an output of the same kind (a store, an edge list, a result of any command, a "
-    "page), once the new one is whole.",
+    help="Replace an existing output of the same kind (store, edge list, result or page) once the "
+    "new output is complete.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 debug = click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show a traceback when something fails."
+    "--debug", is_flag=True, expose_value=False, help="Print a traceback if the command fails."
 )
 quiet = _together(
-    click.option("--quiet", is_flag=True, help="No progress and no talk on stderr."),
+    click.option("--quiet", is_flag=True, help="Print no progress and no notes on stderr, only errors."),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
         expose_value=False,
-        help="What stderr has: lines for people, or a JSON document a line, every 30 s at least.",
+        help="Format of stderr: lines of text, or events as one JSON document per line, at least "
+        "every 30 s.",
     ),
     click.option(
         "--heartbeat",
@@ -247,35 +252,52 @@ quiet = _together(
         metavar="FILE",
         expose_value=False,
         callback=events.beat_in,
-        help="Write how far it is there, every 10 s.",
+        help="Replace FILE every 10 s with the latest event: the progress of the command, as JSON.",
     ),
 )
 threads = click.option(
     "--threads",
     type=WholeNumber(min=1),
-    help="Cores to use: at most 64, or four for each there is.  [default: all that may be used]",
+    help="Threads to use. More than 64 threads, and more than 4 per core, are not used.  [default: "
+    "one for each core of this process]",
 )
 max_depth = click.option(
-    "--max-depth", type=WholeNumber(min=0), help="Search this many levels at most."
+    "--max-depth", type=WholeNumber(min=0), help="Search at most this many levels.  [default: no limit]"
 )
 reading_options = _together(
-    click.option("--directed", is_flag=True, help="Follow edges from src to dst only."),
-    click.option("--src", default="src", show_default=True, help="Column of sources."),
-    click.option("--dst", default="dst", show_default=True, help="Column of targets."),
+    click.option(
+        "--directed",
+        is_flag=True,
+        help="Follow edges from src to dst only.  [default: edges are undirected]",
+    ),
+    click.option(
+        "--src",
+        metavar="COL",
+        default="src",
+        show_default=True,
+        help="Column that an edge leads from.",
+    ),
+    click.option(
+        "--dst",
+        metavar="COL",
+        default="dst",
+        show_default=True,
+        help="Column that an edge leads to.",
+    ),
 )
 weight_options = _together(
     click.option(
         "--weight",
         metavar="COL",
-        help="Column of weights to keep: floats, rounded to 32 bits, or integers from 0 to "
-        "4,294,967,295.",
+        help="Column of weights. Floats are rounded to 32 bits; integers are from 0 to "
+        "4,294,967,295.  [default: no weights]",
     ),
     click.option(
         "--duplicates",
         type=click.Choice(["min", "max", "sum"]),
         default="min",
         show_default=True,
-        help="Of the weights of rows that are the same edge.",
+        help="Weight of an edge that several rows name: the least, the greatest or the sum.",
     ),
 )
 build_options = _together(
@@ -283,15 +305,16 @@ build_options = _together(
     click.option(
         "--partitions",
         type=WholeNumber(min=1),
-        help="Partitions of the store.  [default: 1 up to 2^30 rows, then by size]",
+        help="Number of partitions of the store. Each worker process needs at least one.  "
+        "[default: 1 up to 2^30 rows, more for larger edge lists]",
     ),
     click.option(
         "--layout",
         type=click.Choice(["delegate", "2d", "1d"]),
         default="delegate",
         show_default=True,
-        help="Where several partitions store an edge: hubs copied to all, by a grid of "
-        "partitions, or with its source.",
+        help="How several partitions share the edges. delegate: every partition has a copy of the "
+        "vertices of high degree; 2d: a grid of partitions; 1d: edges stay with their source.",
     ),
     grid,
     threshold,
@@ -300,7 +323,7 @@ build_options = _together(
         type=click.Choice(["degree", "none", "random"]),
         default="degree",
         show_default=True,
-        help="How the store numbers vertices: by falling degree, by id, or at random.",
+        help="Order of the vertices in the store: by falling degree, by id (none), or at random.",
     ),
 )
 
@@ -318,14 +341,14 @@ memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
     callback=_size,
-    help="Memory of all processes together (of each worker of an existing cluster), as 800MB or "
-    "4GiB.  [default: 60% of what the machine allows]",
+    help="Memory limit of all processes together, such as 800MB or 4GiB. On an existing cluster: "
+    "of each worker process.  [default: 60% of the memory of this machine or container]",
 )
 device_memory_limit = click.option(
     "--device-memory-limit",
     metavar="SIZE",
     callback=_size,
-    help="Memory to use on the GPU, as 20GB.  [default: what is free]",
+    help="Memory limit on each GPU, such as 20GB.  [default: the free GPU memory]",
 )
 
 
@@ -344,8 +367,8 @@ strategy = click.option(
     type=click.Choice(["auto", "rows", "slices"]),
     default="auto",
     show_default=True,
-    help="What one GPU searches over: rows; slices, which suit small graphs of few levels; or "
-    "auto: for many searches the faster of both, for a single one rows.",
+    help="Data structure for a search on one GPU. slices suit small graphs with few levels. auto: "
+    "rows for a single search, the faster of the two for many searches.",
 )
 
 
@@ -359,21 +382,24 @@ def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
         default="auto",
         show_default=True,
         callback=_device,
-        help=f"cpu, a GPU as cuda or cuda:1, or auto{auto}.",
+        help=f"Device: cpu, cuda, cuda:N (the GPU of number N, from 0) or auto. auto: {auto}.",
     )
 
 
-device = _on_device(": a GPU where one is usable", if_named=False)
-device_if_named = _on_device(", which is cpu here unless GPU memory is limited", if_named=True)
+device = _on_device("a GPU if one is usable, otherwise cpu", if_named=False)
+device_if_named = _on_device("cpu, or a GPU if --device-memory-limit is given", if_named=True)
 scratch = click.option(
     "--scratch",
     type=click.Path(),
     metavar="DIR",
-    help="Keep what lies between steps in files there, a folder that exists, even where memory "
-    "would do.  [default: beside the output, if at all; of a URL, among temporary files]",
+    help="Existing folder for scratch files. The command then uses scratch files even if the work "
+    "fits memory.  [default: scratch files only if needed, beside the output; for a URL, in the "
+    "system's folder for temporary files]",
 )
 restart = click.option(
-    "--restart", is_flag=True, help="Start over, whatever an unfinished attempt has left."
+    "--restart",
+    is_flag=True,
+    help="Start from the beginning, and drop the work that an interrupted run has saved.",
 )
 
 
@@ -383,8 +409,8 @@ def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> i
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if value and most != resource.RLIM_INFINITY and most < least:
         raise DelegraphError(
-            f"--workers {value} needs {least} open files, and the limit is {most}: raise it, as "
-            f"with 'ulimit -n {least}', or give fewer"
+            f"--workers {value} needs {least} open files, but the limit is {most}: raise the limit "
+            f"with 'ulimit -n {least}', or give fewer workers"
         )
     return value
 
@@ -394,14 +420,19 @@ cluster_options = _together(
         "--workers",
         type=WholeNumber(min=1),
         callback=_workers,
-        help="Run tasks on so many local processes.",
+        help="Run on this many worker processes of this machine.",
     ),
-    click.option("--scheduler", metavar="ADDRESS", help="Run tasks on the cluster of a scheduler."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster whose scheduler has this address, such as tcp://10.0.0.1:8786.",
+    ),
     click.option(
         "--scheduler-file",
         type=click.Path(),
         metavar="FILE",
-        help="The same, by the file that the scheduler wrote.",
+        help="Run on the Dask cluster whose scheduler wrote FILE ('dask scheduler "
+        "--scheduler-file FILE').",
     ),
     click.option(
         "--timeout",
@@ -409,7 +440,7 @@ cluster_options = _together(
         show_default=True,
         type=Number(min=0, min_open=True, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="Give up on a scheduler or a worker that shows no sign of life for so long.",
+        help="Seconds after which a silent scheduler or worker process counts as lost.",
     ),
 )
 
@@ -425,7 +456,8 @@ running = _together(
         show_default=True,
         type=Number(min=0, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="How often a long run saves its state, to go on from after a kill; 0: at each step.",
+        help="Seconds between two checkpoints of a long run. After an interruption the same command "
+        "continues from the last checkpoint. 0: a checkpoint after each step.",
     ),
     cluster_options,
     scratch,
@@ -442,7 +474,8 @@ running = _together(
 def sources(wanted: str) -> Callable[[_Command], _Command]:
     """Of commands that search from many vertices. wanted: what for, with a colon."""
     ways = (
-        "K of them at random, ids (of one with a comma: 17,), or a .parquet file (column vertex)."
+        "K random vertices, ids (a single id needs a comma: 17,), or a .parquet file with a "
+        "column vertex."
     )
     return _together(
         click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
@@ -451,7 +484,7 @@ def sources(wanted: str) -> Callable[[_Command], _Command]:
             type=WholeNumber(min=0, limit=GREATEST_SEED),
             default=1,
             show_default=True,
-            help="Of the K vertices.",
+            help="Seed of the random choice of K vertices.",
         ),
     )
 
@@ -477,4 +510,4 @@ def talk(quiet: bool, message: str) -> None:
 
 def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
     if steps:
-        talk(quiet, f"went on after an earlier attempt, reusing: {', '.join(steps)}")
+        talk(quiet, f"continued an interrupted run; reused steps: {', '.join(steps)}")

@@ -15,13 +15,18 @@ _TABLE = "-"  # for people, in place of a file
 
 @options.command()
 @options.running
-@click.option("--source", metavar="ID", help="The vertex to start from.")
+@click.option("--source", metavar="ID", help="Id of the vertex where the search starts.")
 @click.option(
     "--sources",
     metavar="FILE|ID,ID,...",
-    help="Several of them: ids, or a file that ends in .parquet (column vertex), or its URL.",
+    help="Vertices where searches start: ids, or the path or URL of a .parquet file with a column "
+    "vertex.",
 )
-@click.option("--together", is_flag=True, help="Of --sources the distance to the nearest one.")
+@click.option(
+    "--together",
+    is_flag=True,
+    help="Find the distance of each vertex to the nearest of the --sources.",
+)
 @options.max_depth
 @options.device
 @options.device_memory_limit
@@ -31,16 +36,19 @@ _TABLE = "-"  # for people, in place of a file
     is_flag=False,
     flag_value=_TABLE,
     metavar="[FILE.parquet]",
-    help="Show what every superstep did, and its time; of a long search, the first and last. With "
-    "a FILE: write all of them there.",
+    help="Print what each superstep did and its time; of a long search, only the first and the last "
+    "supersteps. With FILE.parquet: write all supersteps to this file.",
 )
 def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any) -> None:
-    """Search GRAPH, a store or a Parquet edge list, here or at s3://..., from one vertex, or from
-    several.
+    """Search GRAPH from one vertex (--source) or from several vertices (--sources).
 
-    Writes the folder OUTPUT with vertex, distance and parent of every vertex (null where
-    unreached; the source has no parent, either), and the run's record beside it, OUTPUT.run.json.
-    Of several right parents any one may be named.
+    GRAPH is a store or a Parquet edge list; the edge list may be an s3://, gs:// or abfs:// URL.
+    Edges are undirected unless --directed is given.
+
+    The result OUTPUT has the columns vertex, distance and parent, with a row for every vertex.
+    Distances are counted in hops. distance and parent are null if the search does not reach the
+    vertex; the parent of the source is null too. If a vertex has several correct parents, the
+    result names any one of them. OUTPUT.run.json records the run.
 
     \b
     delegraph bfs graph.dg --source 17 -o distances/
@@ -49,31 +57,35 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     delegraph bfs graph.dg --sources seeds.parquet --together -o distances/
     delegraph bfs s3://bucket/edges --source 17 -o s3://bucket/distances
 
-    --sources writes source, vertex and distance: for each source, by rising id, all that it
-    reaches; 64 searches share a pass over the edges. With --together it writes vertex, distance and
-    nearest of every vertex: how far the nearest source is, and which one, of several the first by
-    id. Both run on CPUs unless --device names a GPU, or its memory is limited.
+    Several sources: --sources searches from each source separately. The result has the columns
+    source, vertex and distance, with a row for each vertex that a source reaches, sorted by source.
+    Up to 64 searches share each pass over the edges. With --together the result has the columns
+    vertex, distance and nearest, with a row for every vertex: the nearest source and the distance
+    from it. If several sources are equally near, nearest is the first of them by id.
 
-    Keeps within the memory limit: a store that does not fit is streamed from disk. A search that
-    was cut off goes on from its last checkpoint when the same command runs again.
+    Memory: a store that does not fit the memory limit is streamed from disk. If a search is
+    interrupted, the same command continues it from the last checkpoint.
 
-    --workers 4 searches a store of at least 4 partitions on as many local processes, each
-    holding its share (or streaming it, where it does not fit), and each with a GPU where there are
-    as many; --scheduler or --scheduler-file on a cluster that is there. If a worker is lost, the
-    search is done again on those left.
+    Worker processes: --workers 4 searches a store of at least 4 partitions with 4 local worker
+    processes. Each holds its share of the edges, or streams the share from disk if it does not fit.
+    Each has a GPU of its own if there are enough GPUs. --scheduler and --scheduler-file use an
+    existing Dask cluster. If a worker process is lost, the search starts again on the remaining
+    ones.
 
-    A GPU is used where CuPy finds one (--device cpu does without). Edges that its memory has no
-    room for are read from host memory; a graph that fits neither is searched on the CPU.
+    GPU: --source uses a GPU if CuPy finds one; --device cpu prevents this. --sources uses a GPU
+    only with --device cuda or --device-memory-limit. Edges that do not fit GPU memory are read from
+    host memory. A graph that fits neither is searched on the CPU.
 
-    An edge list is searched without preparing it where it fits; --partitions, --layout, --grid,
-    --threshold, --order and --scratch make it build a (temporary) store. On a store all but
-    --scratch are refused, and --directed, --src and --dst: they are the store's own.
+    Edge lists: an edge list that fits memory is searched without a store. --partitions, --layout,
+    --grid, --threshold, --order and --scratch build a temporary store first. These options, except
+    --scratch, are refused if GRAPH is a store, and so are --directed, --src and --dst: 'delegraph
+    build' has decided them.
     """
     from ...pipeline.api import bfs
     from ...pipeline.reports.report import supersteps_table
 
     if values["sources"] is not None and profile is not None:
-        raise click.UsageError("--profile is of a search from one --source")
+        raise click.UsageError("--profile needs a single --source: leave out --sources or --profile")
 
     def told(record: Any) -> str:
         vertices = record["graph"]["vertices"]

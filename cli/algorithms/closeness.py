@@ -12,21 +12,25 @@ from ..running import run_and_tell
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Tell of some vertices alone:")
+@options.sources("Vertices to compute closeness for:")
 def closeness(graph: str, output: str, **values: Any) -> None:
-    """Closeness of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...
+    """Compute the closeness of all vertices of GRAPH, or of some vertices (--sources).
 
-    Writes the folder OUTPUT with vertex and closeness, and the run's record beside it,
-    OUTPUT.run.json. Distances are hops along edges that lead to the vertex; of a vertex that only a
-    part of the graph reaches, closeness is scaled down by that part (Wasserman and Faust). It is 0
-    for a vertex that no other one reaches.
+    GRAPH is a store or a Parquet edge list; the edge list may be an s3://, gs:// or abfs:// URL.
+    Edges are undirected unless --directed is given.
+
+    The result OUTPUT has the columns vertex and closeness: the inverse of the mean distance from
+    the vertices that reach the vertex. Distances are counted in hops along edges that lead to the
+    vertex. If only some vertices reach it, closeness is multiplied by their share of the graph
+    (Wasserman and Faust). Closeness is 0 if no other vertex reaches the vertex. OUTPUT.run.json
+    records the run.
 
     \b
     delegraph closeness graph.dg -o closeness/ --sources 1000
     delegraph closeness edges/ -o closeness/ --directed --sources some.parquet
 
-    64 searches share each pass over the edges. All vertices take as many passes as there are
-    vertices, by 64: say --sources on a large graph.
+    64 searches share each pass over the edges, and each vertex takes a search. Give --sources on
+    a large graph.
     """
     from ...pipeline.api import closeness
 

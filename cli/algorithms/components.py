@@ -13,23 +13,26 @@ from ..running import run_and_tell
 @options.device_if_named
 @options.device_memory_limit
 def components(graph: str, output: str, **values: Any) -> None:
-    """Find the connected components of GRAPH, a store or a Parquet edge list, here or at
-    s3://...
+    """Find the connected components of GRAPH.
 
-    Writes the folder OUTPUT with vertex and component of every vertex, and the run's record beside
-    it, OUTPUT.run.json. A component is called by its least vertex (of strings, the first in order).
-    Edges are taken both ways: components of a directed graph are weakly connected.
+    GRAPH is a store or a Parquet edge list; the edge list may be an s3://, gs:// or abfs:// URL.
+
+    The result OUTPUT has the columns vertex and component, with a row for every vertex. component
+    is the smallest id in the component; for string ids, the first id in sorted order. Edges count
+    both ways, so the components of a directed graph are its weakly connected components.
+    OUTPUT.run.json records the run.
 
     \b
     delegraph components graph.dg -o components/
     delegraph components edges/ -o components/ --memory-limit 2GB
 
-    An edge list is scanned as it comes, where it fits the memory limit; a GPU makes rows of it.
+    An edge list that fits the memory limit is scanned without sorting its rows. A GPU sorts the
+    rows first.
     """
     from ...pipeline.api import components
 
     def told(record: Any) -> str:
         found = record["components"]
-        return f"{found['components']:,} components, the largest of {found['largest']:,} vertices"
+        return f"{found['components']:,} components; the largest has {found['largest']:,} vertices"
 
     run_and_tell(components, told, graph, output, **values)

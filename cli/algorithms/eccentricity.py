@@ -12,20 +12,24 @@ from ..running import run_and_tell
 @options.running
 @options.device_if_named
 @options.device_memory_limit
-@options.sources("Tell of some vertices alone:")
+@options.sources("Vertices to compute eccentricity for:")
 def eccentricity(graph: str, output: str, **values: Any) -> None:
-    """Eccentricity of vertices of GRAPH, a store or a Parquet edge list, here or at s3://...;
-    bounds of its diameter.
+    """Compute the eccentricity of all vertices of GRAPH, or of some vertices (--sources).
 
-    Writes the folder OUTPUT with vertex and eccentricity, the distance in hops to the farthest
-    vertex that it reaches (0 if it reaches none), and the run's record beside it, OUTPUT.run.json.
+    GRAPH is a store or a Parquet edge list; the edge list may be an s3://, gs:// or abfs:// URL.
+    Edges are undirected unless --directed is given.
+
+    The result OUTPUT has the columns vertex and eccentricity: the distance in hops to the farthest
+    vertex that the vertex reaches, or 0 if it reaches no other vertex. OUTPUT.run.json records the
+    run.
 
     \b
     delegraph eccentricity graph.dg -o eccentricity/ --sources 64
     delegraph eccentricity edges/ -o eccentricity/
 
-    The diameter is at least the greatest eccentricity found. Of an undirected graph it is at most
-    twice the least one of vertices that reach all others. Of all vertices it is the greatest one.
+    The command also prints bounds on the diameter. The lower bound is the greatest eccentricity
+    found. In an undirected graph the upper bound is twice the least eccentricity of a vertex that
+    reaches all others. Without --sources the greatest eccentricity is the diameter.
     """
     from ...pipeline.api import eccentricity
 
@@ -37,7 +41,7 @@ def eccentricity(graph: str, output: str, **values: Any) -> None:
         elif most is not None:
             diameter = f"the diameter is at least {least:,} and at most {most:,}"
         elif found["sources"] == record["graph"]["vertices"]:
-            diameter = f"the greatest distance is {least:,}, and some vertices do not reach others"
+            diameter = f"the greatest distance is {least:,}; some vertices do not reach all others"
         else:
             diameter = f"the diameter is at least {least:,}"
         return f"{found['sources']:,} vertices; {diameter}"

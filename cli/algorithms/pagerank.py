@@ -20,56 +20,63 @@ from ..running import run_and_tell
     default=0.85,
     show_default=True,
     type=options.Number(),
-    help="How likely the walk follows an edge, rather than teleporting.",
+    help="Probability that the random walk follows an edge instead of jumping; at least 0, less "
+    "than 1.",
 )
 @click.option(
     "--tolerance",
     default=1e-6,
     show_default=True,
     type=options.Number(),
-    help="Stop once an iteration changes less in all (the sum over vertices, not its mean).",
+    help="Stop when the absolute changes of all scores in an iteration add up to less than this.",
 )
 @click.option(
     "--max-iterations",
     default=100,
     show_default=True,
     type=options.WholeNumber(min=1),
-    help="Stop then all the same, and say so.",
+    help="Stop after this many iterations, even if the tolerance is not met.",
 )
 @click.option(
     "--iterations",
     type=options.WholeNumber(min=1),
-    help="Do exactly so many, whatever they change.",
+    help="Run exactly this many iterations. Excludes --tolerance and --max-iterations.",
 )
 @click.option(
     "--personalize",
     type=click.Path(),
     metavar="FILE.parquet",
-    help="Teleport to these vertices only: columns vertex and, unless all are alike, weight.",
+    help="File of the vertices that the walk jumps to, with a column vertex and, if they are not "
+    "equally likely, a column weight.  [default: all vertices, equally likely]",
 )
 @click.option(
     "--dangling",
     type=click.Choice(["even", "none"]),
     default="even",
     show_default=True,
-    help="What vertices hold that no edge leaves: spread as the walk teleports, or dropped.",
+    help="Treatment of the scores of vertices that no edge leaves. even: the scores are spread over "
+    "the vertices that the walk jumps to; none: they are dropped.",
 )
-@click.option("--unweighted", is_flag=True, help="Edges count alike, even where they have weights.")
+@click.option("--unweighted", is_flag=True, help="Ignore the weights of the graph.")
 @click.option(
     "--precision",
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="single: 32-bit ranks, off by 1e-6 at most, relatively; faster on GPUs.",
+    help="Precision of the scores. single: 32-bit scores, with a relative error of at most 1e-6; "
+    "faster on GPUs.",
 )
 @options.weight_options
-@click.option("--strict", is_flag=True, help="Exit with 1 if it has not converged.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if the scores have not converged.")
 def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
-    """PageRank of GRAPH, a store or a Parquet edge list, here or at s3://...
+    """Compute the PageRank of every vertex of GRAPH.
 
-    Writes the folder OUTPUT with vertex and pagerank of every vertex, which add up to 1, and the
-    run's record beside it, OUTPUT.run.json. Edges count once, whatever their rows; in an undirected
-    graph they lead both ways. Where the graph has weights, an edge is as likely as its weight says.
+    GRAPH is a store or a Parquet edge list; the edge list may be an s3://, gs:// or abfs:// URL.
+    Edges are undirected unless --directed is given; an undirected edge leads both ways.
+
+    The result OUTPUT has the columns vertex and pagerank, with a row for every vertex. The scores
+    add up to 1. An edge that several rows name counts once. If the graph has weights, the walk
+    follows an edge with a probability in proportion to its weight. OUTPUT.run.json records the run.
 
     \b
     delegraph pagerank graph.dg -o ranks/
@@ -77,13 +84,14 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
     delegraph pagerank graph.dg -o ranks/ --iterations 20
     delegraph pagerank edges/ -o ranks/ --weight amount --duplicates sum
 
-    Personalised ranks are those of NetworkX, whose tolerance is this one's, for each vertex.
+    The scores with --personalize are those of NetworkX. The tol of NetworkX is for one vertex: for
+    the same accuracy, give the number of vertices times tol as --tolerance.
     """
     from ...pipeline.api import pagerank
 
     typed = options.given(values)
     if "iterations" in typed and {"tolerance", "max_iterations"} & typed.keys():
-        raise click.UsageError("--iterations leaves no room for --tolerance and --max-iterations")
+        raise click.UsageError("--iterations excludes --tolerance and --max-iterations: leave one of them out")
 
     def told(record: Any) -> str:
         found = record["pagerank"]

@@ -15,23 +15,31 @@ from ..running import run_and_tell
 @options.device_if_named
 @options.device_memory_limit
 @options.weight_options
-@click.option("--source", metavar="ID", required=True, help="The vertex that paths begin at.")
-@click.option("--max-distance", type=options.Number(), help="Leave out what is farther than that.")
+@click.option("--source", metavar="ID", required=True, help="Id of the vertex where paths begin.")
+@click.option(
+    "--max-distance",
+    type=options.Number(),
+    help="Greatest distance to search, as a sum of weights. Vertices that are farther count as "
+    "unreached.  [default: no limit]",
+)
 def sssp(graph: str, output: str, **values: Any) -> None:
-    """Shortest paths from one vertex of GRAPH, a store or a Parquet edge list, here or at
-    s3://..., by its weights.
+    """Find the shortest paths from one vertex of GRAPH along weighted edges.
 
-    Writes the folder OUTPUT with vertex, distance (the least sum of weights of a path; null where
-    there is none) and parent (the vertex before it on such a path; null for the source, too), and
-    the run's record beside it, OUTPUT.run.json. Distances are floats of 64 bits, or integers where
-    the weights are. Of several right parents any one may be named.
+    GRAPH is a store with weights, or a Parquet edge list with --weight; the edge list may be an
+    s3://, gs:// or abfs:// URL. Edges are undirected unless --directed is given.
+
+    The result OUTPUT has the columns vertex, distance and parent, with a row for every vertex.
+    distance is the least sum of weights of a path from the source, and parent is the previous
+    vertex on such a path. Both are null if no path exists; the parent of the source is null too.
+    Distances are integers if the weights are integers, otherwise 64-bit floats. If a vertex has
+    several correct parents, the result names any one of them. OUTPUT.run.json records the run.
 
     \b
     delegraph build roads/ -o roads.dg --weight metres
     delegraph sssp roads.dg -o paths/ --source 17
     delegraph sssp edges/ -o paths/ --source 17 --weight w --directed
 
-    A weight is a float, rounded to 32 bits, or an integer from 0 to 4,294,967,295.
+    A weight is an integer from 0 to 4,294,967,295, or a non-negative float, rounded to 32 bits.
     """
     from ...pipeline.api import sssp
 
