@@ -170,7 +170,9 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore - as opened by Python
     if closed:
-        click.echo("delegraph: stdout is closed: redirect it to /dev/null if nobody reads it", err=True)
+        click.echo(
+            "delegraph: stdout is closed: redirect it to /dev/null if nobody reads it", err=True
+        )
         os._exit(2)
 
 
@@ -298,7 +300,8 @@ def _batch() -> Any:
         return Batch(parse_integer(told, 0, _MOST_DESCRIPTOR))
     except (InputError, OSError) as error:
         click.echo(
-            f"delegraph: {ending.LIFELINE} is set, which only 'batch run' may do: unset it ({error})",
+            f"delegraph: {ending.LIFELINE} is set, which only 'batch run' may do: unset it "
+            f"({error})",
             err=True,
         )
         os._exit(2)

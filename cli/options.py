@@ -236,7 +236,9 @@ debug = click.option(
     "--debug", is_flag=True, expose_value=False, help="Print a traceback if the command fails."
 )
 quiet = _together(
-    click.option("--quiet", is_flag=True, help="Print no progress and no notes on stderr, only errors."),
+    click.option(
+        "--quiet", is_flag=True, help="Print no progress and no notes on stderr, only errors."
+    ),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
@@ -258,11 +260,13 @@ quiet = _together(
 threads = click.option(
     "--threads",
     type=WholeNumber(min=1),
-    help="Threads to use. More than 64 threads, and more than 4 per core, are not used.  [default: "
-    "one for each core of this process]",
+    help="Number of threads, at most 64 or 4 per core, whichever is more.  [default: one per core "
+    "that this process may use]",
 )
 max_depth = click.option(
-    "--max-depth", type=WholeNumber(min=0), help="Search at most this many levels.  [default: no limit]"
+    "--max-depth",
+    type=WholeNumber(min=0),
+    help="Search at most this many levels.  [default: no limit]",
 )
 reading_options = _together(
     click.option(
@@ -456,8 +460,8 @@ running = _together(
         show_default=True,
         type=Number(min=0, limit=MOST_SECONDS),
         metavar="SECONDS",
-        help="Seconds between two checkpoints of a long run. After an interruption the same command "
-        "continues from the last checkpoint. 0: a checkpoint after each step.",
+        help="Seconds between two checkpoints of a long run. After an interruption the same "
+        "command continues from the last checkpoint. 0: a checkpoint after each step.",
     ),
     cluster_options,
     scratch,

@@ -19,8 +19,8 @@ Options that several take:
                                         all, from any thread
 
 Paths of edge lists, results and files of vertices may be URLs: s3://, gs://, abfs:// or file://
-(docs/guides/object-stores.md). All raise InputError for bad input, before anything is written, and DelegraphError
-for what fails while running.
+(see 'Object stores' in the documentation). All raise InputError for bad input, before anything is
+written, and DelegraphError for what fails while running.
 """
 
 from __future__ import annotations
@@ -196,7 +196,9 @@ def plan(
     edges = named(edges)
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
-            raise InputError(f"{edges} is a store: how to read and build it was decided with it")
+            raise InputError(
+                f"{edges} is a store: leave out the options that were fixed by 'delegraph build'"
+            )
         program = None
         if algorithm != "bfs":
             asked: Any = {**options}
@@ -205,9 +207,7 @@ def plan(
         writes = algorithm == "bfs-each"
         return plan_search(edges, _threads(threads), resources, program, writes)
     if algorithm != "bfs":
-        raise InputError(
-            f"{edges} is no store: what is planned is its build; leave out --algorithm"
-        )
+        raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
     return plan_graph(edges, chosen, _threads(threads), resources, exact, progress)
 
 
@@ -243,7 +243,7 @@ def _program(algorithm: str) -> Callable[[GraphInfo], Program]:
     if algorithm == "betweenness":
         return lambda info: Brandes(info.vertices, every(info.vertices))
     if algorithm not in ("closeness", "eccentricity"):
-        raise InputError(f"{algorithm!r}: there are {', '.join(get_args(Planned))}")
+        raise InputError(f"{algorithm!r} is unknown: choose one of {', '.join(get_args(Planned))}")
     return lambda info: Sums(every(info.vertices), along=True)
 
 
@@ -274,7 +274,7 @@ def bfs(
         asked = questions.bfs(source, max_depth, strategy)
         return _run(asked, graph, output, options, profile)
     if profile is not None or strategy != "auto":
-        raise InputError("--profile and --strategy are of a search from one --source")
+        raise InputError("--profile and --strategy are only for a search from one --source")
     assert sources is not None
     if together:
         return _ask(questions.bfs_together(sources, max_depth), graph, output, options)
@@ -536,8 +536,8 @@ def bench(
         if not on_a_gpu:
             raise
         raise InputError(
-            f"{graph} is made on a GPU, and none can be used ({error}): generate and build it, and "
-            "give the store"
+            f"{graph} is generated on a GPU, but none can be used ({error}): make a store with "
+            "'delegraph generate' and 'delegraph build'"
         ) from error
     options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
     with device_errors():

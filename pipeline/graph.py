@@ -298,7 +298,7 @@ class Graph:
             run.check_weights(self._graph, self.path)
         elif self._graph.weight is None:
             raise InputError(
-                f"{self.path} is opened without weights: name their column, as weight="
+                f"{self.path} was opened without weights: give their column with weight="
             )
 
     def _ready(
@@ -326,7 +326,7 @@ class Graph:
             except LimitError:
                 pass  # from disk, then
             except DeviceMemoryError as error:
-                self._notes.append(f"through a store: {error}")
+                self._notes.append(f"a temporary store is built from the edge list: {error}")
             self._let_go()
             self._made = self._build()
         store, subject = self._made
@@ -381,7 +381,7 @@ class Graph:
             return_freed_memory()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a graph that is open stays in its process: open it in the other one, too")
+        raise TypeError("an open graph cannot be sent to another process: open it in that process")
 
     def __repr__(self) -> str:
         if self._engine is None:

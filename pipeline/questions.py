@@ -59,9 +59,9 @@ def plain(function: F) -> F:
 def check_sources(source: Vertex | None, sources: Vertices | None, together: bool) -> None:
     """InputError unless there is one kind of them."""
     if (source is None) == (sources is None):
-        raise InputError("search from --source ID or from --sources FILE|ID,ID,..., one of them")
+        raise InputError("give either --source ID or --sources FILE|ID,ID,...")
     if together and sources is None:
-        raise InputError("--together is of several --sources")
+        raise InputError("--together needs --sources")
 
 
 @plain
@@ -161,7 +161,7 @@ def named_vertices(sources: Vertices) -> NamedVertices:
         sources = sources.removesuffix(",").split(",") if sources else []
     if not isinstance(sources, Iterable):
         raise InputError(
-            f"sources are ids in a list or in text, or a file of them: not {shown(sources)}"
+            f"sources must be a list of ids, text with ids, or a file, not {shown(sources)}"
         )
     return TypedVertices(list(sources), "--sources")
 
@@ -171,7 +171,9 @@ def _sources(asked: Some | None, seed: int) -> Sources:
 
     check_whole("seed", seed, most=GREATEST_SEED)
     if seed is None:
-        raise InputError("the seed is a whole number, by which the same vertices are chosen again")
+        raise InputError(
+            "the seed must be a whole number, so that it chooses the same vertices again"
+        )
     if asked is None:
         return Sources(None, seed)
     if isinstance(asked, str) and asked.isascii() and asked.isdecimal():

@@ -51,7 +51,7 @@ class Result:
     _batches: Sequence[RowsBySource] = ()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a result stays in its process: its table goes to others (result.table)")
+        raise TypeError("a result cannot be sent to another process: send its table (result.table)")
 
     @property
     def name(self) -> str:
@@ -71,7 +71,8 @@ class Result:
 
     @cached_property
     def record(self) -> Any:
-        """Of the run, with the keys that a result on disk has beside it (docs/reference/run-record.md)."""
+        """Of the run, with the keys that a result on disk has beside it "
+        "(docs/reference/run-record.md)."""
         return run.record_of(self._ran, self._answer, self._run)
 
     @property

@@ -36,8 +36,8 @@ _TABLE = "-"  # for people, in place of a file
     is_flag=False,
     flag_value=_TABLE,
     metavar="[FILE.parquet]",
-    help="Print what each superstep did and its time; of a long search, only the first and the last "
-    "supersteps. With FILE.parquet: write all supersteps to this file.",
+    help="Print what each superstep did and its time; of a long search, only the first and the "
+    "last supersteps. With FILE.parquet: write all supersteps to this file.",
 )
 def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any) -> None:
     """Search GRAPH from one vertex (--source) or from several vertices (--sources).
@@ -85,7 +85,9 @@ def bfs(graph: str, output: str, profile: str | None, quiet: bool, **values: Any
     from ...pipeline.reports.report import supersteps_table
 
     if values["sources"] is not None and profile is not None:
-        raise click.UsageError("--profile needs a single --source: leave out --sources or --profile")
+        raise click.UsageError(
+            "--profile needs a single --source: leave out --sources or --profile"
+        )
 
     def told(record: Any) -> str:
         vertices = record["graph"]["vertices"]

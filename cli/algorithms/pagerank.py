@@ -54,8 +54,8 @@ from ..running import run_and_tell
     type=click.Choice(["even", "none"]),
     default="even",
     show_default=True,
-    help="Treatment of the scores of vertices that no edge leaves. even: the scores are spread over "
-    "the vertices that the walk jumps to; none: they are dropped.",
+    help="Treatment of the scores of vertices that no edge leaves. even: the scores are spread "
+    "over the vertices that the walk jumps to; none: they are dropped.",
 )
 @click.option("--unweighted", is_flag=True, help="Ignore the weights of the graph.")
 @click.option(
@@ -91,7 +91,9 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
 
     typed = options.given(values)
     if "iterations" in typed and {"tolerance", "max_iterations"} & typed.keys():
-        raise click.UsageError("--iterations excludes --tolerance and --max-iterations: leave one of them out")
+        raise click.UsageError(
+            "--iterations excludes --tolerance and --max-iterations: leave one of them out"
+        )
 
     def told(record: Any) -> str:
         found = record["pagerank"]

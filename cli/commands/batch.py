@@ -161,11 +161,11 @@ def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed
     if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise click.BadParameter(f" must be {'true or false' if is_flag else 'text or a number'}")
     if isinstance(value, int) and abs(value) > _GREATEST:
-        raise click.BadParameter(f": {shown_value(value)} is more than any number here")
+        raise click.BadParameter(f": {shown_value(value)} is out of range: at most {_GREATEST:,}")
     if value == "" and (isinstance(param.type, click.Path) or name in _READ):
         raise click.BadParameter(" is empty")
     if "\0" in str(value):
-        raise click.BadParameter(" holds a null character")
+        raise click.BadParameter(" contains a null character")
     try:
         taken = param.process_value(context, value if is_flag else str(value))
     except click.BadParameter as error:
@@ -183,12 +183,15 @@ def _listed(ids: Sequence[Any]) -> str:
     """Ids as they are typed: of one, a comma tells that it is no number of vertices."""
     for value in ids:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise click.BadParameter(" must be ids, whole numbers or text, in brackets")
+            raise click.BadParameter(
+                " must be a list of ids, whole numbers or text, such as [17, 42]"
+            )
         if isinstance(value, int) and abs(value) > _GREATEST:
-            raise click.BadParameter(f": {shown_value(value)} is no id")
+            raise click.BadParameter(f": {shown_value(value)} is out of the range of ids")
         if value == "" or "," in str(value):
             raise click.BadParameter(
-                f": {shown_value(value)}: put ids without text, or with a comma, into a file"
+                f": {shown_value(value)}: an id that is empty or has a comma must be in a .parquet "
+                "file"
             )
     return ",".join(map(str, ids)) + ("," if len(ids) == 1 else "")
 
@@ -215,12 +218,12 @@ def _command(name: str) -> click.Command:
 
 @click.group(cls=options.Group)
 def batch() -> None:
-    """Run many commands from one file, and again only what is not done.
+    """Run the commands in a job file. Each run repeats only the jobs that are not done.
 
     \b
-    [defaults]                       # of every job whose command knows them
+    [defaults]                       # for every job whose command has the option
     memory_limit = "4GB"
-    retries = 2                      # where another try may help
+    retries = 2                      # further tries after a failure that may pass
     [[job]]
     name = "store"
     command = "build"
@@ -230,9 +233,9 @@ def batch() -> None:
     name = "ranks"
     command = "pagerank"
     graph = "graph.dg"
-    output = "out/{date}/{name}"     # {name}, {date}, and what --set gives
-    needs = ["store"]
-    timeout = "2h"                   # for a try
+    output = "out/{date}/{name}"     # {date}, {name} of the job, and keys of --set
+    needs = ["store"]                # jobs that must be done first
+    timeout = "2h"                   # for one try
 
     \b
     delegraph batch plan jobs.toml
@@ -247,8 +250,8 @@ _set = click.option(
     "variables",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What stands for {KEY} in the file's text; once for each KEY.  [default: date=TODAY, as "
-    "2026-11-23]",
+    help="Value that replaces {KEY} in the texts of the job file. Repeat --set for another key.  "
+    "[default: date=TODAY, such as 2026-11-23]",
 )
 _jobs = click.option(
     "--jobs",
@@ -256,7 +259,7 @@ _jobs = click.option(
     type=options.WholeNumber(min=1),
     default=1,
     show_default=True,
-    help="So many side by side; each gets its share of the memory limit.",
+    help="Number of jobs that run at the same time. Each gets an equal share of the memory limit.",
 )
 
 
@@ -269,17 +272,19 @@ _jobs = click.option(
 @options.quiet
 @options.debug
 def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Run the jobs of FILE that are not done, or whose inputs have changed since.
+    """Run the jobs of FILE that are not done, or whose inputs or options have changed.
 
-    Each job is a process; those on one graph that run one after another share it, and what it has
-    loaded. What a job says is kept in FILE.batch/NAME.log, as events. A job that fails leaves out
-    those that need it; the others go on. It is tried again where another try may help: exit code
-    75, or a worker that was lost. Run again, the batch goes on where it was.
+    Each job runs in a process. Jobs that run one after another on the same graph share a process,
+    and the graph that it has loaded. The events of a job are written to FILE.batch/NAME.log.
+
+    If a job fails, the jobs that need it are left out, and the other jobs run. A failed job is
+    tried again, up to 'retries' times, if the failure may pass: exit code 75, or a lost worker
+    process. If the batch is interrupted, the same command continues it.
 
     \b
     delegraph batch run jobs.toml --jobs 2
 
-    Exits with 0 if all jobs are done, with 1 if any is not.
+    The exit code is 0 if all jobs are done, and 1 if any job is not done.
     """
     from ...pipeline.batches.ledger import ledger_of, open_ledger
     from ...pipeline.batches.run import run_batch
@@ -328,7 +333,7 @@ def _tell(quiet: bool, name: str, told: str) -> None:
 @options.as_json
 @options.debug
 def plan(file: Path, as_json: bool, **values: Any) -> None:
-    """Say what a run would do, in its order, and within how much memory.
+    """Show which jobs a run would execute, in which order, why, and within how much memory.
 
     \b
     delegraph batch plan jobs.toml --set date=2026-11-23
@@ -367,7 +372,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
         click.echo(f"{one.job.name:{width}}  {told}")
     for first, then in apart:
         told = too_little_for_both(share_of(first, how) + share_of(then, how), how)
-        click.echo(f"{then.name:{width}}  not beside {first.name}: {told}")
+        click.echo(f"{then.name:{width}}  not at the same time as {first.name}: {told}")
 
 
 @batch.command()
@@ -375,7 +380,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
 @options.as_json
 @options.debug
 def status(file: Path, as_json: bool) -> None:
-    """What has become of each job, and of its tries since it was last done.
+    """Show the state of each job of FILE, and its tries since it was last done.
 
     \b
     delegraph batch status jobs.toml --json
@@ -409,7 +414,7 @@ def status(file: Path, as_json: bool) -> None:
         click.echo("  ".join(told))
         last = next((i for i, one in enumerate(some) if one.began == entry.began), len(some))
         for number, one in enumerate(some[:last], 1):
-            told = [f"{'':{width}}  {one.state:8}", f"try {number}, begun {one.began[:19]}"]
+            told = [f"{'':{width}}  {one.state:8}", f"try {number}, began {one.began[:19]}"]
             if one.seconds is not None:
                 told.append(f"{one.seconds:.1f} s")
             if one.error:
@@ -420,10 +425,14 @@ def status(file: Path, as_json: bool) -> None:
 @batch.command()
 @_file
 @click.argument("name")
-@click.option("--follow", is_flag=True, help="Wait for a job that waits, or runs, to end.")
+@click.option(
+    "--follow", is_flag=True, help="Wait until the job ends, and print new events as they come."
+)
 @options.debug
 def logs(file: Path, name: str, follow: bool) -> None:
-    """What the job NAME has said: events, one a line (docs/reference/events.md).
+    """Print the events of the job NAME of FILE, one JSON document per line.
+
+    See 'Events' in the documentation for their keys.
 
     \b
     delegraph batch logs jobs.toml ranks
@@ -435,7 +444,7 @@ def logs(file: Path, name: str, follow: bool) -> None:
         with open_ledger(ledger_of(file), write=False) as ledger:
             entry = ledger.entries().get(name)
         if entry is None:
-            raise InputError(f"{file}: no job called '{name}' has run")
+            raise InputError(f"{file}: no job named '{name}' has run")
         return entry.state in ("running", "waiting") and is_running(file)
 
     goes_on = runs()
@@ -461,7 +470,9 @@ def logs(file: Path, name: str, follow: bool) -> None:
 @_set
 @options.debug
 def retry(file: Path, name: str, variables: Sequence[str]) -> None:
-    """Have the job NAME, and all that need it, run in the next run, whether done or failed.
+    """Make the next run repeat the job NAME of FILE, and all jobs that need it.
+
+    The jobs run even if they are done or have failed.
 
     \b
     delegraph batch retry jobs.toml store
@@ -469,7 +480,7 @@ def retry(file: Path, name: str, variables: Sequence[str]) -> None:
     from ...pipeline.batches.run import retry as run_again
 
     jobs = _jobs_of(file, variables)
-    click.echo(f"{', '.join(run_again(file, jobs, name))}: next time")
+    click.echo(f"the next run repeats: {', '.join(run_again(file, jobs, name))}")
 
 
 def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
@@ -480,11 +491,13 @@ def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
-            raise click.UsageError(f"--set {shown_value(pair)}: say KEY=VALUE")
+            raise click.UsageError(f"--set {shown_value(pair)}: write it as KEY=VALUE")
         if key == "name":
-            raise click.UsageError("--set name: that is each job's own name")
+            raise click.UsageError(
+                "--set name: {name} always stands for the name of the job: choose another key"
+            )
         if key in variables:
-            raise click.UsageError(f"--set {shown_value(key)} is given twice")
+            raise click.UsageError(f"--set {shown_value(key)} is given twice: give it once")
         variables[key] = value
     return read_jobs(file, {"date": date.today().isoformat(), **variables}, _Commands())
 

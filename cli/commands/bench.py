@@ -23,38 +23,40 @@ if TYPE_CHECKING:
 @click.option(
     "--algorithm",
     metavar="NAME",
-    help="Run components, pagerank, sssp, betweenness or closeness instead.",
+    help="Algorithm to time instead of BFS: components, pagerank, sssp, betweenness or closeness.",
 )
 @click.option(
     "--sources",
     type=options.WholeNumber(min=1),
-    help="Searches to run, or runs of another --algorithm.  [default: 64 searches, 16 runs]",
+    help="Number of searches, or of runs with --algorithm.  [default: 64 searches, 16 runs]",
 )
 @click.option(
     "--seed",
     type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
     default=1,
     show_default=True,
-    help="Of the choice of sources.",
+    help="Seed of the random choice of sources.",
 )
 @options.cluster_options
 @click.option(
     "--scaling",
     type=click.Choice(["weak", "strong"]),
-    help="By 1, 2, 4, ... of the workers: the same graph, or (weak) as large a share for each.",
+    help="Measure with 1, 2, 4, ... worker processes. strong: on the same graph; weak: on graphs "
+    "that grow with the number of processes.",
 )
 @click.option(
     "--layout",
     type=click.Choice(["delegate", "2d", "1d"]),
-    help="Where workers put the edges of a graph that they make, as build does.  "
-    "[default: delegate]",
+    help="How worker processes share the edges of a graph that they generate, as in 'delegraph "
+    "build'.  [default: delegate]",
 )
 @options.grid
 @options.threshold
 @click.option(
     "--ablation",
     is_flag=True,
-    help="What each of five optimizations brings to a search by masked products, on the CPU.",
+    help="Measure how much each of five optimizations speeds up a search by masked products, on "
+    "the CPU.",
 )
 @options.threads
 @options.as_json
@@ -82,14 +84,15 @@ def bench(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Search GRAPH from random sources, validate each result, report the rates.
+    """Search GRAPH from random sources, validate each result, and report the traversal rates.
 
-    GRAPH is a store, or a graph to generate on a GPU, where everything happens then:
-    kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH. (For --algorithm a store of it is built
-    beforehand, in the folder for temporary files; on CPUs, too.)
+    GRAPH is a store, or the name of a graph to generate: kronecker:SCALE, uniform:SCALE or
+    grid:HEIGHTxWIDTH. A generated graph is built and searched on a GPU. With --algorithm it first
+    becomes a temporary store, which needs no GPU.
 
-    Follows Graph500: sources have an edge; GTEPS are input rows in the searched component over
-    the search's time, in 10^9 a second, averaged harmonically.
+    The protocol is that of Graph500. Each source has at least one edge. The rate of a search, in
+    GTEPS (10^9 edges per second), is the number of input rows in the searched component divided by
+    the search time. The mean of the rates is harmonic.
 
     \b
     delegraph bench graph.dg --sources 64 --seed 1
@@ -101,21 +104,21 @@ def bench(
     delegraph bench kronecker:12 --algorithm sssp
     delegraph bench graph.dg --algorithm components --workers 4 --scaling strong
 
-    With workers each of them holds a share of the graph: of a store of at least as many partitions,
-    as bfs does (--device, --memory-limit) but always in memory, or of a graph that they make, with
-    a GPU each.
+    Worker processes: with --workers, --scheduler or --scheduler-file each worker process holds a
+    share of the graph. A store needs at least as many partitions as there are worker processes,
+    and its shares must fit memory. For a generated graph each worker process needs a GPU.
 
-    --algorithm times runs, from the loaded graph to the arrays of a result: shortest paths from
-    another random source each time (generated graphs have weights from 1 to 255 then),
-    betweenness from 4, closeness of 64. It prints
-    seconds, of PageRank an iteration's, too, and EVPS (vertices and edges over the seconds, as LDBC
-    Graphalytics has it), and validates the last result. By workers it does so for each number of
-    them, over shares that stay loaded, from one meeting of all to the next, after a run that is not
-    counted.
+    --algorithm measures the time from the loaded graph to the arrays of the result. It prints the
+    seconds of a run (of PageRank also the seconds of an iteration) and EVPS: vertices plus edges
+    per second, as LDBC Graphalytics defines it. The last result is validated. sssp takes another
+    random source in each run, and generated graphs have weights from 1 to 255; betweenness counts
+    paths from 4 sources; closeness is of 64 vertices. With worker processes one more run comes
+    first and is not counted, and the time of a run is that of the slowest worker process.
 
-    --ablation searches by masked products: without optimizations, with one more from row to row
-    (speed-up: over the row before), with all but one (of all over these); and by the kernels of
-    bfs (over all).
+    --ablation searches by masked products in three groups, and prints a row for each way. First: no
+    optimization, then one more in each row; the speed-up is over the previous row. Second: all
+    optimizations but one; the speed-up is that of all optimizations over this row. Third: the
+    search of 'delegraph bfs'; the speed-up is over all optimizations.
     """
     from ...partition.errors import InputError
     from ...pipeline.api import (
@@ -138,7 +141,7 @@ def bench(
 
     def refuse(values: dict[str, object], why: str) -> None:
         for name in options.given(values):
-            raise InputError(f"{why}: leave --{name.replace('_', '-')} out")
+            raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
 
     across = {
         "workers": workers,
@@ -168,7 +171,7 @@ def bench(
         others = ("layout", "grid", "threshold", "strategy")
         refuse(
             {**{name: across[name] for name in others}, "ablation": ablation},
-            f"--algorithm {algorithm} runs over a store, as it is",
+            f"--algorithm {algorithm} uses a store as it was built",
         )
     if algorithm is not None and by_workers:
         with shown(quiet) as progress:
@@ -185,13 +188,13 @@ def bench(
             options.print_json([row.document() for row in measured])
             return
         last = measured[-1].report
-        told = f"{last['runs']} runs of {algorithm} each, the last ones valid, {last['method']}"
+        told = f"{last['runs']} runs of {algorithm} each, last results valid, {last['method']}"
         click.echo(f"{told}, on {where_of_all(last)}")
         click.echo(algorithm_scaling_table(measured))
         return
     if algorithm is not None:
         for name in options.given({"scaling": scaling, "timeout": timeout}):
-            raise InputError(f"--{name} is for several workers: give --workers too")
+            raise InputError(f"--{name} is only for several worker processes: give --workers too")
         with shown(quiet) as progress:
             found = bench_algorithm(
                 graph,
@@ -227,12 +230,14 @@ def bench(
             options.print_json(figures)
             return
         count, cores = len(figures["sources"]), figures["threads"]
-        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU; medians")
+        click.echo(
+            f"{count} searches in each way, all valid, on {cores} threads of the CPU; medians"
+        )
         click.echo(ablation_table(figures))
         return
     if by_workers:
         if options.given({"strategy": strategy}):
-            raise InputError("--strategy is for searches by one GPU: leave it out")
+            raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
             rows = bench_across(
@@ -263,7 +268,7 @@ def bench(
     }
     for name in options.given(values):
         option = name.replace("_", "-")
-        raise InputError(f"--{option} is for searches by several workers: give --workers too")
+        raise InputError(f"--{option} is only for several worker processes: give --workers too")
     with shown(quiet) as progress:
         report = bench(
             graph,

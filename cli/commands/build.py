@@ -34,10 +34,11 @@ def build(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Prepare EDGES (a Parquet file, a folder of them or a glob) as the store OUTPUT.
+    """Build the store OUTPUT, a prepared graph, from the Parquet edge list EDGES.
 
-    EDGES may stand in an object store, at s3://, gs:// or abfs://; a store stands on a disk of this
-    machine.
+    EDGES is a Parquet file, a folder of Parquet files or a glob. It may be an s3://, gs:// or
+    abfs:// URL. OUTPUT is a folder on a disk of this machine. Edges are undirected unless
+    --directed is given.
 
     \b
     delegraph build edges/ -o graph.dg
@@ -48,14 +49,13 @@ def build(
     delegraph build edges/ -o grid.dg --partitions 8 --layout 2d --grid 2x4
     delegraph build edges/ -o graph.dg --partitions 4 --device cuda --workers 4
 
-    Keeps within the memory limit: what does not fit goes through scratch files. 'delegraph plan'
-    says beforehand what each step will hold. A build that was cut off goes on after its last
-    finished step when the same command runs again.
+    A build stays within the memory limit. Data that does not fit goes through scratch files.
+    'delegraph plan' estimates the memory of each step beforehand. If a build is interrupted, the
+    same command continues it after the last finished step.
 
-    With --device cuda the edges are counted, sorted and cut into rows on a GPU, with --workers or
-    --scheduler on one GPU of each worker; the store is the same. Edges that do not fit the GPUs'
-    memory are built on the CPU, as ever. Of a build on GPUs that was cut off, only the numbering
-    of ids is kept.
+    With --device cuda a GPU counts and sorts the edges; with --workers or --scheduler each worker
+    process uses one GPU. The store is the same. If the edges do not fit GPU memory, the CPU builds
+    the store. An interrupted build on GPUs keeps only the numbering of the ids.
     """
     from ...pipeline.api import build
     from ...pipeline.reports.report import lines, store_document

@@ -32,36 +32,51 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     ),
     metavar="FORMAT",
     help="Format of a graph file: csv, tsv, snap, mtx, el, wel, sg, wsg, graphalytics or metis.  "
-    "[default: by its name]",
-)
-@click.option("--src", metavar="COL", help="Column of sources: a name, or a number from 1.")
-@click.option("--dst", metavar="COL", help="Column of targets.")
-@click.option(
-    "--weight", metavar="COL", help="Column of weights.  [default: 'weight', if it has a header]"
+    "[default: by the ending of its name]",
 )
 @click.option(
-    "--no-header", is_flag=True, help="The first line of CSV or TSV is an edge, names no columns."
+    "--src",
+    metavar="COL",
+    help="Column that an edge leads from: a name, or a number, counted from 1.",
+)
+@click.option(
+    "--dst",
+    metavar="COL",
+    help="Column that an edge leads to: a name, or a number, counted from 1.",
+)
+@click.option(
+    "--weight",
+    metavar="COL",
+    help="Column of weights: a name, or a number, counted from 1.  [default: the column 'weight', "
+    "if the header has one]",
+)
+@click.option(
+    "--no-header",
+    is_flag=True,
+    help="Read the first line of a CSV or TSV file as an edge, not as the names of the columns.",
 )
 @click.option(
     "--id-type",
     type=click.Choice(["auto", "int64", "uint64", "string"]),
     default="auto",
     show_default=True,
-    help="Of ids in CSV, TSV or SNAP's text; auto: by the first 2 MiB. 007 is a string.",
+    help="Type of the ids in CSV, TSV or SNAP text. auto: chosen by the first 2 MiB; ids such as "
+    "007 are strings.",
 )
 @click.option(
     "--weight-type",
     type=click.Choice(["auto", "int64", "float64"]),
     default="auto",
     show_default=True,
-    help="Of weights in text, unless its format says it; auto: by the first 2 MiB.",
+    help="Type of the weights in text whose format does not define it. auto: chosen by the first "
+    "2 MiB.",
 )
 @click.option(
     "--max-unpacked",
     metavar="SIZE",
     callback=_max_unpacked,
-    help="What a compressed file may unpack to, as 20GB, or none: any number of bytes.  "
-    "[default: 256 MiB, or 200 times the file]",
+    help="Greatest unpacked size of a compressed file, such as 20GB; none: no limit.  "
+    "[default: 200 times the file's size, at least 256 MiB]",
 )
 @options.memory_limit
 @options.threads
@@ -72,8 +87,11 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
 def convert(
     input: str, output: str, no_header: bool, as_json: bool, quiet: bool, **values: Any
 ) -> None:
-    """Convert INPUT, a graph file of another program, to the Parquet edge list OUTPUT; or a store
-    to SciPy's sparse matrix (.npz), or a result to LDBC Graphalytics' text (.txt).
+    """Convert a graph file, a store or a result to another format.
+
+    A graph file becomes a Parquet edge list, OUTPUT. A store becomes a sparse matrix for SciPy, if
+    OUTPUT ends in .npz. A result becomes text as LDBC Graphalytics defines it, if OUTPUT ends in
+    .txt.
 
     \b
     delegraph convert web.mtx.gz -o edges/
@@ -84,20 +102,20 @@ def convert(
     delegraph convert distances/ -o distances.txt
 
     \b
-    .csv .tsv      columns by the names in the first line, or by number
-    .txt .snap     SNAP: columns between blanks, comments after #
-    .mtx           Matrix Market, coordinate: general is directed, symmetric not
-    .el .wel       GAP: an edge a line, with its weight
+    .csv .tsv      CSV, TSV: the first line names the columns, unless --no-header is given
+    .txt .snap     SNAP: columns separated by blanks; # begins a comment
+    .mtx           Matrix Market, coordinate format: general is directed, symmetric undirected
+    .el .wel       GAP: one edge per line, .wel with its weight
     .sg .wsg       GAP, serialized
-    .e             LDBC Graphalytics, with the vertices in .v beside it
+    .e             LDBC Graphalytics: edges; the vertices are in the .v file beside it
     .graph .metis  METIS
 
-    Text may be compressed, as .gz or .zst. Vertices keep the numbers that they have in the file:
-    in Matrix Market and METIS they begin at 1. Of an undirected graph each edge is written once. A
-    vertex without edges is written as a self-loop of weight 0: a build drops the loop and keeps the
-    vertex.
+    Text may be compressed (.gz or .zst). Vertices keep their numbers, which begin at 1 in Matrix
+    Market and METIS. Each undirected edge is written once. A vertex without edges is written as a
+    self-loop of weight 0; 'delegraph build' drops the loop and keeps the vertex.
 
-    In the matrix, rows and columns are vertices by rising id; 'vertex' in the file holds the ids.
+    The rows and columns of the matrix are the vertices by rising id. The array 'vertex' in the
+    .npz file holds the ids.
     """
     from ...pipeline.api import convert
 
@@ -112,7 +130,7 @@ def convert(
     options.talk(quiet, _told(record))
     click.echo(f"{output}: {record['rows']:,} {_ROWS[record['written']]}")
     if converted.already:
-        options.talk(quiet, f"{output}: converted already")
+        options.talk(quiet, f"{output}: already converted")
 
 
 _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}
@@ -120,10 +138,10 @@ _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}
 
 def _told(record: Any) -> str:
     """What a person has to know to go on."""
-    known = {True: "directed: search with --directed", False: "undirected"}
+    known = {True: "directed: build or search with --directed", False: "undirected"}
     told = [f"edges are {known[record['directed']]}"] if record["directed"] is not None else []
     if record["weighted"] and record["written"] == "edge list":
-        told.append("weights: build with --weight weight")
+        told.append("edges have weights: build with --weight weight")
     if record["isolated"]:
         told.append(f"vertices without edges: {record['isolated']:,}")
     return "; ".join([f"read as {record['format']}", *told])

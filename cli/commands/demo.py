@@ -18,17 +18,17 @@ from .. import options
     type=options.WholeNumber(1, 30),
     default=16,
     show_default=True,
-    help="Of the Kronecker graph: it has 2^SCALE vertices at most.",
+    help="Size of the Kronecker graph: at most 2^SCALE vertices.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(),
-    help="Keep everything in this folder.  [default: a temporary one, gone afterwards]",
+    help="New folder to keep the files in.  [default: a temporary folder, removed at the end]",
 )
 @options.debug
 def demo(scale: int, output: str | None) -> None:
-    """Run the whole job on a generated graph, showing each command and what came out.
+    """Generate a graph, search, build, validate and measure it, and show each command.
 
     \b
     delegraph demo --scale 12
@@ -47,7 +47,7 @@ def demo(scale: int, output: str | None) -> None:
 
 
 def _run_all(folder: Path, scale: int) -> None:
-    click.echo(f"# in {folder}; the first run on a machine compiles its kernels, some seconds")
+    click.echo(f"# in {folder}; the first run on a machine compiles kernels for some seconds")
     for command in (
         f"generate kronecker --scale {scale} --edge-factor 16 --seed 1 -o edges",
         "info edges",

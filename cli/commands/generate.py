@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=options.Group)
 def generate() -> None:
-    """Write a synthetic edge list as a folder of Parquet files.
+    """Generate a synthetic edge list as a folder of Parquet files.
 
-    The rows depend on the options alone, never on threads or files.
+    The same options always give the same rows, with any number of threads.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -32,25 +32,26 @@ _seed = click.option(
     type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
     default=1,
     show_default=True,
-    help="Of the generator.",
+    help="Seed of the random generator.",
 )
 _scale = click.option(
     "--scale",
     type=options.WholeNumber(),
     required=True,
-    help="Binary logarithm of the number of vertices.",
+    help="Binary logarithm of the number of vertices: 2^SCALE vertices.",
 )
 _weighted = click.option(
     "--weighted",
     is_flag=True,
-    help="With a column weight: integers from 1 to 255, the same for the same two vertices.",
+    help="Add a column weight: integers from 1 to 255. Rows that name the same two vertices have "
+    "the same weight.",
 )
 _edge_factor = click.option(
     "--edge-factor",
     type=options.WholeNumber(),
     default=16,
     show_default=True,
-    help="Rows for each vertex.",
+    help="Number of rows per vertex.",
 )
 
 
@@ -74,7 +75,7 @@ def _shared(command: Any) -> Any:
 @_edge_factor
 @_shared
 def kronecker(**values: Any) -> None:
-    """Graph500's Kronecker graph: few vertices with very many edges, about 7 levels.
+    """Generate Graph500's Kronecker graph: few vertices have very many edges; about 7 levels.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -87,7 +88,7 @@ def kronecker(**values: Any) -> None:
 @_edge_factor
 @_shared
 def uniform(**values: Any) -> None:
-    """A uniform random graph: every vertex with about the same number of edges.
+    """Generate a uniform random graph: every vertex has about the same number of edges.
 
     \b
     delegraph generate uniform --scale 16 --edge-factor 8 -o edges/
@@ -96,18 +97,22 @@ def uniform(**values: Any) -> None:
 
 
 @generate.command()
-@click.option("--height", type=options.WholeNumber(), required=True, help="Rows of cells.")
-@click.option("--width", type=options.WholeNumber(), required=True, help="Cells in a row.")
+@click.option(
+    "--height", type=options.WholeNumber(), required=True, help="Number of rows of cells."
+)
+@click.option(
+    "--width", type=options.WholeNumber(), required=True, help="Number of cells in a row."
+)
 @click.option(
     "--drop",
     type=options.Number(),
     default=0.0,
     show_default=True,
-    help="Share of edges removed.",
+    help="Share of the edges to remove, at least 0 and less than 1.",
 )
 @_shared
 def grid(**values: Any) -> None:
-    """A grid of cells joined to their neighbours: long diameter, like a road network.
+    """Generate a grid of cells, each joined to its neighbours: many levels, as in a road network.
 
     \b
     delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/
@@ -133,4 +138,4 @@ def _write(
         return
     click.echo(f"{output}: {rows:,} rows")
     if already:
-        options.talk(quiet, f"{output}: generated already")
+        options.talk(quiet, f"{output}: already generated")

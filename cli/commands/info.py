@@ -9,17 +9,32 @@ from .. import options
 
 @options.command()
 @click.argument("path", type=click.Path())
-@click.option("--src", default="src", show_default=True, help="Column of sources, of an edge list.")
-@click.option("--dst", default="dst", show_default=True, help="Column of targets, of an edge list.")
+@click.option(
+    "--src",
+    metavar="COL",
+    default="src",
+    show_default=True,
+    help="Column of an edge list that an edge leads from.",
+)
+@click.option(
+    "--dst",
+    metavar="COL",
+    default="dst",
+    show_default=True,
+    help="Column of an edge list that an edge leads to.",
+)
 @click.option(
     "--ranks",
     type=options.WholeNumber(min=1),
-    help="Of a store: what so many workers would hold each, and send each other.",
+    help="Number of worker processes (ranks): show how many bytes of a store each of them would "
+    "hold and send.",
 )
 @options.as_json
 @options.debug
 def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> None:
-    """Describe PATH: an edge list, a store or a result, here or, but for stores, at s3://...
+    """Describe PATH: an edge list, a store or a result.
+
+    An edge list or a result may be an s3://, gs:// or abfs:// URL.
 
     \b
     delegraph info edges/

@@ -15,7 +15,11 @@ from ..progress import shown
 @options.device
 @options.device_memory_limit
 @options.memory_limit
-@click.option("--exact", is_flag=True, help="Count first, then plan exactly what build will run.")
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Read and count the edges first, to plan exactly the build that will run.",
+)
 @options.cluster_options
 @options.build_options
 @options.weight_options
@@ -31,7 +35,8 @@ from ..progress import shown
     ),
     default="bfs",
     show_default=True,
-    help="What would run over a store; bfs-each and bfs-together: bfs --sources.",
+    help="Question to plan on a store. bfs-each: bfs --sources; bfs-together: bfs --sources "
+    "--together.",
 )
 @options.as_json
 @options.quiet
@@ -43,12 +48,15 @@ def plan(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Say what building EDGES would hold and write, step by step; of a store, what bfs would, or
-    another --algorithm with its default options.
+    """Estimate the memory and the disk space of a build, or of a question, step by step.
 
-    From the input's metadata alone, in a moment: upper bounds. With --exact the edges are read
-    and counted first. What does not fit is refused (exit 2), with the least limit that would do.
-    EDGES may stand in an object store, as s3://bucket/edges.
+    If EDGES is a Parquet edge list, the command plans 'delegraph build'. If EDGES is a store, the
+    command plans bfs, or another --algorithm with its default options. An edge list may be an
+    s3://, gs:// or abfs:// URL.
+
+    The plan of a build shows upper bounds, from the metadata of the files alone; it takes a moment.
+    With --exact the command reads and counts the edges first. If the work does not fit the memory
+    limit, the command fails with exit code 2 and names the least limit that is enough.
 
     \b
     delegraph plan edges/ --memory-limit 1GB
@@ -57,8 +65,8 @@ def plan(
     delegraph plan graph.dg --device cuda
     delegraph plan graph.dg --workers 4
 
-    Of a store and workers: the search alone, a task for each worker, which counts as the one that
-    holds most.
+    For a store with --workers the plan shows the search alone. It has one task for each worker
+    process, with the memory of the process that holds the most.
     """
     from ...pipeline.api import plan
     from ...pipeline.reports.report import lines, plan_document

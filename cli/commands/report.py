@@ -14,7 +14,9 @@ from .. import options
 @options.quiet
 @options.debug
 def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
-    """Write an HTML page about PATH: a store, a result, a batch, or what bench --json printed.
+    """Write an HTML page about PATH.
+
+    PATH is a store, a result, the job file of a batch, or a file with the output of bench --json.
 
     \b
     delegraph report graph.dg -o graph.html
@@ -23,8 +25,9 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     delegraph bench graph.dg --json > bench.json
     delegraph report bench.json -o bench.html
 
-    The page is one file that loads nothing from anywhere. It takes what it tells from PATH and
-    from the record beside it (of a batch, its ledger), and says what these do not hold.
+    The page is one file and loads nothing from the network. Its facts come from PATH and from the
+    run record beside PATH (of a batch, from the ledger). The page lists the facts that are missing
+    there.
     """
     from ...pipeline.api import report
 

@@ -20,8 +20,8 @@ from ..progress import shown
     "--scratch",
     type=click.Path(),
     metavar="DIR",
-    help="Where an edge list that does not fit memory becomes a store for the while.  [default: "
-    "the system's folder for temporary files]",
+    help="Folder for the temporary store of an edge list that does not fit memory.  [default: the "
+    "system's folder for temporary files]",
 )
 @options.reading_options
 @options.weight_options
@@ -29,34 +29,45 @@ from ..progress import shown
     "--personalize",
     type=click.Path(),
     metavar="FILE.parquet",
-    help="What a PageRank was personalised by.",
+    help="File that was given to pagerank as --personalize.",
 )
 @click.option(
     "--sources",
     metavar="ID,ID|FILE",
-    help="Whose paths a betweenness has counted, where it does not say them: of more than 1,024.",
+    help="Vertices that were given to betweenness as --sources. Needed if there were more than "
+    "1,024, because the result does not name them.",
 )
 @options.as_json
 @options.quiet
 @options.debug
 def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Check RESULT, a folder that a command wrote, against its graph, the store or edge list GRAPH.
-    Results and edge lists may stand in an object store, at s3://, gs:// or abfs://.
+    """Check RESULT, a folder that a question has written, against its graph GRAPH.
 
-    The result says what it is of. Distances are judged by Graph500's rules, those from several
-    sources by what they are next to each other, components by the edges between and inside them,
-    shortest paths by Graph500's rules for these, PageRank by one more iteration, closeness,
-    eccentricity and betweenness by values found anew: of all vertices, as long as that takes a
-    minute or two, else of some, or by what all add up to, which is said. Exits with 0 if the result
-    is right as far as it was judged, and with 1 if it is not, naming each rule that fails, how
-    often, and an example, or if nothing could be judged.
+    GRAPH is a store or a Parquet edge list. RESULT and an edge list may be s3://, gs:// or abfs://
+    URLs. The result itself names the question and its options.
+
+    \b
+    bfs           Graph500's rules for searches; with --sources, by comparing neighbours
+    components    the edges inside and between components
+    sssp          Graph500's rules for shortest paths
+    pagerank      one more iteration
+    closeness     computing the values again
+    eccentricity  computing the values again
+    betweenness   computing the values again
+
+    Values are computed again for all vertices if this takes at most about two minutes. Otherwise
+    they are computed for some vertices only, or betweenness is checked by the sum of all values;
+    the output says so.
+
+    The exit code is 0 if no check fails. It is 1 if a check fails or if nothing could be checked.
+    The output names each rule that fails, with the number of violations and an example.
 
     \b
     delegraph validate graph.dg distances/
     delegraph validate edges/ components/
 
-    --src, --dst, --weight and --directed say how an edge list is read; its edges are directed, too,
-    where the result says so.
+    --src, --dst, --weight and --directed describe an edge list. The edges are also directed if the
+    result was computed on a directed graph.
     """
     from ...pipeline.api import validate
 
@@ -65,12 +76,15 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
     if verdict["same_graph"] is False:
         options.talk(
             quiet,
-            "note: the result was made from another input than this, or from one that was read "
-            "in another way (--directed, --weight, --duplicates); judging it all the same",
+            "note: the result comes from another graph, or the edge list was read with other "
+            "options (--directed, --weight, --duplicates); checking it against this graph",
         )
     elif verdict["same_graph"] is None:
-        told = "note: the result does not say what was asked; taking it for "
-        by_default = {"bfs": "a search from the vertex at 0", "pagerank": "one by default options"}
+        told = "note: the result does not name its question; checking it as "
+        by_default = {
+            "bfs": "a search from the vertex at distance 0",
+            "pagerank": "PageRank with default options",
+        }
         of = verdict["algorithm"]
         options.talk(quiet, told + by_default.get(of, of))
     if as_json:
@@ -94,16 +108,16 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
 def _found(verdict: Any) -> str:
     vertices = f"{verdict['vertices']:,} vertices"
     if verdict["algorithm"] == "components":
-        return f"{verdict['components']:,} components of {vertices}"
+        return f"{vertices} in {verdict['components']:,} components"
     if verdict["algorithm"] == "bfs-each":
-        return f"{verdict['rows']:,} rows of {verdict['sources']:,} sources"
+        return f"{verdict['rows']:,} rows for {verdict['sources']:,} sources"
     if verdict["algorithm"] == "bfs-together":
         return f"{verdict['reached']:,} of {vertices} reached from {verdict['sources']:,} sources"
     if "found_anew" in verdict:
         of = f"{verdict['rows']:,} of {vertices}"
         if verdict["algorithm"] == "betweenness":
-            return f"{of}, by paths from {verdict['found_anew']:,}"
-        return f"{of}, {verdict['found_anew']:,} of them found anew"
+            return f"{of}, with paths from {verdict['found_anew']:,} sources computed again"
+        return f"{of}, {verdict['found_anew']:,} of them computed again"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
     if verdict["algorithm"] == "sssp":
@@ -117,12 +131,12 @@ def _unjudged(verdict: Any) -> str:
     """What of a valid result was not judged."""
     if not verdict["unjudged"]:
         return ""
-    by = "what they add up to" if verdict["algorithm"] == "betweenness" else "their range"
-    return f"; {verdict['unjudged']:,} values are judged by {by} alone"
+    by = "their sum" if verdict["algorithm"] == "betweenness" else "their range"
+    return f"; {verdict['unjudged']:,} values are judged by {by} only"
 
 
 def _unknown(verdict: Any) -> str:
     """Why nothing of a result was judged but its rows and the range of its values."""
     if verdict["algorithm"] == "betweenness" and verdict["sources"] is None:
-        return "the result does not say whose paths were counted: give them, as --sources FILE"
-    return f"finding the {verdict['unjudged']:,} values anew takes too long"
+        return "the result does not name its sources: give them with --sources FILE"
+    return f"computing the {verdict['unjudged']:,} values again takes too long"

@@ -29,7 +29,9 @@ def locked(folder: Path, path: Path | str, remedy: str = _REMEDY) -> Iterator[No
     """
     check_private(folder)
     if _is_of_others(folder):
-        raise InputError(f"{folder} is in the way and not of our making: remove or rename it")
+        raise InputError(
+            f"{folder} is in the way, and delegraph did not create it: remove or rename it"
+        )
     try:
         make_private(folder)
         try:

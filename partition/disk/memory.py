@@ -40,11 +40,11 @@ def parse_bytes(text: str) -> int:
     """
     found = _SIZE.fullmatch(text.upper())
     if not found or (found[3] and not found[2]):
-        raise InputError(f"{shown(text)} is no size: write it as 512MB, 2GB or 1.5GiB")
+        raise InputError(f"{shown(text)} is not a size: write it like 512MB, 2GB or 1.5GiB")
     number, unit, binary = found.groups()
     size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
     if not 1 <= size <= GREATEST:
-        raise InputError(f"{shown(text)} is no size of memory: it is from a byte to {GREATEST:,}")
+        raise InputError(f"{shown(text)} is out of range: a size is from 1 to {GREATEST:,} bytes")
     return int(size)
 
 

@@ -108,13 +108,15 @@ def files_of(url: Url) -> dict[str, int]:
     there = standing(url)
     if there.missing:
         raise InputError(
-            f"{url}: damaged: {there.missing[0]}, which _SUCCESS names, is gone or of another "
-            "size: write it again"
+            f"{url}: damaged: {there.missing[0]} is listed in _SUCCESS, but is missing or has "
+            "another size: write the result again"
         )
     if there.parts is not None:
         return {str(url.inside(name)): size for name, size in sorted(there.parts.items())}
     if any(name.startswith(_BEGUN) for name in there.remains):
-        raise InputError(f"{url}: no whole result: a run was cut off there, or is writing it")
+        raise InputError(
+            f"{url}: the result is incomplete: a run was interrupted, or is still writing it"
+        )
     names = {entry.name: entry.bytes for entry in listed(url)}
     found = {name: size for name, size in names.items() if name.endswith(".parquet") and size}
     return {str(url.inside(name)): size for name, size in found.items()}
@@ -127,13 +129,13 @@ def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
     """
     names = sorted(standing(url).parts or {})
     if len(names) != len(digests):
-        return f"{url} has {len(names):,} parts, and {len(digests):,} were written"
+        return f"{url} has {len(names):,} parts, but {len(digests):,} were written"
     for name, wanted in zip(names, [digests[name] for name in sorted(digests)], strict=False):
         part = url.inside(name)
         with contextlib.closing(open_file(str(part))) as stream:
             digest = digest_of_stream(stream)
         if digest != wanted:
-            return f"{part} is not as it was written"
+            return f"{part} has changed since it was written"
     return None
 
 
@@ -145,12 +147,14 @@ def record_url(url: Url) -> Url:
 def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
     """Refuse a result that may not be written, as ``outputs.check_output`` does."""
     if not url.key:
-        raise InputError(f"{url}: name a folder in the bucket")
+        raise InputError(f"{url}: the URL names only a bucket: name a folder in it")
     there = standing(url)
     _check_place(url, there, overwrite)
     record = read_small(record_url(url))
     if record is not None and not _is_record(record):
-        raise InputError(f"{record_url(url)} exists, and the run's record would replace it")
+        raise InputError(
+            f"{record_url(url)} exists, and the run record would replace it: name another output"
+        )
     if read is not None and is_remote(str(read)):
         _check_apart(url, url_of(str(read)))
 
@@ -158,8 +162,8 @@ def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
 def _check_place(url: Url, there: Standing, overwrite: bool) -> None:
     if there.strange:
         raise InputError(
-            f"{url} exists and is no result that delegraph wrote: name another output, or remove "
-            "it yourself"
+            f"{url} exists, and is not a result that delegraph wrote: name another output, or "
+            "remove it yourself"
         )
     if there.parts is not None and not overwrite:
         raise InputError(
@@ -183,8 +187,8 @@ def _check_apart(output: Url, read: Url) -> None:
         theirs = theirs[: theirs.index("**")]
     if all(fnmatchcase(name, asked) for name, asked in zip(ours, theirs, strict=False)):
         if len(ours) <= len(theirs):
-            raise InputError(f"{output} holds what is read: name another output")
-        raise InputError(f"{output} stands in the folder that is read: name another output")
+            raise InputError(f"{output} contains the input: name another output")
+        raise InputError(f"{output} is inside the input folder: name another output")
 
 
 def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> None:
@@ -194,7 +198,10 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
     """
     there = standing(url)
     if there.strange or (there.parts is not None and not overwrite):
-        raise DelegraphError(f"{url} has appeared meanwhile, and is left as it is")
+        raise DelegraphError(
+            f"{url} was created by another program during the run, and is not replaced: move it "
+            "away, and run the same command again"
+        )
     run = secrets.token_hex(8)
     begun = url.inside(_BEGUN + run)
     put(begun, _encoded({"replaces": sorted(there.parts or {})}))
@@ -206,7 +213,9 @@ def publish_result(folder: Path, url: Url, overwrite: bool, record: bytes) -> No
         parts[name] = file.stat().st_size
     sizes = {entry.name: entry.bytes for entry in listed(url)}
     if any(sizes.get(name) != size for name, size in parts.items()):
-        raise BusyError(f"{url}: what was written is not there: does another run write it, too?")
+        raise BusyError(
+            f"{url}: the uploaded files are missing: another run may write to the same URL"
+        )
     put(url.inside(_SUCCESS), _encoded({"files": parts, "record": json.loads(record)}))
     put(record_url(url), record)
     _remove(url, [*(there.parts or {}), begun.name])

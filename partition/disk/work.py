@@ -154,7 +154,7 @@ class Work:
         for record in self._records():
             if record.name != _record_name(file_bytes(record)):
                 record.unlink()
-                self.notes.append(f"{record}: damaged: the output has no record")
+                self.notes.append(f"{record}: damaged: the output has no run record")
                 continue
             os.replace(record, record_path(self.path))
             _sync_folders(self.folder)
@@ -176,15 +176,15 @@ class Work:
         self._publish_record()
         document = read_journal(self._journal)
         if not document and self._journal.is_file():
-            self.notes.append(f"{self._journal}: damaged: all that it told of is made anew")
+            self.notes.append(f"{self._journal}: damaged: all steps run again")
         check_private(self.scratch)
         steps = document["steps"] if document else {}
         useful = bool(steps) and not restart and self.output.is_dir()
         other = useful and document["purpose"] != self._purpose
         if other and not document.get("refused"):
             raise InputError(
-                f"{self.name} was begun by another command and cut off: "
-                f"{difference(document['purpose'], self._purpose)}; run that one again, or "
+                f"{self.name} has an unfinished run of another command: "
+                f"{difference(document['purpose'], self._purpose)}; run that command again, or "
                 "start over with --restart"
             )
         if (

@@ -121,7 +121,9 @@ def parse_grid(text: str) -> Grid:
     try:
         return Grid(*(parse_integer(side, 0, _LONGEST_SIDE) for side in (rows, columns)))
     except InputError as error:
-        raise InputError(f"{shown(text)} is no grid: {error}; say rows x columns, as 2x4") from None
+        raise InputError(
+            f"{shown(text)} is not a grid: {error}; write it as ROWSxCOLUMNS, such as 2x4"
+        ) from None
 
 
 ONE = Grid(1, 1)

@@ -381,13 +381,13 @@ class PageRank:
             raise InputError(f"precision is 'double' or 'single', not {self.precision!r}")
         if self._single and self.iterations is None and self.tolerance < SINGLE_TELLS:
             raise InputError(
-                f"single precision does not tell changes below {SINGLE_TELLS:g}: a tolerance of "
-                f"{self.tolerance:g} wants --precision double, or --iterations"
+                f"single precision cannot measure changes below {SINGLE_TELLS:g}: for a tolerance "
+                f"of {self.tolerance:g} give --precision double, or --iterations"
             )
         if self._single and self.damping > SINGLE_DAMPING:
             raise InputError(
-                f"single precision adds up to too much at a damping of {self.damping:g}, which is "
-                f"more than {SINGLE_DAMPING:g}: it wants --precision double"
+                f"single precision is too inexact at a damping of {self.damping:g}, which is more "
+                f"than {SINGLE_DAMPING:g}: give --precision double"
             )
 
     @property

@@ -191,8 +191,8 @@ def run_to_result(
         fingerprint, directed = graph.info.fingerprint, graph.info.directed
     elif resources.cluster.any:
         raise InputError(
-            f"{path} is no store: workers need a prepared graph, which 'delegraph build "
-            "--partitions N' makes, with a partition for each of them at least"
+            f"{path} is not a store: workers need a store with at least one partition each: make "
+            "one with 'delegraph build --partitions N'"
         )
     else:
         id_type, directed = graph.id_type, choices.directed
@@ -238,7 +238,9 @@ def open_graph(path: str | Path, build_options: BuildOptions | None) -> Store | 
     """A store, which refuses build_options, or an edge list."""
     if is_store(path):
         if build_options is not None:
-            raise InputError(f"{path} is a store: how to read and build it was decided with it")
+            raise InputError(
+                f"{path} is a store: leave out the options that were fixed by 'delegraph build'"
+            )
         return open_store(path)
     choices = build_options or BuildOptions()
     return open_edges(path, choices.src, choices.dst, choices.weight)
@@ -248,11 +250,9 @@ def check_weights(graph: Store | EdgeList, path: str | Path) -> None:
     """InputError where there are none."""
     if isinstance(graph, Store):
         if graph.info.weights is None:
-            raise InputError(
-                f"{path} has no weights: build it again, with their column as --weight COL"
-            )
+            raise InputError(f"{path} has no weights: build the store again with --weight COL")
     elif graph.weight is None:
-        raise InputError(f"{path}: name the column of weights, as --weight COL")
+        raise InputError(f"{path}: give the column of weights with --weight COL")
 
 
 def _run(
@@ -275,7 +275,7 @@ def _run(
             except LimitError as error:  # through a store, then
                 refused = error
             except DeviceMemoryError as error:  # a store's edges need not all be on the device
-                run.notes.append(f"through a store: {error}")
+                run.notes.append(f"a temporary store is built from the edge list: {error}")
                 return_freed_memory()
     run.work.keep("a store in the scratch folder")
     place = run.work.scratch / "graph.dg"

@@ -445,7 +445,7 @@ def _program(source: int, info: GraphInfo, most: float) -> DeltaStepping:
 def planned_paths(info: GraphInfo) -> DeltaStepping:
     """For a plan, for which any source will do. InputError without weights."""
     if info.weights is None:
-        raise InputError("the store has no weights: build it again, as with --weight COL")
+        raise InputError("the store has no weights: build the store again with --weight COL")
     return _program(0, info, math.inf)
 
 
@@ -463,8 +463,8 @@ class ShortestPaths:
     def __post_init__(self) -> None:
         if self.max_distance is not None and not 0 <= self.max_distance < math.inf:
             raise InputError(
-                f"the greatest distance is a number from 0 on, not {self.max_distance}: leave it "
-                "out for any"
+                f"the greatest distance must be a number of at least 0, not {self.max_distance}: "
+                "leave it out for no limit"
             )
 
     def options(self, id_type: pa.DataType) -> dict[str, Option]:

@@ -84,9 +84,13 @@ def validate_result(
     """
     result = open_result(result_path)
     if personalize is not None and result.algorithm != "pagerank":
-        raise InputError(f"{result_path} is of {result.algorithm}, which no file personalises")
+        raise InputError(
+            f"{result_path} is a result of {result.algorithm}: --personalize is only for pagerank"
+        )
     if sources is not None and result.algorithm != "betweenness":
-        raise InputError(f"{result_path} is of {result.algorithm}, which says its sources itself")
+        raise InputError(
+            f"{result_path} is a result of {result.algorithm}: --sources is only for betweenness"
+        )
     graph = open_graph(path, build_options)
     ranks_by_weights = result.algorithm == "pagerank" and result.info and is_by_weights(result)
     if result.algorithm == "sssp" or ranks_by_weights:
@@ -291,7 +295,7 @@ def _sources_of(
         return None
     vertices = named.read(graph.names.id_type)
     if vertices.digest != asked:
-        raise InputError(f"{vertices.given}: not the sources that the result was asked for with")
+        raise InputError(f"{vertices.given}: these are not the sources of the result")
     return vertices.places(graph.names)
 
 

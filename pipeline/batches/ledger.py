@@ -221,7 +221,7 @@ def open_ledger(path: Path, write: bool) -> Iterator[Ledger]:
     if not write and not path.exists():
         raise InputError(f"{path.parent}: no batch has run here")
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: no ledger, but a folder, a pipe or a device: move it away")
+        raise InputError(f"{path}: not a ledger, but a folder, a pipe or a device: move it away")
     with _told(path):
         connection = sqlite3.connect(path, timeout=10)
     try:
@@ -242,8 +242,8 @@ def _check_version(path: Path, connection: sqlite3.Connection, write: bool) -> N
     (version,) = connection.execute("select version from batch").fetchone()
     if version != VERSION:
         raise InputError(
-            f"{path}: a ledger of version {version}, and this delegraph writes {VERSION}: use the "
-            "one that wrote it, or move the ledger away to begin anew"
+            f"{path}: a ledger of version {version}, but this delegraph writes {VERSION}: use the "
+            "delegraph that wrote the ledger, or move the ledger away to start again"
         )
     if write:
         connection.executescript(_TRIES)
@@ -282,5 +282,5 @@ def _told(path: Path) -> Iterator[None]:
         if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
             raise DelegraphError(f"{path}: cannot be read or written: {error}") from error
         raise InputError(
-            f"{path}: damaged, or no ledger: {error}; move it away to begin anew"
+            f"{path}: damaged, or not a ledger: {error}; move it away to start again"
         ) from error

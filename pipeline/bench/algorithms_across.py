@@ -128,7 +128,9 @@ def _steps(
     """Ranks, 0 for as many as there are workers, and the graph, None for the store."""
     check_scaling(scaling, workers, recipe)
     if recipe is not None and not workers:
-        raise InputError("workers elsewhere do not see what is generated here: name a store")
+        raise InputError(
+            "the workers of a cluster cannot read a graph that is generated here: give a store"
+        )
     if recipe is None:
         return [(ranks, None) for ranks in (ranks_up_to(workers) if scaling else [0])]
     recipe = replace(recipe, weighted=algorithm == "sssp")

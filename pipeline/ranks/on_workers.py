@@ -87,7 +87,7 @@ def run_on_workers(
                 if not failure.lost or lost or not left:
                     raise (LostError if failure.lost else DelegraphError)(told) from error
                 lost, workers = True, left
-                notes.append(f"{told}: begun again on {len(left)} of the workers")
+                notes.append(f"{told}: started again on the {len(left)} remaining workers")
                 _LOG.warning(notes[-1])  # it may take long: told now, not only at the end
 
 
@@ -113,7 +113,7 @@ def _attempt(
         if missing is not None:
             raise unseen_by(worker, missing)
         if device is None and job.device == "cuda":
-            raise InputError(f"--device cuda: worker {worker} has none: {why}")
+            raise InputError(f"--device cuda: worker {worker} has no usable GPU: {why}")
     names = [some.device for some in seen if some.device is not None]
     job = job.on("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
     preparing = [
@@ -196,7 +196,7 @@ def _gather(
                 if worker not in silent:  # what it has given is gone, too
                     raise RankError(Failure(rank, "is gone: its worker has ended", True))
                 if silent[worker] > timeout:
-                    told = f"has not been heard of for {silent[worker]:.0f} s"
+                    told = f"has been silent for {silent[worker]:.0f} s"
                     raise RankError(Failure(rank, told, True))
                 if seconds is not None and now > began + seconds:
                     raise RankError(Failure(rank, f"has not answered for {seconds:g} s", True))

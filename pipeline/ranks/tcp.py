@@ -92,7 +92,7 @@ class TcpCommunicator:
             for peer in self._others:
                 silent = now - self._seen[peer]
                 if silent > self._timeout and peer not in self._gone:
-                    self.fail(Failure(peer, f"has not been heard of for {silent:.0f} s", True))
+                    self.fail(Failure(peer, f"has been silent for {silent:.0f} s", True))
         if self._failure is not None:
             raise RankError(self._failure)
 

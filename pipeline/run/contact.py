@@ -100,7 +100,7 @@ class Contact:
         for worker in silent if workers is None else workers:
             if silent.get(worker, 0.0) > self._timeout:
                 raise LostError(
-                    f"worker {worker} has not been heard of for {silent[worker]:.0f} s: end it, "
+                    f"worker {worker} has been silent for {silent[worker]:.0f} s: end this worker, "
                     "then run the same command again"
                 )
         return list(silent)

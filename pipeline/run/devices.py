@@ -19,7 +19,7 @@ def check_choice(device: str) -> None:
     >>> check_choice("cuda:1")
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,9})?", device):
-        raise InputError(f"{shown(device)} is no device: say auto, cpu, cuda or cuda:1")
+        raise InputError(f"{shown(device)} is not a device: choose auto, cpu, cuda or cuda:1")
 
 
 def choose_device(
@@ -34,7 +34,7 @@ def choose_device(
     check_choice(device)
     if device == "cpu":
         if limit is not None:
-            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+            raise InputError("a limit of device memory needs a GPU: give --device cuda or auto")
         return None
     try:
         return open_device(int(device.partition(":")[2] or 0), limit)

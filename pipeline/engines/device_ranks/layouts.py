@@ -110,7 +110,7 @@ class RankOnDevice:
         least = needs.device + loading + _SLACK + beside
         if least > device.memory_bytes:
             raise DeviceMemoryError(
-                f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank "
+                f"{device} may use {format_bytes(device.memory_bytes)} of memory, but rank "
                 f"{self.rank} of {self.ranks} needs {format_bytes(least)} there"
             )
         each = 4 * len(needs.targets)
