@@ -241,7 +241,7 @@ def check_block(
 
 def wrong_contents(path: Path, what: str) -> InputError:
     """What to raise where a file is as it was written, but holds what no build writes."""
-    return InputError(f"{path}: damaged: {what}; build the store again")
+    return InputError(f"{path}: invalid contents: {what}; build the store again")
 
 
 def open_regular(path: Path) -> int:

@@ -44,7 +44,7 @@ def parse_bytes(text: str) -> int:
     number, unit, binary = found.groups()
     size = float(number) * (_BINARY[unit] if binary else _UNITS[unit])
     if not 1 <= size <= GREATEST:
-        raise InputError(f"{shown(text)} is out of range: a size is from 1 to {GREATEST:,} bytes")
+        raise InputError(f"{shown(text)} is not a size from 1 to {GREATEST:,} bytes")
     return int(size)
 
 

@@ -101,7 +101,7 @@ def advice_on_folder(names: Iterable[str]) -> str:
         return ""
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
     what = f"convert {found[0]}{more} with 'delegraph convert'"
-    return f"; {what}, each to its own subfolder of one folder"
+    return f"; {what}" + (", each to its own subfolder of one folder" if more else "")
 
 
 def advice(name: str) -> str:

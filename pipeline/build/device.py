@@ -104,8 +104,8 @@ def plan_ahead_on_device(plan: Plan, device: Device) -> Plan:
 def _check_room(device: Device, need: int) -> None:
     if need > device.memory_bytes:
         raise DeviceMemoryError(
-            f"{device} may use {format_bytes(device.memory_bytes)} of memory, but the edges need "
-            f"{format_bytes(need)}"
+            f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but the "
+            f"edges need {format_bytes(need)}"
         )
 
 

@@ -149,8 +149,8 @@ class BuildJob:
         need += (size - 1) * PIECE_BYTES  # that come together, where others cannot be read
         if need > device.memory_bytes:
             raise DeviceMemoryError(
-                f"{device} may use {format_bytes(device.memory_bytes)} of memory, but a share of "
-                f"the edges needs {format_bytes(need)}"
+                f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
+                f"a share of the edges needs {format_bytes(need)}"
             )
 
     def _run(self, device: Device, communicator: Communicator) -> Share:

@@ -194,8 +194,8 @@ def room_for(store: Store, device: Device, beside: int = 0, strategy: Strategy =
     least = beside + gpu_search.bytes_needed(info.vertices, entries, info.directed)
     if least > device.memory_bytes:
         raise DeviceMemoryError(
-            f"{device} may use {format_bytes(device.memory_bytes)} of memory, but a search of this "
-            f"graph needs {format_bytes(least)} there"
+            f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but a "
+            f"search of this graph needs {format_bytes(least)} there"
         )
     if info.vertices > MOST_VERTICES:
         raise DeviceMemoryError(f"{info.vertices:,} vertices are too many for a GPU")

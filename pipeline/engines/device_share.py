@@ -94,8 +94,8 @@ class DeviceShare:
         if least > device.memory_bytes:
             of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
             raise DeviceMemoryError(
-                f"{of_rank}{device} may use {format_bytes(device.memory_bytes)} of memory, but "
-                f"this question needs {format_bytes(least)} there"
+                f"{of_rank}only {format_bytes(device.memory_bytes)} of memory may be used on "
+                f"{device}, but this question needs {format_bytes(least)} there"
             )
         near = entries
         if not weighted:

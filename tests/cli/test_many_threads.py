@@ -31,7 +31,7 @@ def graph(edge_list):
 def test_a_command(ok, graph, tmp_path, name):
     ran = ok(name, graph, *COMMANDS[name], "-o", tmp_path / "out", "--threads", MANY)
     assert json.loads((tmp_path / "out.run.json").read_text())["threads"] == useful_threads(MANY)
-    assert f"--threads 100,000: {useful_threads(MANY)} are used" in ran.err
+    assert f"--threads 100,000: using {useful_threads(MANY)} threads" in ran.err
     if name == "bfs":
         ok("validate", graph, tmp_path / "out", "--threads", MANY)
 

@@ -11,7 +11,7 @@ import pytest
 
 import delegraph as dg
 
-NO_FILE = "is no regular file (a pipe, a socket or a device)"
+NO_FILE = "is not a regular file (it is a pipe, a socket or a device)"
 COMMANDS = {
     "info PIPE": NO_FILE,
     "plan PIPE": NO_FILE,
@@ -20,13 +20,13 @@ COMMANDS = {
     "bfs e.parquet --sources PIPE -o out": NO_FILE,
     "closeness e.parquet --sources PIPE -o out": NO_FILE,
     "pagerank e.parquet --personalize PIPE -o out": NO_FILE,
-    "validate e.parquet PIPE": "no result here",
-    "report PIPE -o page.html": "no result here",
-    "convert PIPE --from csv -o out": "no such file, or no regular one",
-    "bfs e.parquet --source 0 -o PIPE": "exists and is no result",
-    "report e.dg -o PIPE": "exists and is no report",
-    "bfs e.parquet --source 0 -o out --profile PIPE": "exists and holds no supersteps",
-    "bfs e.parquet --source 0 -o folder": "exists and is no result",
+    "validate e.parquet PIPE": "not a result: neither a folder with Parquet files nor a file",
+    "report PIPE -o page.html": "not a result: neither a folder with Parquet files nor a file",
+    "convert PIPE --from csv -o out": "no such file, or not a regular file",
+    "bfs e.parquet --source 0 -o PIPE": "exists, and is no result",
+    "report e.dg -o PIPE": "exists, and is no report",
+    "bfs e.parquet --source 0 -o out --profile PIPE": "exists, but delegraph did not write it",
+    "bfs e.parquet --source 0 -o folder": "exists, and is no result",
     "bfs e.parquet --source 0 -o recorded": "recorded.run.json exists",
     "bfs e.dg --source 0 -o out --scheduler-file PIPE": "cannot be read: it is not a regular file",
 }

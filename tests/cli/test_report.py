@@ -54,14 +54,14 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "text").write_text("{ no JSON")
     for path, told in (
-        (tmp_path / "none", "no result here"),
-        (tmp_path / "empty", "no result here"),
+        (tmp_path / "none", "not a result: neither a folder with Parquet files nor a file"),
+        (tmp_path / "empty", "not a result: neither a folder with Parquet files nor a file"),
         (tmp_path / "edges.parquet", "column distance, parent, vertex is missing"),
-        (tmp_path / "some.json", "no bench printed it"),
-        (tmp_path / "list.json", "no bench printed it"),
+        (tmp_path / "some.json", "bench did not print it"),
+        (tmp_path / "list.json", "bench did not print it"),
         (tmp_path / "text", "not a Parquet file"),
-        (tmp_path / "graph.dg.run.json", "the record of an output"),
-        (tmp_path / ("x" * 255), "no result here"),
+        (tmp_path / "graph.dg.run.json", "the run record of an output"),
+        (tmp_path / ("x" * 255), "not a result: neither a folder with Parquet files nor a file"),
     ):
         ran = delegraph("report", path, "-o", tmp_path / "page.html")
         assert ran.code == 2
@@ -91,7 +91,7 @@ def test_where_it_may_not_write(delegraph, store, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for out, told in (
         (tmp_path / "pipe", "is no report that delegraph wrote"),
-        (store / "page.html", "stands in the folder that is read"),
+        (store / "page.html", "is inside the input folder"),
         (tmp_path, "is no report that delegraph wrote"),
         ("/proc/page.html", "/proc/page.html cannot be written: "),
     ):

@@ -116,7 +116,7 @@ def test_bad_input(store, edge_list, edges, tmp_path):
         graph.bfs(int(edges[0][0]), max_depth=-1)
     with pytest.raises(InputError, match="is a store"):
         delegraph.open(store, directed=True)
-    with pytest.raises(InputError, match="'4GX' is no size"):
+    with pytest.raises(InputError, match="'4GX' is not a size"):
         delegraph.open(store, memory_limit="4GX")
     with pytest.raises(InputError, match="memory limit of 1 MB is too small"):
         delegraph.open(store, memory_limit="1MB")
@@ -216,11 +216,11 @@ def test_numbers_of_numpy(store, edges, tmp_path):
     [
         (lambda graph: graph.pagerank(iterations=1.5), "iterations must be a whole number"),
         (lambda graph: graph.closeness(sources=2, seed=-1), "seed must be a whole number"),
-        (lambda graph: graph.closeness(sources=2, seed=None), "the seed is a whole number"),
-        (lambda graph: graph.bfs(sources=5), "sources are ids in a list"),
+        (lambda graph: graph.closeness(sources=2, seed=None), "the seed must be a whole number"),
+        (lambda graph: graph.bfs(sources=5), "sources must be a list of ids"),
         (lambda graph: graph.bfs("0_1"), "'0_1' is not an integer"),
         (lambda graph: graph.bfs("9" * 5000), "is outside int64"),
-        (lambda graph: graph.closeness(2.5), "sources are ids in a list"),
+        (lambda graph: graph.closeness(2.5), "sources must be a list of ids"),
         (lambda graph: graph.pagerank(damping="x"), "damping must be a number"),
         (lambda graph: graph.pagerank(tolerance=None), "tolerance must be a number"),
         (lambda graph: PACKAGE.plan("x", threads="2"), "threads must be a whole number"),
@@ -264,7 +264,7 @@ def test_a_glob_below_a_folder_with_brackets(edge_list, edges, tmp_path, monkeyp
 
 def test_it_stays_in_its_process(store):
     with delegraph.open(store) as graph:
-        with pytest.raises(TypeError, match="open it in the other one"):
+        with pytest.raises(TypeError, match="open it in that process"):
             pickle.dumps(graph)
         with pytest.raises(TypeError, match=r"result\.table"):
             pickle.dumps(graph.components())

@@ -161,7 +161,7 @@ def test_a_store_that_fails_is_tried_again_later(
     failing.fail_where(fault, lambda request: request.startswith("GET") and "b.parq" in request)
     told = delegraph("bfs", graph, "--source", "1", "-o", f"{bucket.url}/out2")
     assert told.code == 75
-    assert told.err.startswith(f"delegraph: {graph}/b.parquet: no answer of use after")
+    assert told.err.startswith(f"delegraph: {graph}/b.parquet: no usable answer after")
     assert told.err.count("\n") == 1
     assert not any("out2" in name for name in bucket.names())
 

@@ -1,4 +1,5 @@
-"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes it."""
+"""``docs/reference/commands.md``, the help of every command; run as a program, this file writes "
+"it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_it_appears_and_is_replaced(bucket, publish):
     assert there.record == json.loads(record_of("one"))
     with pytest.raises(InputError, match="replace it with --overwrite"):
         check_upload(url, False, None)
-    with pytest.raises(DelegraphError, match="has appeared meanwhile"):
+    with pytest.raises(DelegraphError, match="was created by another program during the run"):
         publish("two")
     check_upload(url, True, None)
     publish("two", overwrite=True)
@@ -125,7 +125,7 @@ def test_half_a_result_is_none(failing, bucket, publish, monkeypatch):
     with pytest.raises(BusyError, match="part-00001"):
         publish("one")
     assert any("part-00000" in key for key in bucket.names())
-    with pytest.raises(InputError, match="no whole result: a run was cut off there"):
+    with pytest.raises(InputError, match="the result is incomplete: a run was interrupted"):
         files_of_out(bucket)
 
 
@@ -136,7 +136,7 @@ def test_killed_while_a_store_empties_what_it_replaces(bucket, publish):
     note = {"writer": "delegraph", "replaces": parts}
     bucket.put("out/_begun-0123456789abcdef", json.dumps(note).encode())
     bucket.put("out/_SUCCESS", b"")
-    with pytest.raises(InputError, match="no whole result"):
+    with pytest.raises(InputError, match="the result is incomplete"):
         files_of_out(bucket)
     check_upload(url_of(f"{bucket.url}/out"), False, None)
     publish("two")
@@ -149,9 +149,9 @@ def test_what_is_not_ours_is_left_alone(bucket, publish):
     bucket.put("out/part-00007-0123456789abcdef.parquet", b"somebody's")
     assert whole_result(url) is None
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="is no result that delegraph wrote"):
+        with pytest.raises(InputError, match="is not a result that delegraph wrote"):
             check_upload(url, overwrite, None)
-    with pytest.raises(DelegraphError, match="has appeared meanwhile"):
+    with pytest.raises(DelegraphError, match="was created by another program during the run"):
         publish("two", overwrite=True)
     bucket.remove("out/part-00007-0123456789abcdef.parquet")
     check_only(bucket, "one")
@@ -163,13 +163,13 @@ def test_what_is_not_ours_is_left_alone(bucket, publish):
 )
 def test_what_another_program_wrote_is_not_replaced(bucket, key, data):
     bucket.put(key, data)
-    with pytest.raises(InputError, match="is no result that delegraph wrote"):
+    with pytest.raises(InputError, match="is not a result that delegraph wrote"):
         check_upload(url_of(f"{bucket.url}/out"), True, None)
 
 
 def test_a_record_of_something_else(bucket):
     bucket.put("out.run.json", b"{}")
-    with pytest.raises(InputError, match="the run's record would replace it"):
+    with pytest.raises(InputError, match="the run record would replace it"):
         check_upload(url_of(f"{bucket.url}/out"), True, None)
 
 
@@ -186,11 +186,11 @@ def test_a_part_that_is_gone(bucket, publish):
 @pytest.mark.parametrize(
     ("read", "told"),
     [
-        ("out", "holds what is read"),
-        ("out/edges/*.parquet", "holds what is read"),
-        ("o*", "holds what is read"),
-        ("", "stands in the folder that is read"),
-        ("**/*.parquet", "stands in the folder that is read"),
+        ("out", "contains the input"),
+        ("out/edges/*.parquet", "contains the input"),
+        ("o*", "contains the input"),
+        ("", "is inside the input folder"),
+        ("**/*.parquet", "is inside the input folder"),
         ("other/*.parquet", None),
         ("*.parquet", None),
         ("out2", None),

@@ -56,7 +56,7 @@ def stores(tmp_path_factory) -> Path:
 
 
 def refused(store: Path, name: str, says: str, *ways: str) -> None:
-    says = rf"{name}: holds what no store does: .*{says}"
+    says = rf"{name}: invalid contents: .*{says}"
     for way in ways or READ:
         with pytest.raises(DelegraphError, match=says) as told:
             READ[way](open_store(store))
@@ -95,7 +95,7 @@ def test_a_delegate_among_the_normal_vertices(stores, tmp_path):
     store = copied(stores / "delegate", tmp_path)
     name = "partition-0000/nn.targets-0000.npy"
     edit_array(store, name, lambda targets: np.put(targets, 0, 0))
-    refused(store, name, "0 in block 0, of ")
+    refused(store, name, "value 0 in block 0 is not from ")
 
 
 @pytest.mark.parametrize("shape", ["csr", "delegate", "2d"])
@@ -113,7 +113,7 @@ def test_offsets_that_are_none(stores, tmp_path, shape, change):
     store = copied(stores / shape, tmp_path)
     name = "partition-0000/nn.offsets.npy"
     edit_array(store, name, change)
-    refused(store, name, "offsets that do not rise from 0 to its")
+    refused(store, name, "the offsets do not rise from 0 to its")
 
 
 def test_offsets_are_checked_across_pieces(stores, tmp_path, monkeypatch):
@@ -124,7 +124,7 @@ def test_offsets_are_checked_across_pieces(stores, tmp_path, monkeypatch):
     for k in range(1, 12):
         whole = (store / name).read_bytes()
         edit_array(store, name, lambda offsets, k=k: np.put(offsets, k, offsets[k + 1] + 1))
-        refused(store, name, "offsets that do not rise", "in memory")
+        refused(store, name, "the offsets do not rise", "in memory")
         (store / name).write_bytes(whole)
 
 
@@ -134,7 +134,7 @@ def test_an_array_of_another_type(stores, tmp_path, dtype, kind):
     store = copied(stores / "csr", tmp_path)
     name = f"partition-0000/nn.{kind}.npy"
     edit_array(store, name, lambda array: array.view(dtype))
-    refused(store, name, "header is not that of an array of uint32")
+    refused(store, name, "header is not that of a NumPy array of uint32")
 
 
 @pytest.mark.parametrize("shape", ["delegate", "random"])
@@ -184,7 +184,7 @@ def test_a_vertex_table_that_is_none(stores, tmp_path, shape, change):
     names = StoreNames(open_store(store), TEAM)
     assert len(names.decode(pa.array([0, 1], pa.uint32()))) == 2
     edit_table(store, TABLES[change])
-    says = r"vertices.parquet: holds what no store does: "
+    says = r"vertices.parquet: invalid contents: "
     with pytest.raises(InputError, match=says):
         StoreNames(open_store(store), TEAM).decode(pa.array([0], pa.uint32()))
     with pytest.raises(InputError, match=says):
@@ -198,7 +198,7 @@ def test_a_vertex_table_that_is_no_parquet_file(stores, tmp_path, delegraph):
     for command in ["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["plan", store]:
         ran = delegraph(*command)
         assert ran.code == 2
-        assert "vertices.parquet: holds what no store does: " in ran.err
+        assert "vertices.parquet: invalid contents: " in ran.err
 
 
 def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
@@ -214,4 +214,4 @@ def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
     sealed(store, "vertices.parquet")
     ran = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
     assert ran.code == 2
-    assert "vertices.parquet: holds what no store does: " in ran.err
+    assert "vertices.parquet: invalid contents: " in ran.err

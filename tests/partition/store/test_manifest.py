@@ -173,7 +173,7 @@ def test_a_damaged_store_is_not_overwritten(store, tmp_path, delegraph):
     options = ["--src", "vertex", "--dst", "global_id", "--overwrite"]
     ran = delegraph("build", edges, "-o", store, *options)
     assert ran.code == 2
-    assert "is no store that delegraph wrote" in ran.err
+    assert "exists, and is no store that delegraph wrote" in ran.err
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "vertices.parquet", NN])

@@ -24,7 +24,7 @@ def test_of_a_store(ok, delegraph, edge_list, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
     ran = delegraph("bench", tmp_path / "graph.dg", *ON)
     assert ran.code == 2
-    assert "1 MB may be held on cuda:0" in ran.err
+    assert "only 1 MB of memory may be used on cuda:0" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -46,7 +46,7 @@ def test_of_workers(ok, edge_list, tmp_path):
         text=True,
     )
     assert ran.returncode == 2, ran.stderr
-    assert "1 MB may be held on" in ran.stderr
+    assert "only 1 MB of memory may be used on" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_a_plan_of_a_store_takes_nothing_that_is_decided(
     ok("build", edge_list([0, 1], [1, 2]), "-o", tmp_path / "graph.dg")
     ran = delegraph("plan", tmp_path / "graph.dg", *option)
     assert ran.code == 2
-    assert "was decided with it" in ran.err
+    assert "is a store: leave out the options" in ran.err
     assert len(ran.err.splitlines()) == 1

@@ -41,7 +41,7 @@ def test_one_that_comes_late_is_in_nobodys_way(delegraph, ok, edges, tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "with_ranges", refuse)
         assert delegraph(*args).code == 2
-    assert "reusing: encode" in ok(*args).err
+    assert "reused steps: encode" in ok(*args).err
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "with_ranges", refuse)
         assert delegraph(*args, "--overwrite", "--directed").code == 2

@@ -158,7 +158,7 @@ def check_float_sums(device: Device, seed: int) -> None:
 def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
     edges = edge_list([0, 0, 1], [1, 1, 2], weight=pa.array([2**32 - 1, 1, 1], pa.int64()))
     asked = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
-    with pytest.raises(InputError, match="add up to more than 32 bits can say"):
+    with pytest.raises(InputError, match="add up to more than 32 bits can hold"):
         delegraph.sssp(edges, output=folder / "out", **asked)
     assert not (folder / "out").exists()
 
@@ -297,7 +297,7 @@ def test_a_program_that_does_not_fit(emulated, edge_list, tmp_path, monkeypatch)
     assert ran["device"].startswith("cuda:0")
     assert "vertices" in {step["name"] for step in ran["plan"]["steps"]}
     note, *_ = ran["notes"]  # others are about rows
-    assert note.startswith("through a store: ")
+    assert note.startswith("a temporary store is built from the edge list: ")
 
 
 def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypatch):
@@ -313,7 +313,10 @@ def test_an_open_graph_without_room_for_a_program(emulated, edge_list, monkeypat
             found, wanted = ask(graph), ask(own)
             assert found.table.equals(wanted.table)
             assert found.record["device"].startswith("cuda")
-        assert graph.notes == (*own.notes, "through a store: no room for JoinAll")
+        assert graph.notes == (
+            *own.notes,
+            "a temporary store is built from the edge list: no room for JoinAll",
+        )
 
 
 def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatch):
@@ -333,7 +336,10 @@ def test_an_open_graph_without_room_to_load_more(emulated, edge_list, monkeypatc
         assert graph.components().table.equals(own.components().table)
         found, wanted = (some.pagerank()["pagerank"].to_numpy() for some in (graph, own))
         np.testing.assert_allclose(found, wanted, rtol=1e-9)
-        assert graph.notes == (*own.notes, "through a store: no room for degrees")
+        assert graph.notes == (
+            *own.notes,
+            "a temporary store is built from the edge list: no room for degrees",
+        )
 
 
 def test_an_open_graph_interrupted_while_it_loads_more(emulated, edge_list, monkeypatch):

@@ -195,7 +195,7 @@ def test_a_rank_that_stalls():
             return raised.value.failure
 
         first, second, _ = run(ranks, work)
-    assert first == second == Failure(2, "has not been heard of for 1 s", lost=True)
+    assert first == second == Failure(2, "has been silent for 1 s", lost=True)
 
 
 @pytest.mark.slow

@@ -113,14 +113,14 @@ def test_refusals(delegraph, folder, tmp_path):
     ran = delegraph("bfs", folder / "random.dg", "--source", 99999, "-o", out, "--workers", 2)
     assert (ran.code, "source 99999 is not a vertex" in ran.err) == (2, True)
     ran = delegraph("bfs", folder / "random.parquet", "--source", 0, "-o", out, "--workers", 2)
-    assert (ran.code, "is no store" in ran.err) == (2, True)
+    assert (ran.code, "is not a store" in ran.err) == (2, True)
     few = ("--memory-limit", "150MB")
     ran = delegraph("bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, *few)
     assert (ran.code, "each of 2 ranks holds" in ran.err) == (2, True)
     ran = delegraph(
         "bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, "--device", "cuda:1"
     )
-    assert (ran.code, "say --device cuda" in ran.err) == (2, True)
+    assert (ran.code, "give --device cuda" in ran.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
@@ -208,7 +208,7 @@ def test_a_worker_that_stalls(folder, tmp_path):
             assert running.error is None
             record, _, notes = running.result
             assert record["ranks"] == 1
-            assert any("has not been heard of for 3 s" in note for note in notes)
+            assert any("has been silent for 3 s" in note for note in notes)
         finally:
             os.kill(stopped, signal.SIGCONT)
         # It comes back, and is searched on again.

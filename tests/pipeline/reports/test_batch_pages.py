@@ -194,7 +194,7 @@ def test_by_its_file_or_its_folder(batch, tmp_path):
     jobs.unlink()
     assert render(page_of(jobs)) == first
     assert (ledger_of(jobs).read_bytes(), sorted(os.listdir(folder_of(jobs)))) == before
-    with pytest.raises(package.InputError, match="stands in the folder that is read"):
+    with pytest.raises(package.InputError, match="is inside the input folder"):
         package.report(folder_of(jobs), folder_of(jobs) / "page.html")
 
 
@@ -239,9 +239,9 @@ def changed(statement):
         (lambda path: path.unlink(), "no batch has run here"),
         (changed("delete from jobs"), "no batch has run here"),
         (lambda path: path.write_bytes(b""), "no batch has run here"),
-        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
-        (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or no ledger"),
-        (changed("drop table jobs"), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or not a ledger"),
+        (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or not a ledger"),
+        (changed("drop table jobs"), "damaged, or not a ledger"),
         (changed("update batch set version = 1"), "a ledger of version 1"),
         (changed("update jobs set state = 'flying'"), "a job's 'state' is 'flying'"),
         (changed("update jobs set began = 'yesterday'"), "'yesterday'"),
@@ -258,7 +258,7 @@ def changed(statement):
             changed("insert into tries (name, state, began) values ('a', 'done', 'yesterday')"),
             "'yesterday'",
         ),
-        (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or no ledger"),
+        (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or not a ledger"),
     ],
 )
 def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, told):

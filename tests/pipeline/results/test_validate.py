@@ -102,7 +102,7 @@ def test_a_row_twice(delegraph, graph, tmp_path):
     assert ran.json["rules"] == [
         {
             "rule": 0,
-            "meaning": "every vertex of the graph stands in one row, and nothing else does",
+            "meaning": "every vertex of the graph has exactly one row, and nothing else has a row",
             "violations": 1,
             "example": [3],
         }
@@ -112,7 +112,7 @@ def test_a_row_twice(delegraph, graph, tmp_path):
 def test_a_result_whose_metadata_is_lost(ok, graph, tmp_path):
     rewrite(tmp_path / "out", [(v, *row) for v, row in RIGHT.items()], keep_metadata=False)
     ran = ok("validate", graph, tmp_path / "out")
-    assert "does not say what was asked" in ran.err
+    assert "does not name its question" in ran.err
 
 
 def test_depth_limit_is_known(ok, delegraph, graph, tmp_path):
@@ -162,7 +162,7 @@ def test_a_result_of_another_input_is_judged_and_noted(ok, edge_list, tmp_path):
     other = edge_list([1, 0, 1], [2, 1, 0], name="other.parquet")
     ok("bfs", other, "--source", 0, "-o", tmp_path / "out")
     ran = ok("validate", tmp_path / "graph.dg", tmp_path / "out")
-    assert "another input" in ran.err
+    assert "the result comes from another graph" in ran.err
 
 
 @pytest.mark.parametrize("by", ["the store", "the edge list"])
@@ -214,6 +214,6 @@ def test_shortest_paths_by_an_edge_list_whose_weights_are_not_named(
     ran = delegraph("validate", edges, tmp_path / "out")
     assert (ran.code, ran.err) == (
         2,
-        f"delegraph: {edges}: name the column of weights, as --weight COL\n",
+        f"delegraph: {edges}: give the column of weights with --weight COL\n",
     )
     ok("validate", edges, tmp_path / "out", "--weight", "weight")

@@ -176,7 +176,7 @@ def test_an_output_of_a_batch(ok, delegraph, graph, tmp_path):
     assert "done already" in ok("batch", "run", jobs).err
     damage(file, "a flipped bit")
     ran = ok("batch", "plan", jobs)
-    assert "not what it made" in ran.out + ran.err
+    assert "has changed since the job wrote it" in ran.out + ran.err
 
 
 def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):

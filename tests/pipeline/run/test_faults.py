@@ -291,7 +291,7 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
             with contextlib.suppress(ProcessLookupError):  # it was faster
                 os.kill(rng.choice(workers), signal.SIGKILL)
             _, told = process.communicate(timeout=120)
-        hits += "begun again" in told
+        hits += "started again" in told
         assert process.returncode == 0, told
         found = pq.read_table(tmp_path / "out")
         for column in columns:  # sums depend on the ranks
@@ -339,7 +339,7 @@ def test_every_finished_step_is_reused(ok, delegraph, tmp_path, monkeypatch, lay
         assert ran.code == 2
         assert "--partitions was 3, now 4" in ran.err
     ran = ok("build", *args, "--partitions", 3)
-    told = f"reusing: {', '.join(steps[:last])}\n"
+    told = f"reused steps: {', '.join(steps[:last])}\n"
     assert (told in ran.err) == (last > 0)
     ok("build", path, "-o", tmp_path / "wanted.dg", "--partitions", 3, "--layout", layout)
     assert digest(tmp_path / "graph.dg") == digest(tmp_path / "wanted.dg")

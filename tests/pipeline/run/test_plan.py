@@ -285,7 +285,7 @@ def test_plans_keep_their_budget_or_say_which_would_do(limit, threads, workers, 
 
 @pytest.mark.parametrize("text", ["", "12XB", "-5MB", "MB", "1.5.2GB", "1iB"])
 def test_sizes_that_are_none(delegraph, text):
-    with pytest.raises(InputError, match="no size"):
+    with pytest.raises(InputError, match="not a size"):
         memory.parse_bytes(text)
     assert delegraph("plan", "x", "--memory-limit", text).code == 2
 

@@ -22,7 +22,7 @@ from support.marks import slow
 from support.outputs import digest
 from support.processes import command, wait_until
 
-SAVED = "; what it has done is saved: run the same command again to go on"
+SAVED = "; the work so far is saved: run the same command again to continue"
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_ranks_save_and_end(ok, graph, tmp_path, number):
     assert told.endswith(f"delegraph: {by}{SAVED}\n")
     assert running.returncode == 128 + number
     assert saved_in(tmp_path) > done
-    assert "went on" in ok(*asked, tmp_path / "out").err
+    assert "continued an interrupted run" in ok(*asked, tmp_path / "out").err
     ok(*asked, tmp_path / "wanted")
     ranks = (ranks_of(tmp_path / name) for name in ("out", "wanted"))
     np.testing.assert_allclose(*ranks, rtol=1e-10)
@@ -126,7 +126,7 @@ def test_the_same_run_goes_on(ok, delegraph, graph, tmp_path, monkeypatch, args,
     ran = delegraph(*args, tmp_path / "out", "--json")
     assert (ran.code, ran.json["error"]) == (130, f"interrupted{SAVED}")
     monkeypatch.undo()
-    assert "went on" in ok(*args, tmp_path / "out").err
+    assert "continued an interrupted run" in ok(*args, tmp_path / "out").err
     assert digest(tmp_path / "out") == digest(tmp_path / "wanted")
 
 
