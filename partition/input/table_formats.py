@@ -133,6 +133,6 @@ def _says_so(table: TableFormat, below: Sequence[str]) -> bool:
 def _refusal(asked: str, root: str, table: TableFormat) -> InputError:
     where = asked if asked == root else f"{asked} is inside {root}, which"
     return InputError(
-        f"{where} is {table.name}: only its log ({table.log}) says which files belong to the "
+        f"{where} is {table.name} ({table.log}): only its log says which files belong to the "
         f"table; write the rows to other Parquet files first, {table.copy.format(root)}"
     )

@@ -242,7 +242,7 @@ def test_more_vertices_than_memory_takes(delegraph, edge_list, tmp_path, monkeyp
     monkeypatch.setattr("delegraph.pipeline.results.weights.machine_bytes", lambda: 100_000)
     ran = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
     assert ran.code == 2
-    assert "its 2,000 rows take 128 kB of memory, and this machine has 100 kB" in ran.err
+    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in ran.err
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "huge", "deep"])

@@ -145,7 +145,7 @@ def test_counts_that_disagree(of_77):
         f"row group 0 has 77 rows, but 76 values in column 'src': {footer}",
         f"row group 1 has 77 rows, but 78 values in column 'dst': {footer}",
         f"row group 1 has 76 rows, but 77 values in column 'src': {footer}",
-        f"155 rows, and 154 in its row groups: {footer}",
+        f"155 rows, but 154 rows in its row groups: {footer}",
         "row group 1 cannot be read: columns do not have the same size",
     ):
         assert f"{path}: {told}" in refused
