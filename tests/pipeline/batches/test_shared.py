@@ -130,7 +130,7 @@ def test_a_process_that_waits(here):
         wait_until(lambda: process.code() == 0)
         assert process.is_alive()
         assert process.last_event()["exit_code"] == 0
-        assert "components, the largest" in (here / f"{name}.out").read_text()
+        assert "components; the largest" in (here / f"{name}.out").read_text()
     process.send(signal.SIGKILL)
     wait_until(lambda: not process.is_alive())
     assert process.code() == 0  # that of the job, which was done

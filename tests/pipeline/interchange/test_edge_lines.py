@@ -141,7 +141,7 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
     for word in ("007", "-0", "+7", "0x7"):
         path.write_text(f"{header}{numbers}5{blank}{word}\n")
         line = f"line 1,00{1 + bool(header)}: '{re.escape(word)}'"
-        told = f"{line} is not a vertex number.*--id-type string"
+        told = f"{line} is not a (plain )?vertex number.*--id-type string"
         for id_type in ("auto", "int64"):
             with pytest.raises(InputError, match=told):
                 converted(path, id_type=id_type)
@@ -255,7 +255,7 @@ def test_cut_off_where_it_is_compressed(tmp_path, ending, share):
 def test_a_line_without_an_end(tmp_path):
     path = tmp_path / "zeros.el"
     path.write_bytes(bytes(3 << 20))
-    with pytest.raises(InputError, match="line 1: it is longer than 1,048,576 bytes"):
+    with pytest.raises(InputError, match="line 1: the line is longer than 1,048,576 bytes"):
         converted(path)
 
 

@@ -106,14 +106,14 @@ REFUSED = [
         "line 1: the header must give .*: '99999999999999999999...' (5,000",
     ),
     (f"2 {'9' * 5000}\n2\n1\n", "line 1: the header must give the numbers of vertices and edges"),
-    (f"2 1\n{'9' * 5000}\n1\n", "line 2: '99999999999999999999...' (5,000 characters) is no"),
+    (f"2 1\n{'9' * 5000}\n1\n", "line 2: '99999999999999999999...' (5,000 characters) is not a number"),
     (
         "9000000000 1\n2\n1\n",
         "line 1: the header promises 9,000,000,000 vertices, one per line, but the file",
     ),
     ("3 2\n2 3\n1\n2\n", "the lines of the two ends of an edge do not hold the same edges"),
     ("2 1 1\n2 5\n1 6\n", "the lines of the two ends of an edge do not hold the same edges and w"),
-    ("2 1\n" + "1" * (3 << 20), "line 2: a word of it is longer than 1,048,576 bytes"),
+    ("2 1\n" + "1" * (3 << 20), "line 2: a word of the line is longer than 1,048,576 bytes"),
     ("2 1\n2\n1\n%" + " 1" * (3 << 20), "line 4: a comment is longer than 1,048,576 bytes"),
 ]
 
