@@ -29,7 +29,8 @@ def eccentricity(graph: str, output: str, **values: Any) -> None:
 
     The command also prints bounds on the diameter. The lower bound is the greatest eccentricity
     found. In an undirected graph the upper bound is twice the least eccentricity of a vertex that
-    reaches all others. Without --sources the greatest eccentricity is the diameter.
+    reaches all others. Without --sources the greatest eccentricity is the diameter, if every
+    vertex reaches all others.
     """
     from ...pipeline.api import eccentricity
 

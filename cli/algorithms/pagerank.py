@@ -75,8 +75,9 @@ def pagerank(graph: str, output: str, strict: bool, **values: Any) -> None:
     Edges are undirected unless --directed is given; an undirected edge leads both ways.
 
     The result OUTPUT has the columns vertex and pagerank, with a row for every vertex. The scores
-    add up to 1. An edge that several rows name counts once. If the graph has weights, the walk
-    follows an edge with a probability in proportion to its weight. OUTPUT.run.json records the run.
+    add up to 1, except with --dangling none. An edge that several rows name counts once. If the
+    graph has weights, the walk follows an edge with a probability in proportion to its weight.
+    OUTPUT.run.json records the run.
 
     \b
     delegraph pagerank graph.dg -o ranks/

@@ -75,7 +75,7 @@ def _shared(command: Any) -> Any:
 @_edge_factor
 @_shared
 def kronecker(**values: Any) -> None:
-    """Generate Graph500's Kronecker graph: few vertices have very many edges; about 7 levels.
+    """Generate Graph500's Kronecker graph, which has hubs and about 7 levels.
 
     \b
     delegraph generate kronecker --scale 16 -o edges/
@@ -88,7 +88,7 @@ def kronecker(**values: Any) -> None:
 @_edge_factor
 @_shared
 def uniform(**values: Any) -> None:
-    """Generate a uniform random graph: every vertex has about the same number of edges.
+    """Generate a uniform random graph, where all vertices have similar degrees.
 
     \b
     delegraph generate uniform --scale 16 --edge-factor 8 -o edges/
@@ -112,7 +112,7 @@ def uniform(**values: Any) -> None:
 )
 @_shared
 def grid(**values: Any) -> None:
-    """Generate a grid of cells, each joined to its neighbours: many levels, as in a road network.
+    """Generate a grid of cells, which has many levels, as a road network has.
 
     \b
     delegraph generate grid --height 300 --width 300 --drop 0.2 -o road/

@@ -125,7 +125,7 @@ def record_path(output: AnyPath) -> Path:
 def local(output: AnyPath) -> Path:
     """The path of an output that is no result. InputError for a URL."""
     refuse_remote(
-        output, "only results can be written to an object store: give a path on this machine"
+        output, "only results can be written to an object store: give a path of this machine"
     )
     return Path(output)
 

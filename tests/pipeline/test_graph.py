@@ -227,7 +227,7 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: PACKAGE.build("x", "y", directed="yes"), "directed is True or False"),
         (
             lambda graph: PACKAGE.build("x", "y", partitions=1.5),
-            "partitions must be a whole number from 1 on",
+            "partitions must be a whole number of at least 1",
         ),
         (lambda graph: PACKAGE.bench("x", sources=0), "0 searches: at least one"),
     ],

@@ -144,7 +144,10 @@ def test_from_several_sources(store, source, tmp_path):
         result.write(tmp_path / name)
         assert digest(tmp_path / name) == digest(wanted)
     assert each.record["searches"]["sources"] == len(sources)
-    with delegraph.open(store) as graph, pytest.raises(InputError, match="one of them"):
+    with (
+        delegraph.open(store) as graph,
+        pytest.raises(InputError, match="give either --source ID or --sources"),
+    ):
         graph.bfs(source, sources=sources)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 

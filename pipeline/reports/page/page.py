@@ -93,7 +93,7 @@ def _body(page: Page) -> Iterator[Content]:
         "main",
         tag("dl", *figures, class_="figures") if page.figures else None,
         _told("Not known", page.unknown),
-        _told("The run told", page.notes),
+        _told("Notes of the run", page.notes),
         tag("div", *sections, class_="sections"),
     )
     yield tag("footer", tag("p", f"Made by delegraph report {__version__}."))

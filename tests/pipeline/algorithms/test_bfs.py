@@ -251,7 +251,7 @@ def test_overwrite_spares_what_is_not_an_output(delegraph, ok, edge_list, tmp_pa
     for there in (tmp_path / "precious", mine.parent, mine, tmp_path / "graph.dg"):
         ran = delegraph("bfs", edges, "--source", 0, "-o", there, "--overwrite")
         assert ran.code == 2
-        assert "is not a result that delegraph wrote" in ran.err
+        assert "exists, and is no result that delegraph wrote" in ran.err
     assert delegraph("build", edges, "-o", mine.parent, "--overwrite").code == 2
     assert (tmp_path / "precious" / "thesis.tex").exists()
     assert mine.exists()

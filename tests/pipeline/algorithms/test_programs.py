@@ -379,7 +379,11 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
 
 @pytest.mark.parametrize(
     ("sources", "says"),
-    [(0, "a whole number from 1 on"), (5, "the graph has 4"), ("none.parquet", "none.parquet")],
+    [
+        (0, "a whole number of at least 1"),
+        (5, "the graph has only 4"),
+        ("none.parquet", "none.parquet"),
+    ],
 )
 def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])

@@ -349,7 +349,7 @@ def test_rows_of_nobody_in_particular(ok, edge_list, tmp_path):
     ("given", "says"),
     [
         ([], "--sources"),
-        (["--source", 0, "--sources", "1"], "one of them"),
+        (["--source", 0, "--sources", "1"], "give either --source ID or --sources"),
         (["--source", 0, "--together"], "--together"),
         (["--sources", "1", "--profile"], "--profile"),
         (["--sources", "1", "--max-depth", -1], "max-depth"),
@@ -388,5 +388,5 @@ def test_from_python(edge_list, tmp_path):
     assert again.already  # the same, however it is said
     with pytest.raises(TypeError, match="output"):
         package.bfs(edges, sources=[1])
-    with pytest.raises(InputError, match="one of them"):
+    with pytest.raises(InputError, match="give either --source ID or --sources"):
         package.bfs(edges, output=tmp_path / "out")

@@ -151,10 +151,22 @@ def test_what_jobs_run(read):
         (STORE.replace('"edges"', '""'), ["line 4: 'edges' is empty"]),
         (STORE.replace('"graph.dg"', '""'), ["line 5: 'output' is empty"]),
         (STORE + 'scratch = ""\n', ["line 6: 'scratch' is empty"]),
-        (output("."), ["line 5: 'output': '.' is, or contains, the folder that the batch is started in"]),
-        (output(".."), ["line 5: 'output': '..' is, or contains, the folder that the batch is started in"]),
-        (output("/"), ["line 5: 'output': '/' is, or contains, the folder that the batch is started in"]),
-        (output("link"), ["line 5: 'output': 'link' is, or contains, the folder that the batch is started in"]),
+        (
+            output("."),
+            ["line 5: 'output': '.' is, or contains, the folder that the batch is started in"],
+        ),
+        (
+            output(".."),
+            ["line 5: 'output': '..' is, or contains, the folder that the batch is started in"],
+        ),
+        (
+            output("/"),
+            ["line 5: 'output': '/' is, or contains, the folder that the batch is started in"],
+        ),
+        (
+            output("link"),
+            ["line 5: 'output': 'link' is, or contains, the folder that the batch is started in"],
+        ),
         (output("jobs.toml"), ["line 5: 'output': 'jobs.toml' is the job file itself"]),
         (output("link/jobs.toml"), ["line 5: 'output': 'link/jobs.toml' is the job file"]),
         (
@@ -210,7 +222,10 @@ def test_what_jobs_run(read):
         ),
         (reader("edges") + "timeout = -inf\n", ["line 6: 'timeout': -inf is not a time: write 90"]),
         (reader("edges") + f"timeout = {10**200}\n", ["'timeout': a number of about 200 digits"]),
-        (STORE + f"threads = 0x{'f' * 290}\n", ["'threads': a number of about 349 digits is out of range"]),
+        (
+            STORE + f"threads = 0x{'f' * 290}\n",
+            ["'threads': a number of about 349 digits is out of range"],
+        ),
         (STORE + f"partitions = {10**200}\n", ["'partitions': a number of about 200 digits"]),
         (STORE + f'memory_limit = "{10**200}"\n', ["line 6: 'memory_limit': '1000000"]),
         (search("[[1]]"), ["line 6: 'sources' must be a list of ids, whole numbers or text"]),
@@ -246,8 +261,14 @@ def test_what_jobs_run(read):
         (STORE + "retries = -1\n", ["line 6: 'retries' must not be negative"]),
         (STORE + 'timeout = "soon"\n', ["line 6: 'timeout': 'soon' is not a time: write 90"]),
         (STORE + "timeout = 0\n", ["line 6: 'timeout': 0 is not a time: write 90"]),
-        (STORE.replace("graph.dg", "{x}.dg"), ["line 5: 'output': '{x}.dg': braces may hold {date}"]),
-        (STORE.replace("graph.dg", "{name[x]}"), ["line 5: 'output': '{name[x]}': braces may hold"]),
+        (
+            STORE.replace("graph.dg", "{x}.dg"),
+            ["line 5: 'output': '{x}.dg': braces may hold {date}"],
+        ),
+        (
+            STORE.replace("graph.dg", "{name[x]}"),
+            ["line 5: 'output': '{name[x]}': braces may hold"],
+        ),
         (STORE + "threads = 1.5\n", ["line 6: 'threads': '1.5' is not a whole number"]),
         (STORE + "src = 2026-01-01\n", ["line 6: 'src' must be text or a number"]),
         (STORE + 'src = "a\\u0000"\n', ["line 6: 'src' contains a null character"]),

@@ -301,7 +301,7 @@ def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
         asks[way]()
     said = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
     assert str(told.value).startswith(said)
-    assert "multiply all weights, by" in str(told.value)
+    assert "multiply all weights, for example by" in str(told.value)
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 

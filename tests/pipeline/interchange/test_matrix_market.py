@@ -56,7 +56,10 @@ REFUSED = [
         f"{BANNER} pattern general\n3 -3 1\n",
         "line 2: the line must hold the numbers of rows, columns and entries",
     ),
-    (f"{BANNER} pattern general\n3 3 {'9' * 5000}\n", "line 2: the line must hold the numbers of rows, columns and entries"),
+    (
+        f"{BANNER} pattern general\n3 3 {'9' * 5000}\n",
+        "line 2: the line must hold the numbers of rows, columns and entries",
+    ),
     (
         f"{BANNER} pattern general\n3 3\n",
         "line 2: the line must hold the numbers of rows, columns and entries, not",

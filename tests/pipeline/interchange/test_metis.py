@@ -106,7 +106,10 @@ REFUSED = [
         "line 1: the header must give .*: '99999999999999999999...' (5,000",
     ),
     (f"2 {'9' * 5000}\n2\n1\n", "line 1: the header must give the numbers of vertices and edges"),
-    (f"2 1\n{'9' * 5000}\n1\n", "line 2: '99999999999999999999...' (5,000 characters) is not a number"),
+    (
+        f"2 1\n{'9' * 5000}\n1\n",
+        "line 2: '99999999999999999999...' (5,000 characters) is not a number",
+    ),
     (
         "9000000000 1\n2\n1\n",
         "line 1: the header promises 9,000,000,000 vertices, one per line, but the file",

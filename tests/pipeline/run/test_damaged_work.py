@@ -60,7 +60,7 @@ def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)
     ran = ok(*args)
-    assert "part-00000.parquet is " in ran.err
+    assert "part-00000.parquet has changed since it was written" in ran.err
     assert "searched again" in ran.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     record = json.loads((tmp_path / "out.run.json").read_text())
@@ -190,4 +190,4 @@ def test_a_result_in_an_object_store(ok, delegraph, graph, bucket):
     bucket.put(key, bytes(data))
     ran = delegraph(*args)
     assert ran.code == 2, ran.err
-    assert "not as it was written" in ran.err
+    assert "has changed since it was written" in ran.err
