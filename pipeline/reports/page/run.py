@@ -166,8 +166,8 @@ def memory(document: Record) -> Section | None:
     if limit:
         rows.append(Bar("limit", limit, size(limit), kind="limit"))
         most = limit if limit <= _FAR * largest else 1.25 * largest
-    told = "Bars are the projected memory of all processes in each step; measured is the most that the "
-    told += "command's own process held"
+    told = "Bars are the projected memory of all processes in each step; measured is the most that "
+    told += "the command's own process held"
     if measured is not None and projected:
         told += f", {share(measured, projected)} of the largest projection"
     if measured is not None and limit:

@@ -303,7 +303,7 @@ def test_jobs_whose_limits_do_not_fit_together(ok, here):
     assert f"b: waits for a: {told}, or lower those of the jobs" in ran.err
     assert ran.err.count("waits for") == 1  # the third one waits for what it needs
     for enough in (("--jobs", 2, "--memory-limit", "1.2GB"), ("--memory-limit", "1GB")):
-        assert "beside" not in ok("batch", "plan", *RUN[2:], *enough).out
+        assert "not at the same time" not in ok("batch", "plan", *RUN[2:], *enough).out
 
 
 def test_a_job_is_waited_for(ok, here):

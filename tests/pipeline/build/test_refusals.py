@@ -45,6 +45,6 @@ def test_one_that_comes_late_is_in_nobodys_way(delegraph, ok, edges, tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "with_ranges", refuse)
         assert delegraph(*args, "--overwrite", "--directed").code == 2
-    assert "reusing" not in ok(*args, "--overwrite", "--partitions", 2).err
+    assert "reused steps" not in ok(*args, "--overwrite", "--partitions", 2).err
     assert not list(tmp_path.glob(".*"))
     assert not list((tmp_path / "scratch").iterdir())

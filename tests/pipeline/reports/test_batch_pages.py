@@ -103,8 +103,8 @@ def test_each_state(batch):
     for words in (
         "ranks-of-eu\u2026he-rest-2026: done",
         "between: cut off",
-        "Where a bar is torn, nobody knows when the try ended.",
-        "When these ended, as their batch was killed: between.",
+        "A bar with a torn end is a try whose end is not known.",
+        "When these jobs ended, because their batch was killed: between.",
         "check: left out a job that it needs has failed",
         "page: waiting it has not begun",
     ):

@@ -355,7 +355,7 @@ def test_very_many_levels(found, tmp_path):
     data = render(page_of(found))
     assert len(data) < MOST_BYTES
     made = PageText(data)
-    rows = made.tables["Supersteps; of several levels the sums"]
+    rows = made.tables["Supersteps; sums for several levels"]
     assert len(rows) <= MOST_COLUMNS
     assert sum(int(row[2].replace(",", "")) for row in rows) == count * (count + 1) // 2
     assert "Each column shows the mean of 1,500 levels." in made.text
@@ -372,7 +372,7 @@ def test_levels_that_a_record_leaves_out(ok, edge_list, tmp_path):
     ok("bfs", edge_list(np.arange(1200), np.arange(1, 1201)), "--source", 0, "-o", tmp_path / "out")
     made = page(tmp_path / "out")
     assert "Only the sums of levels 101 to 1,101 are recorded" in made.text
-    rows = made.tables["Supersteps; of several levels the sums"]
+    rows = made.tables["Supersteps; sums for several levels"]
     assert len(rows) == 201
     assert rows[100][0] == "101 to 1,101"
     assert rows[100][3] == "1,001"

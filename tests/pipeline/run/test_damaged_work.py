@@ -60,7 +60,8 @@ def test_a_finished_part(ok, searching, tmp_path, kind):
     args, work = searching
     damage(work / "output" / "part-00000.parquet", kind)
     ran = ok(*args)
-    assert "part-00000.parquet has changed since it was written" in ran.err
+    told = "is missing" if kind == "removed" else "has changed since it was written"
+    assert f"part-00000.parquet {told}" in ran.err
     assert "searched again" in ran.err
     assert digest(tmp_path / "out") == digest(tmp_path / "whole")
     record = json.loads((tmp_path / "out.run.json").read_text())

@@ -78,7 +78,7 @@ def kill_again_and_again(
         hits += 1
         done = subprocess.run(line, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        reused += "reusing" in done.stderr
+        reused += "reused steps" in done.stderr
         check()
     return reused
 
@@ -354,7 +354,7 @@ def test_restart_starts_over(ok, delegraph, edges, tmp_path, monkeypatch):
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.dg.work"]
     ran = ok("build", *args, "--restart", "--order", "none")
-    assert "reusing" not in ran.err
+    assert "reused steps" not in ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
 
 
@@ -415,7 +415,7 @@ def test_killed_between_appearing_and_cleaning_up(ok, delegraph, edges, tmp_path
     monkeypatch.undo()
     assert (tmp_path / ".graph.dg.work").is_dir()
     ran = ok(*args)
-    assert "reusing" not in ran.err
+    assert "reused steps" not in ran.err
     assert digest(tmp_path / "graph.dg") == before
     monkeypatch.setattr(prepare, "IN_MEMORY_ROWS", 0)
     monkeypatch.setattr(work, "publish", published_and_killed)
@@ -543,7 +543,7 @@ def test_a_disk_that_fills(ok, delegraph, edges, tmp_path, scratch):
         assert {path.name for path in left} == {"graph.dg", "graph.dg.run.json"}
     done = subprocess.run(line, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert ("reusing" in done.stderr) == scratch
+    assert ("reused steps" in done.stderr) == scratch
     assert digest(tmp_path) != before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.dg", "graph.dg.run.json"]
     assert not list(place.iterdir())
