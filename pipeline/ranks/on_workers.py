@@ -87,7 +87,8 @@ def run_on_workers(
                 if not failure.lost or lost or not left:
                     raise (LostError if failure.lost else DelegraphError)(told) from error
                 lost, workers = True, left
-                notes.append(f"{told}: started again on the {len(left)} remaining workers")
+                some = f"{len(left)} remaining worker{'s'[: len(left) > 1]}"
+                notes.append(f"{told}: started again on {some}")
                 _LOG.warning(notes[-1])  # it may take long: told now, not only at the end
 
 

@@ -148,7 +148,10 @@ def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
     assert running.error is None
     record, _, notes = running.result
     assert record["device"] == "2 x emulated"
-    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    assert any(
+        "rank 1 is gone" in note and "started again on 2 remaining workers" in note
+        for note in notes
+    )
 
 
 @pytest.mark.slow
