@@ -42,7 +42,7 @@ _COMMANDS = {
 }
 
 
-_READER_LEFT = "nobody reads stdout any more"
+_READER_LEFT = "the reader of stdout has closed it"
 _MOST_DESCRIPTOR = 2**31 - 1
 _LONGEST_WARNING = 200
 _SWITCH_SECONDS = 0.0005
@@ -154,7 +154,9 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore - as opened by Python
     if closed:
-        click.echo("delegraph: stdout is closed: send it to /dev/null if nobody reads it", err=True)
+        click.echo(
+            "delegraph: stdout is closed: redirect it to /dev/null if nobody reads it", err=True
+        )
         os._exit(2)
 
 
@@ -218,8 +220,8 @@ def _told(error: Exception) -> tuple[str, int]:
         wrong = error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
         return f"{error.filename or _file_of(error)}: {error.strerror}", 2 if wrong else 1
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
-        return f"{error.object}: a name that is not UTF-8: rename it", 2
-    return f"{type(error).__name__}: {error} (--debug shows where)", 1
+        return f"{error.object}: the name is not UTF-8: rename the file", 2
+    return f"{type(error).__name__}: {error} (--debug shows the traceback)", 1
 
 
 def _file_of(error: OSError) -> str:
@@ -239,11 +241,11 @@ def _too_few(error: BaseException | None) -> str:
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE) or (
             os.strerror(errno.EMFILE) in str(error)
         ):
-            return "too many open files for this limit: raise it, as with 'ulimit -n 1024'"
+            return "the limit on open files is too low: raise it, for example with 'ulimit -n 1024'"
         if CANNOT_START in str(error):
             return (
-                "no more threads may be started: raise 'ulimit -u', give fewer --threads, or make "
-                "room in memory"
+                "the system cannot start more threads: raise 'ulimit -u', give fewer --threads, or "
+                "free some memory"
             )
         error = error.__cause__ or error.__context__
     return ""
@@ -282,7 +284,8 @@ def _batch() -> Any:
         return Batch(parse_integer(told, 0, _MOST_DESCRIPTOR))
     except (InputError, OSError) as error:
         click.echo(
-            f"delegraph: {ending.LIFELINE} is what a batch tells its jobs: unset it ({error})",
+            f"delegraph: {ending.LIFELINE} is set, which only 'batch run' may do: unset it "
+            f"({error})",
             err=True,
         )
         os._exit(2)
@@ -329,7 +332,7 @@ def _ended() -> tuple[str, int]:
     """One line, and the exit code, of a command that a signal has ended."""
     on = ""
     if ending.saved():
-        on = "; what it has done is saved: run the same command again to go on"
+        on = "; the work so far is saved: run the same command again to continue"
     if _heard in (None, signal.SIGINT):
         return f"interrupted{on}", 128 + signal.SIGINT
     return f"ended by {signal.Signals(_heard).name}{on}", 128 + signal.SIGTERM
@@ -359,7 +362,7 @@ def _find_cache() -> None:
         make_private(place)  # what is in it will be run
         os.environ["NUMBA_CACHE_DIR"] = str(place)
     except InputError as error:
-        _note(f"compiled kernels are not kept: {error}")
+        _note(f"compiled kernels cannot be cached, and the next run compiles again: {error}")
     except OSError:  # no folder for temporary files, either: each run compiles
         pass
 

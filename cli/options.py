@@ -98,7 +98,7 @@ class Command(click.Command):
         for param in self.params:
             once = isinstance(param, click.Option) and not param.multiple
             if once and given.count(param) > 1:
-                raise click.UsageError(f"{param.opts[-1]} is given twice", ctx)
+                raise click.UsageError(f"{param.opts[-1]} is given twice: give it once", ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -164,7 +164,7 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
     try:
         return parse_integer(value.strip(), 1, GREATEST)
     except InputError as error:
-        raise click.BadParameter(f"{error}: say 'auto' or a positive integer") from None
+        raise click.BadParameter(f"{error}: give 'auto' or a positive integer") from None
 
 
 def _tell_threads(given: dict[str, Any]) -> None:
@@ -200,6 +200,7 @@ grid = click.option(
 )
 threshold = click.option(
     "--threshold",
+    metavar="DEGREE|auto",
     default="auto",
     show_default=True,
     callback=_threshold,
@@ -397,8 +398,8 @@ def _workers(ctx: click.Context, param: click.Parameter, value: int | None) -> i
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if value and most != resource.RLIM_INFINITY and most < least:
         raise DelegraphError(
-            f"--workers {value} needs {least} open files, and the limit is {most}: raise it, as "
-            f"with 'ulimit -n {least}', or give fewer"
+            f"--workers {value} needs {least} open files, but the limit is {most}: raise the limit "
+            f"with 'ulimit -n {least}', or give fewer workers"
         )
     return value
 

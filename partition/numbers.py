@@ -58,10 +58,10 @@ def parse_integer(text: str, least: int | None = None, most: int | None = None) 
     """A whole number from ``least`` to ``most``; InputError says what it is instead."""
     found = _INTEGER.fullmatch(text)
     if found is None:
-        raise InputError(f"{shown(text)} is no whole number")
+        raise InputError(f"{shown(text)} is not a whole number")
     sign, digits = found[1], found[2].lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS and (least if sign == "-" else most) is None:
-        raise InputError(f"{shown(text)} has more digits than numbers have here")
+        raise InputError(f"{shown(text)} has too many digits")
     number = int(sign + digits[: _MOST_DIGITS + 1])  # as far outside as all of them are
     if least is not None and number < least:
         raise InputError(f"{shown(text)} is less than {least:,}")
@@ -79,13 +79,13 @@ def parse_number(text: str) -> float:
     """
     found = _NUMBER.fullmatch(text)
     if found is None:
-        kind = "no finite number" if _NOT_FINITE.fullmatch(text) else "no number"
+        kind = "not a finite number" if _NOT_FINITE.fullmatch(text) else "not a number"
         raise InputError(f"{shown(text)} is {kind}")
     number = float(text)
     if math.isinf(number):
-        raise InputError(f"{shown(text)} is more than floats of 64 bits hold")
+        raise InputError(f"{shown(text)} is too large for a 64-bit float")
     if _is_too_near_to_zero(number) or (number == 0 and found[1].strip("0.")):
-        raise InputError(f"{shown(text)} is nearer to zero than floats of 64 bits hold")
+        raise InputError(f"{shown(text)} is too close to zero for a 64-bit float")
     return number
 
 
@@ -94,7 +94,7 @@ def check_whole(name: str, value: Any, least: int = 0, most: int = GREATEST) -> 
     if value is None:
         return
     if type(value) is not int or value < least:
-        raise InputError(f"{name} must be a whole number from {least} on, not {shown(value)}")
+        raise InputError(f"{name} must be a whole number of at least {least}, not {shown(value)}")
     if value > most:
         raise InputError(f"{name} must be at most {most:,}, not {shown(value)}")
 
@@ -111,7 +111,7 @@ def check_number(name: str, value: Any, what: str = "a number") -> None:
     if not math.isfinite(number):
         raise InputError(fault)
     if _is_too_near_to_zero(number):
-        raise InputError(f"{fault}: it is nearer to zero than floats of 64 bits hold")
+        raise InputError(f"{fault}: it is too close to zero for a 64-bit float")
 
 
 def _is_too_near_to_zero(number: float) -> bool:

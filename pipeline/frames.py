@@ -37,15 +37,15 @@ def as_path(edges: str | PathLike[str] | Frame, columns: Sequence[str]) -> Itera
         return
     if not hasattr(edges, "__arrow_c_stream__"):
         raise TypeError(
-            f"{type(edges).__name__} is no path, no Arrow table and no frame of pandas or Polars: "
-            "make one of it, with a column for each end"
+            f"{type(edges).__name__} is not a path, an Arrow table, or a frame of pandas or "
+            "Polars: convert it to one of these, with a column for each end of an edge"
         )
     with TemporaryFolder() as folder:
         path = Path(folder) / "edges.parquet"
         try:
             _write(edges, columns, path)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(f"a table that Parquet cannot hold: {one_line(error)}") from error
+            raise InputError(f"Parquet cannot hold the table: {one_line(error)}") from error
         yield str(path)
 
 
@@ -62,8 +62,8 @@ def _write(edges: Frame, columns: Sequence[str], path: Path) -> None:
             if there.count(column) != 1:
                 found = "two columns" if column in there else "no column"
                 raise InputError(
-                    f"the table: {found} named {column!r}; it has {', '.join(there)} (name yours "
-                    "with src and dst)"
+                    f"the table: {found} named {column!r}; it has {', '.join(there)} (give the "
+                    "names of your columns with src and dst)"
                 )
         kinds = [_kept_as(batches.schema.field(column).type) for column in columns]
         schema = pa.schema(list(zip(columns, kinds, strict=True)))

@@ -321,7 +321,7 @@ class Graph:
             run.check_weights(self._graph, self.path)
         elif self._graph.weight is None:
             raise InputError(
-                f"{self.path} is opened without weights: name their column, as weight="
+                f"{self.path} was opened without weights: give their column with weight="
             )
 
     def _ready(
@@ -404,7 +404,7 @@ class Graph:
             return_freed_memory()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a graph that is open stays in its process: open it in the other one, too")
+        raise TypeError("an open graph cannot be sent to another process: open it in that process")
 
     def __repr__(self) -> str:
         if self._engine is None:

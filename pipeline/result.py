@@ -52,7 +52,7 @@ class Result:
     _batches: Sequence[RowsBySource] = ()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a result stays in its process: its table goes to others (result.table)")
+        raise TypeError("a result cannot be sent to another process: send its table (result.table)")
 
     @property
     def name(self) -> str:

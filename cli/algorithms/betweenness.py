@@ -36,6 +36,6 @@ def betweenness(graph: str, output: str, **values: Any) -> None:
 
     def told(record: Any) -> str:
         vertices, found = record["graph"]["vertices"], record["betweenness"]
-        return f"betweenness of {vertices:,} vertices, by paths from {found['sources']:,}"
+        return f"betweenness of {vertices:,} vertices, by paths from {found['sources']:,} vertices"
 
     run_and_tell(betweenness, told, graph, output, **values)

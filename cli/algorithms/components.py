@@ -32,6 +32,6 @@ def components(graph: str, output: str, **values: Any) -> None:
 
     def told(record: Any) -> str:
         found = record["components"]
-        return f"{found['components']:,} components, the largest of {found['largest']:,} vertices"
+        return f"{found['components']:,} components; the largest has {found['largest']:,} vertices"
 
     run_and_tell(components, told, graph, output, **values)

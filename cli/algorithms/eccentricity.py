@@ -39,7 +39,7 @@ def eccentricity(graph: str, output: str, **values: Any) -> None:
         elif most is not None:
             diameter = f"the diameter is at least {least:,} and at most {most:,}"
         elif found["sources"] == record["graph"]["vertices"]:
-            diameter = f"the greatest distance is {least:,}, and some vertices do not reach others"
+            diameter = f"the greatest distance is {least:,}; some vertices do not reach all others"
         else:
             diameter = f"the diameter is at least {least:,}"
         return f"{found['sources']:,} vertices; {diameter}"

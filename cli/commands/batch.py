@@ -150,11 +150,11 @@ def _typed(context: click.Context, param: click.Parameter, value: Any) -> _Typed
     if is_flag != isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise click.BadParameter(f" must be {'true or false' if is_flag else 'text or a number'}")
     if isinstance(value, int) and abs(value) > _GREATEST:
-        raise click.BadParameter(f": {shown_value(value)} is more than any number here")
+        raise click.BadParameter(f": {shown_value(value)} is out of range: at most {_GREATEST:,}")
     if value == "" and (isinstance(param.type, click.Path) or name in _READ):
         raise click.BadParameter(" is empty")
     if "\0" in str(value):
-        raise click.BadParameter(" holds a null character")
+        raise click.BadParameter(" contains a null character")
     try:
         taken = param.process_value(context, value if is_flag else str(value))
     except click.BadParameter as error:
@@ -172,12 +172,15 @@ def _listed(ids: Sequence[Any]) -> str:
     """Ids as they are typed: of one, a comma tells that it is no number of vertices."""
     for value in ids:
         if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise click.BadParameter(" must be ids, whole numbers or text, in brackets")
+            raise click.BadParameter(
+                " must be a list of ids, whole numbers or text, such as [17, 42]"
+            )
         if isinstance(value, int) and abs(value) > _GREATEST:
-            raise click.BadParameter(f": {shown_value(value)} is no id")
+            raise click.BadParameter(f": {shown_value(value)} is out of the range of ids")
         if value == "" or "," in str(value):
             raise click.BadParameter(
-                f": {shown_value(value)}: put ids without text, or with a comma, into a file"
+                f": {shown_value(value)}: an id that is empty or has a comma must be in a .parquet "
+                "file"
             )
     return ",".join(map(str, ids)) + ("," if len(ids) == 1 else "")
 
@@ -258,7 +261,7 @@ _jobs = click.option(
 @options.quiet
 @options.debug
 def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Run the jobs of FILE that are not done, or whose inputs have changed since.
+    """Run the jobs of FILE that are not done, or whose inputs or options have changed.
 
     Jobs run in processes of their own. Jobs on one graph that follow each other share a process,
     and the graph that the process has loaded. FILE.batch/NAME.log keeps the events of the job NAME.
@@ -357,7 +360,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
         click.echo(f"{one.job.name:{width}}  {told}")
     for first, then in apart:
         told = too_little_for_both(share_of(first, how) + share_of(then, how), how)
-        click.echo(f"{then.name:{width}}  not beside {first.name}: {told}")
+        click.echo(f"{then.name:{width}}  not at the same time as {first.name}: {told}")
 
 
 @batch.command()
@@ -399,7 +402,7 @@ def status(file: Path, as_json: bool) -> None:
         click.echo("  ".join(told))
         last = next((i for i, one in enumerate(some) if one.began == entry.began), len(some))
         for number, one in enumerate(some[:last], 1):
-            told = [f"{'':{width}}  {one.state:8}", f"try {number}, begun {one.began[:19]}"]
+            told = [f"{'':{width}}  {one.state:8}", f"try {number}, began {one.began[:19]}"]
             if one.seconds is not None:
                 told.append(f"{one.seconds:.1f} s")
             if one.error:
@@ -425,7 +428,7 @@ def logs(file: Path, name: str, follow: bool) -> None:
         with open_ledger(ledger_of(file), write=False) as ledger:
             entry = ledger.entries().get(name)
         if entry is None:
-            raise InputError(f"{file}: no job called '{name}' has run")
+            raise InputError(f"{file}: no job named '{name}' has run")
         return entry.state in ("running", "waiting") and is_running(file)
 
     goes_on = runs()
@@ -459,7 +462,7 @@ def retry(file: Path, name: str, variables: Sequence[str]) -> None:
     from ...pipeline.batches.run import retry as run_again
 
     jobs = _jobs_of(file, variables)
-    click.echo(f"{', '.join(run_again(file, jobs, name))}: next time")
+    click.echo(f"the next run repeats: {', '.join(run_again(file, jobs, name))}")
 
 
 def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
@@ -470,11 +473,13 @@ def _jobs_of(file: Path, given: Sequence[str]) -> Sequence[Any]:
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
-            raise click.UsageError(f"--set {shown_value(pair)}: say KEY=VALUE")
+            raise click.UsageError(f"--set {shown_value(pair)}: write it as KEY=VALUE")
         if key == "name":
-            raise click.UsageError("--set name: that is each job's own name")
+            raise click.UsageError(
+                "--set name: {name} always stands for the name of the job: choose another key"
+            )
         if key in variables:
-            raise click.UsageError(f"--set {shown_value(key)} is given twice")
+            raise click.UsageError(f"--set {shown_value(key)} is given twice: give it once")
         variables[key] = value
     return read_jobs(file, {"date": date.today().isoformat(), **variables}, _Commands())
 

@@ -137,7 +137,7 @@ def bench(
 
     def refuse(values: dict[str, object], why: str) -> None:
         for name in options.given(values):
-            raise InputError(f"{why}: leave --{name.replace('_', '-')} out")
+            raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
 
     across = {
         "workers": workers,
@@ -167,7 +167,7 @@ def bench(
         others = ("layout", "grid", "threshold", "strategy")
         refuse(
             {**{name: across[name] for name in others}, "ablation": ablation},
-            f"--algorithm {algorithm} runs over a store, as it is",
+            f"--algorithm {algorithm} uses a store as it was built",
         )
     if algorithm is not None and by_workers:
         with shown(quiet) as progress:
@@ -184,13 +184,13 @@ def bench(
             options.print_json([row.document() for row in measured])
             return
         last = measured[-1].report
-        told = f"{last['runs']} runs of {algorithm} each, the last ones valid, {last['method']}"
+        told = f"{last['runs']} runs of {algorithm} each, last results valid, {last['method']}"
         click.echo(f"{told}, on {where_of_all(last)}")
         click.echo(algorithm_scaling_table(measured))
         return
     if algorithm is not None:
         for name in options.given({"scaling": scaling, "timeout": timeout}):
-            raise InputError(f"--{name} is for several workers: give --workers too")
+            raise InputError(f"--{name} is only for several worker processes: give --workers too")
         with shown(quiet) as progress:
             found = bench_algorithm(
                 graph,
@@ -226,12 +226,14 @@ def bench(
             options.print_json(figures)
             return
         count, cores = len(figures["sources"]), figures["threads"]
-        click.echo(f"{count} searches each way, all valid, on {cores} threads of the CPU; medians")
+        click.echo(
+            f"{count} searches in each way, all valid, on {cores} threads of the CPU; medians"
+        )
         click.echo(ablation_table(figures))
         return
     if by_workers:
         if options.given({"strategy": strategy}):
-            raise InputError("--strategy is for searches by one GPU: leave it out")
+            raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
             rows = bench_across(
@@ -262,7 +264,7 @@ def bench(
     }
     for name in options.given(values):
         option = name.replace("_", "-")
-        raise InputError(f"--{option} is for searches by several workers: give --workers too")
+        raise InputError(f"--{option} is only for several worker processes: give --workers too")
     with shown(quiet) as progress:
         report = bench(
             graph,

@@ -98,7 +98,7 @@ def convert(
     .mtx           Matrix Market, coordinate: general is directed, symmetric is not
     .el .wel       GAP: one edge a line; .wel also has the weight
     .sg .wsg       GAP, serialized
-    .e             LDBC Graphalytics, with the vertices in .v beside it
+    .e             LDBC Graphalytics: edges; the vertices are in the .v file beside it
     .graph .metis  METIS
 
     Text may be compressed: .gz or .zst. Vertices keep their numbers; in Matrix Market and METIS
@@ -121,7 +121,7 @@ def convert(
     options.talk(quiet, _told(record))
     click.echo(f"{output}: {record['rows']:,} {_ROWS[record['written']]}")
     if converted.already:
-        options.talk(quiet, f"{output}: converted already")
+        options.talk(quiet, f"{output}: already converted")
 
 
 _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}
@@ -129,7 +129,7 @@ _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}
 
 def _told(record: Any) -> str:
     """What a person has to know to go on."""
-    known = {True: "directed: search with --directed", False: "undirected"}
+    known = {True: "directed: build or search with --directed", False: "undirected"}
     told = [f"edges are {known[record['directed']]}"] if record["directed"] is not None else []
     if record["weighted"] and record["written"] == "edge list":
         told.append("weights are in the column weight: use --weight weight")

@@ -140,4 +140,4 @@ def _write(
         return
     click.echo(f"{output}: {rows:,} rows")
     if already:
-        options.talk(quiet, f"{output}: generated already")
+        options.talk(quiet, f"{output}: already generated")

@@ -103,16 +103,16 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
 def _found(verdict: Any) -> str:
     vertices = f"{verdict['vertices']:,} vertices"
     if verdict["algorithm"] == "components":
-        return f"{verdict['components']:,} components of {vertices}"
+        return f"{vertices} in {verdict['components']:,} components"
     if verdict["algorithm"] == "bfs-each":
-        return f"{verdict['rows']:,} rows of {verdict['sources']:,} sources"
+        return f"{verdict['rows']:,} rows for {verdict['sources']:,} sources"
     if verdict["algorithm"] == "bfs-together":
         return f"{verdict['reached']:,} of {vertices} reached from {verdict['sources']:,} sources"
     if "found_anew" in verdict:
         of = f"{verdict['rows']:,} of {vertices}"
         if verdict["algorithm"] == "betweenness":
-            return f"{of}, by paths from {verdict['found_anew']:,}"
-        return f"{of}, {verdict['found_anew']:,} of them found anew"
+            return f"{of}, with paths from {verdict['found_anew']:,} sources computed again"
+        return f"{of}, {verdict['found_anew']:,} of them computed again"
     if verdict["algorithm"] == "pagerank":
         return f"{vertices}, one more iteration changes {verdict['change']:.1e}"
     if verdict["algorithm"] == "sssp":
@@ -126,12 +126,12 @@ def _unjudged(verdict: Any) -> str:
     """What of a valid result was not judged."""
     if not verdict["unjudged"]:
         return ""
-    by = "what they add up to" if verdict["algorithm"] == "betweenness" else "their range"
-    return f"; {verdict['unjudged']:,} values are judged by {by} alone"
+    by = "their sum" if verdict["algorithm"] == "betweenness" else "their range"
+    return f"; {verdict['unjudged']:,} values are judged by {by} only"
 
 
 def _unknown(verdict: Any) -> str:
     """Why nothing of a result was judged but its rows and the range of its values."""
     if verdict["algorithm"] == "betweenness" and verdict["sources"] is None:
-        return "the result does not say whose paths were counted: give them, as --sources FILE"
-    return f"finding the {verdict['unjudged']:,} values anew takes too long"
+        return "the result does not name its sources: give them with --sources FILE"
+    return f"computing the {verdict['unjudged']:,} values again takes too long"

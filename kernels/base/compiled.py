@@ -82,7 +82,7 @@ class _Cache(FunctionCache):
         except MemoryError:
             raise
         except Exception:  # what unpickling a damaged file raises may be anything
-            notes.append(f"{self.cache_path}: damaged; kernels are compiled anew")
+            notes.append(f"{self.cache_path}: damaged; compiling the kernels again")
             try:
                 self.flush()
             except OSError:
@@ -125,7 +125,7 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            notes.append(f"{self.cache_path}: compiled kernels are not kept: {error.strerror}")
+            notes.append(f"{self.cache_path}: compiled kernels cannot be cached: {error.strerror}")
 
 
 def compiled(function: Callable) -> Any:

@@ -27,7 +27,7 @@ RULES = {
     1: "the parents form a tree rooted at the source",
     2: "a vertex is one level below its parent",
     3: "an edge spans at most one level",
-    4: "everything that the source reaches is reached",
+    4: "every vertex that the source can reach is reached",
     5: "a vertex and its parent are joined by an edge",
 }
 

@@ -210,7 +210,7 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     try:
         count = runtime.getDeviceCount()
         if not 0 <= number < count:
-            raise DeviceError(f"there is no device cuda:{number}; of {count}, the first is cuda:0")
+            raise DeviceError(f"there is no device cuda:{number}; the last one is cuda:{count - 1}")
         properties = runtime.getDeviceProperties(number)
         with cupy.cuda.Device(number):
             pool = cupy.get_default_memory_pool()
@@ -226,8 +226,8 @@ def open_device(number: int = 0, memory_limit: int | None = None) -> Device:
     name = properties["name"].decode()
     if architecture < OLDEST_ARCHITECTURE:
         raise DeviceError(
-            f"cuda:{number} ({name}) is too old: compute capability {architecture / 10}, and "
-            f"{OLDEST_ARCHITECTURE / 10} is needed"
+            f"cuda:{number} ({name}) is too old: it has compute capability {architecture / 10}, "
+            f"but delegraph needs {OLDEST_ARCHITECTURE / 10}"
         )
     return Device(
         number,

@@ -41,8 +41,8 @@ class PeerMemory:
             limit = pool.get_limit()
             if limit and pool.total_bytes() + self.size > limit:
                 raise DeviceMemoryError(
-                    f"{self.size:,} bytes that other ranks read do not fit beside "
-                    f"{pool.total_bytes():,} on {device}, where {limit:,} may be held"
+                    f"the memory limit of {device} is {limit:,} bytes, which {self.size:,} bytes "
+                    f"for the exchange between ranks exceed, beside {pool.total_bytes():,} others"
                 )
             self._start = cupy.cuda.MemoryPointer(cupy.cuda.Memory(self.size), 0)
             cupy.cuda.runtime.memset(self.address, 0, self.size)

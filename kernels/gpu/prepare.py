@@ -130,7 +130,7 @@ def position_vertices(device: Device, degrees: Degrees) -> Positions:
         device.launch(_SOURCE, f"order_keys<{name}>", domain, arguments)
         vertices, large = (int(number) for number in found.get())
         if large:
-            raise DeviceError(f"{large} vertices have 2^32 edges or more: prepare on the CPU")
+            raise DeviceError(f"{large} vertices have 2^32 edges or more: build with --device cpu")
         sort(cupy, keys)
         positions = Positions(
             cupy.full(domain, UNREACHED, np.uint32),
@@ -236,7 +236,9 @@ def sorted_keys(
     batches: emptied on the way, so that edges can be let go of; two keys come of each row.
     """
     if places.rows > MOST_ROWS:
-        raise DeviceError(f"{places.rows:,} rows of all subgraphs; on a device, {MOST_ROWS:,}")
+        raise DeviceError(
+            f"{places.rows:,} rows in all subgraphs; a GPU takes at most {MOST_ROWS:,}"
+        )
     rows = sum(len(batch[0]) for batch in batches)
     weighted = any(len(batch) > 2 for batch in batches)
     with device.use() as cupy:

@@ -192,8 +192,8 @@ class DelegateRowsMaker:
             graph = derive(self.device, rows, reverse, padded=False)
         if nn.offsets.dtype != np.uint32:
             raise DeviceError(
-                f"rank {self.rank} has {len(nn.near):,} edges between normal vertices, and a "
-                "device takes 2^32: build the store with a lower --threshold"
+                f"rank {self.rank} has {len(nn.near):,} edges between normal vertices, but a GPU "
+                "takes at most 2^32: build the store with a lower --threshold"
             )
         return DelegateRows(
             numbering=self.numbering,
@@ -248,9 +248,7 @@ class DelegateRowsMaker:
         found = np.diff(ends)
         first = numbering.own_numbers(self.rank) + np.cumsum([0, *map(aligned, found.tolist())])
         if first[-1] > MOST_NUMBERS:
-            raise DeviceError(
-                f"rank {self.rank} knows {first[-1]:,} vertices: too many for a device"
-            )
+            raise DeviceError(f"rank {self.rank} knows {first[-1]:,} vertices: too many for a GPU")
         owners["before"], owners["ghosts"] = ends[owner], first[owner]
         packed = self._pack(cupy.asarray(owners.view(np.uint8)))
         arguments = (targets, count, packed, marked, before)

@@ -35,53 +35,53 @@ from numba import types
 from ..base.compiled import compiled, f64s, i32s, i64, i64s, kernel, u8s, u32s
 
 COMPONENT_RULES = {
-    1: "a component is called by one of its own vertices",
+    1: "a component is named after one of its own vertices",
     2: "an edge joins vertices of one component",
-    3: "a component is called by its least vertex",
-    4: "there are as many components as the edges leave",
+    3: "a component is named after its least vertex",
+    4: "the number of components is the number that the edges give",
 }
 
 DISTANCE_RULES = {
     1: "every value is a number in its range",
-    2: "values are what distances found anew give",
-    3: "the vertices asked for, and they alone, have a row",
+    2: "every value equals the value computed again",
+    3: "exactly the requested vertices have a row",
 }
 
 EACH_RULES = {
-    0: "every row is of a source and a vertex of the graph, and no two of the same",
+    0: "every row names a source and a vertex of the graph, and no pair occurs twice",
     1: "every distance is a number in its range",
-    2: "the sources asked for, and they alone, are at distance 0 from themselves",
-    3: "every distance is one more than the least of those that edges lead on from",
+    2: "exactly the requested sources are at distance 0 from themselves",
+    3: "every distance is one more than the least distance of a vertex with an edge to it",
 }
 
 TOGETHER_RULES = {
     1: "every distance is a number in its range",
-    2: "the sources asked for, and they alone, are at distance 0, each the nearest to itself",
-    3: "an edge leads one level on at most",
-    4: "a vertex follows some of the level before, and has the first of their nearest sources",
+    2: "exactly the requested sources are at distance 0, each with itself as the nearest",
+    3: "an edge leads at most one level further",
+    4: "a vertex has a neighbour one level before, and its nearest is their first nearest",
 }
 
 BETWEENNESS_RULES = {
-    1: "every value is a number, and none is negative",
-    2: "no path leads through the end of one",
-    3: "all values add up to the vertices between the ends of shortest paths",
-    4: "values are what paths counted anew give",
+    1: "every value is a number and is not negative",
+    2: "a vertex that no path can lead through has the value 0",
+    3: "all values add up to the number of vertices between the ends of shortest paths",
+    4: "every value equals the value computed again",
 }
 
 PAGERANK_RULES = {
     1: "every value is a number from 0 to 1",
     2: "all values add up to 1",
-    3: "one more iteration changes no more than the damping allows",
-    4: "no value is less than what jumps to the vertex alone make",
+    3: "one more iteration changes the scores no more than the damping allows",
+    4: "no value is less than the share of jumps to the vertex",
 }
 
 
 PATH_RULES = {
     1: "the parents form a tree rooted at the source",
-    2: "every distance is one that a path may have, and the source's is 0",
-    3: "no edge makes a distance less",
-    4: "everything that the source reaches is reached",
-    5: "an edge from its parent makes a vertex's distance",
+    2: "every distance is the length of a possible path, and the source's is 0",
+    3: "no edge shortens a distance",
+    4: "every vertex that the source can reach is reached",
+    5: "an edge from its parent gives a vertex's distance",
 }
 
 _SLACK = 1e-9

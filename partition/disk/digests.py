@@ -51,7 +51,7 @@ def find_damage(folder: Path, digests: Mapping[str, str]) -> str | None:
         try:
             found = file_digest(folder / name)
         except FileNotFoundError:
-            return f"{folder / name} is gone"
+            return f"{folder / name} is missing"
         if found != wanted:
-            return f"{folder / name} is not as it was written"
+            return f"{folder / name} has changed since it was written"
     return None

@@ -136,7 +136,7 @@ def _dtype_of(path: Path, header: bytes) -> np.dtype:
             raise ValueError(header[:10])
         return np.dtype(header.split(b"'")[3].decode())
     except (ValueError, TypeError, IndexError) as error:
-        raise InputError(f"{path}: damaged: its header is not an array's") from error
+        raise InputError(f"{path}: damaged: its header is not that of a NumPy array") from error
 
 
 def read_array_into(
@@ -225,7 +225,7 @@ def check_block(
         return
     if k == 0:
         if block[:HEADER_BYTES].tobytes() != _npy_header(values.dtype, record.length(values.dtype)):
-            raise wrong_contents(path, f"its header is not that of an array of {values.dtype}")
+            raise wrong_contents(path, f"its header is not that of a NumPy array of {values.dtype}")
         block = block[HEADER_BYTES:]
     numbers, allowed = block.view(values.dtype), values.allowed
     if allowed is None or not len(numbers):
@@ -234,12 +234,14 @@ def check_block(
     if most >= allowed.stop or least < allowed.start:
         wrong = most if most >= allowed.stop else least
         first, last = allowed.start, allowed.stop - 1
-        raise wrong_contents(path, f"{wrong:,} in block {k}, of {first:,} to {last:,}")
+        raise wrong_contents(
+            path, f"value {wrong:,} in block {k} is not from {first:,} to {last:,}"
+        )
 
 
 def wrong_contents(path: Path, what: str) -> InputError:
     """What to raise where a file is as it was written, but holds what no build writes."""
-    return InputError(f"{path}: holds what no store does: {what}; build the store again")
+    return InputError(f"{path}: invalid contents: {what}; build the store again")
 
 
 def open_regular(path: Path) -> int:
@@ -270,7 +272,7 @@ def read_regular(path: Path) -> bytes:
             return file.read()
     except OSError as error:
         raise_failure(path, error)
-        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise InputError(f"{path}: cannot be read: {why}") from error
 
 
@@ -284,7 +286,7 @@ def read_small(path: str | Path, most: int) -> bytes:
         raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > most:
-        raise InputError(f"{path}: larger than {most:,} bytes, the most that is read")
+        raise InputError(f"{path}: the file is larger than the limit of {most:,} bytes")
     return data
 
 
@@ -293,7 +295,7 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(file_bytes(path))
     except RecursionError as error:
-        raise ValueError("nested too deep") from error
+        raise ValueError("nested too deeply") from error
 
 
 def damaged_block(path: Path, block: int) -> InputError:

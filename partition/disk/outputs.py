@@ -124,7 +124,9 @@ def record_path(output: AnyPath) -> Path:
 
 def local(output: AnyPath) -> Path:
     """The path of an output that is no result. InputError for a URL."""
-    refuse_remote(output, "object stores are for results: name a path of this machine")
+    refuse_remote(
+        output, "only results can be written to an object store: give a path of this machine"
+    )
     return Path(output)
 
 
@@ -146,7 +148,7 @@ def check_undamaged(output: AnyPath, record: Any) -> None:
     else:
         damage = _find_local_damage(Path(output), digests)
     if damage is not None:
-        raise InputError(f"{output} is there already, but damaged: {damage}; {_REPLACE}")
+        raise InputError(f"{output} exists already, but is damaged: {damage}; {_REPLACE}")
 
 
 def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
@@ -154,12 +156,12 @@ def _find_local_damage(path: Path, digests: Mapping[str, str]) -> str | None:
         return None
     if not path.is_dir():
         if len(digests) != 1:
-            return f"{path} is no folder"
+            return f"{path} is not a folder"
         # It may have been renamed, with its record.
         return find_damage(path.parent, dict.fromkeys([path.name], *digests.values()))
     others = sorted(file.name for file in path.iterdir() if file.name not in digests)
     if others:
-        return f"{path / others[0]} is not of it"
+        return f"{path / others[0]} does not belong to it"
     return find_damage(path, digests)
 
 
@@ -182,7 +184,9 @@ def check_output(output: AnyPath, kind: Kind, overwrite: bool, read: AnyPath | N
     if len(os.fsencode(record.name)) + len("..partial") > most:
         raise InputError(f"{path} cannot be written: its name is too long")
     if os.path.lexists(record) and not _is_record(record):
-        raise InputError(f"{record} exists, and the run's record would replace it")
+        raise InputError(
+            f"{record} exists, and the run record would replace it: move it, or name another output"
+        )
     if read is not None:
         _check_apart(path, os.fspath(read))
 
@@ -214,7 +218,7 @@ def check_above(path: Path) -> None:
     if any(folder.name == ".." for folder in missing):
         raise InputError(f"{above[0]}: no such folder to write {path.name} into")
     if not (standing := above[len(missing)]).is_dir():
-        raise InputError(f"{standing} is no folder: {path} cannot be written below it")
+        raise InputError(f"{standing} is not a folder: {path} cannot be written in it")
 
 
 @contextlib.contextmanager
@@ -234,7 +238,7 @@ def made_folders(folder: Path) -> Iterator[None]:
             if error.errno in FULL:
                 raise
             raise_failure(folder, error)
-            raise InputError(f"{folder} cannot be made: {error.strerror}") from error
+            raise InputError(f"{folder} cannot be created: {error.strerror}") from error
         yield
     except BaseException:
         for each in reversed(made):
@@ -380,7 +384,7 @@ def naming_full_disk(
         place = min(map(nearest_folder, found), key=lambda place: shutil.disk_usage(place).free)
         what, remedy = _used_up(error, place)
         raise DelegraphError(
-            f"no space left to write {path}: {needed()}{what}; nothing there was changed: "
+            f"no space left to write {path}: {needed()}{what}; the output was not changed: "
             f"{remedy} and run the same command again"
         ) from error
 
@@ -395,14 +399,14 @@ def _used_up(error: OSError, place: Path) -> tuple[str, str]:
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if error.errno == errno.EFBIG:
         told = "" if most == resource.RLIM_INFINITY else f" of {most:,} bytes (ulimit -f)"
-        return f"a file in {place} would pass the limit{told} on its size", "raise it"
+        return f"a file in {place} would exceed the limit{told} on file size", "raise the limit"
     if error.errno == errno.EDQUOT:
-        return f"your quota in {place} is used up", "remove files, or raise it,"
+        return f"your quota in {place} is used up", "remove files or raise the quota,"
     disk = os.statvfs(place)
     if disk.f_files and not disk.f_favail:
-        return f"no more files can be made in {place}: it has no inodes left", "remove some"
+        return f"{place} has no inodes left for more files", "remove files"
     free = shutil.disk_usage(place).free
-    return f"{free:,} bytes are free in {place}", "make space"
+    return f"{free:,} bytes are free in {place}", "free some space"
 
 
 def write_file(path: Path, data: bytes) -> None:

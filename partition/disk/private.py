@@ -28,8 +28,8 @@ def make_private(path: Path) -> None:
     if path.lstat().st_mode & stat.S_IRWXU != stat.S_IRWXU:
         path.rmdir()
         raise InputError(
-            f"{path} cannot be used: the umask takes new files from their own owner; set another "
-            "one, as with 'umask 077'"
+            f"{path} cannot be used: the umask denies the owner access to new files; set another "
+            "umask, for example with 'umask 077'"
         )
 
 
@@ -37,8 +37,8 @@ def check_private(path: Path) -> None:
     """Raises InputError where something stands at ``path`` that others may have put there."""
     if os.path.lexists(path) and not is_private(path):
         raise InputError(
-            f"{path} is in the way: it is not a folder of yours that no one else may write into; "
-            "remove or rename it, or name another place"
+            f"{path} is in the way: it must be a folder that you own and that nobody else can "
+            "write to; remove or rename it, or name another folder"
         )
 
 

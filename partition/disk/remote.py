@@ -321,7 +321,11 @@ def _told(url: Url, text: str) -> InputError | BusyError:
     if status in (401, 403) or _REFUSED.search(code):
         return InputError(f"{url}: access is denied: {_credentials(url.scheme)} ({text})")
     if (300 <= status < 500 and status not in _MAY_HELP) or _WRONG.search(code):
-        region = ": is it in another region? say ?region=NAME" if 300 <= status <= 400 else ""
+        region = (
+            ": if the bucket is in another region, add ?region=NAME to the URL"
+            if 300 <= status <= 400
+            else ""
+        )
         return InputError(f"{url}: refused{region} ({text})")
     return BusyError(f"{url}: no usable answer after several attempts: {text}")
 
@@ -348,7 +352,7 @@ def _credentials(scheme: str) -> str:
     """What to do about them."""
     there = [name for name in _VARIABLES[scheme] if os.environ.get(name)]
     if there:
-        return f"the credentials of {there[0]} do not allow it"
+        return f"the credentials of {there[0]} do not allow access"
     return f"no credentials are in the environment; {_REMEDY[scheme]}"
 
 

@@ -108,8 +108,8 @@ def files_of(url: Url) -> dict[str, int]:
     there = standing(url)
     if there.missing:
         raise InputError(
-            f"{url}: damaged: {there.missing[0]}, which _SUCCESS names, is gone or of another "
-            "size: write it again"
+            f"{url}: damaged: {there.missing[0]} is listed in _SUCCESS, but is missing or has "
+            "another size: write the result again"
         )
     if there.parts is not None:
         return {str(url.inside(name)): size for name, size in sorted(there.parts.items())}
@@ -129,13 +129,13 @@ def find_remote_damage(url: Url, digests: Mapping[str, str]) -> str | None:
     """
     names = sorted(standing(url).parts or {})
     if len(names) != len(digests):
-        return f"{url} has {len(names):,} parts, and {len(digests):,} were written"
+        return f"{url} has {len(names):,} parts, but {len(digests):,} were written"
     for name, wanted in zip(names, [digests[name] for name in sorted(digests)], strict=False):
         part = url.inside(name)
         with contextlib.closing(open_file(str(part))) as stream:
             digest = digest_of_stream(stream)
         if digest != wanted:
-            return f"{part} is not as it was written"
+            return f"{part} has changed since it was written"
     return None
 
 
@@ -147,12 +147,14 @@ def record_url(url: Url) -> Url:
 def check_upload(url: Url, overwrite: bool, read: AnyPath | None) -> None:
     """Refuse a result that may not be written, as ``outputs.check_output`` does."""
     if not url.key:
-        raise InputError(f"{url}: name a folder in the bucket")
+        raise InputError(f"{url}: the URL names only a bucket: name a folder in it")
     there = standing(url)
     _check_place(url, there, overwrite)
     record = read_small(record_url(url))
     if record is not None and not _is_record(record):
-        raise InputError(f"{record_url(url)} exists, and the run's record would replace it")
+        raise InputError(
+            f"{record_url(url)} exists, and the run record would replace it: name another output"
+        )
     if read is not None and is_remote(str(read)):
         _check_apart(url, url_of(str(read)))
 

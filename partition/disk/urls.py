@@ -102,23 +102,26 @@ def named(name: AnyPath) -> str:
     """
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(
-            f"{type(name).__name__} is no path: delegraph.open and delegraph.build take a table"
+            f"{type(name).__name__} is not a path: only delegraph.open and delegraph.build take a "
+            "table"
         )
     if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
-        raise InputError(f"{name}: a URL is given as text: a Path takes slashes out of it")
+        raise InputError(f"{name}: give the URL as a str: a Path removes slashes from it")
     name = os.fspath(name)
     if (squeezed := _SQUEEZED.match(name)) and not os.path.lexists(name):
-        raise InputError(f"{name}: a URL has two slashes: {squeezed[1]}://...")
+        raise InputError(f"{name}: write the URL with two slashes: {squeezed[1]}://...")
     scheme = _scheme(name)
     if is_remote(name):
         return str(url_of(name))
     if scheme == "file":
         parts = urlsplit(name)
         if parts.netloc not in ("", "localhost"):
-            raise InputError(f"{name}: file:// URLs are of this machine: say file:///PATH")
+            raise InputError(
+                f"{name}: a file:// URL cannot name another machine: write file:///PATH"
+            )
         return unquote(parts.path)
     if scheme:
-        raise InputError(f"{name}: no such kind of URL: there are s3, gs, abfs and file")
+        raise InputError(f"{name}: unknown kind of URL: use s3, gs, abfs or file")
     return name
 
 
@@ -146,18 +149,20 @@ def url_of(name: str) -> Url:
     unknown = [name for name in unknown if name not in _OPTIONS[scheme]]
     if unknown:
         known = ", ".join(_OPTIONS[scheme])
-        raise InputError(f"{url}: no such option as {unknown[0]}: of {scheme} there are {known}")
+        raise InputError(f"{url}: unknown option {unknown[0]}: {scheme} URLs have {known}")
     if without_secrets(str(url)) != str(url):
         raise InputError(
-            f"{url}: holds credentials, which would be kept with the result: leave them to the "
-            "environment"
+            f"{url}: the URL contains credentials, and the result would keep them: set them in the "
+            "environment instead"
         )
     if scheme == "abfs":
         form = re.fullmatch(r"[^@:]+@[^@:.]+(\..*)?", authority)
         if form is None:
-            raise InputError(f"{url}: say abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY")
+            raise InputError(
+                f"{url}: write it as abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY"
+            )
     if not url.bucket:
-        raise InputError(f"{name}: names no bucket")
+        raise InputError(f"{name}: the URL names no bucket")
     return url
 
 

@@ -154,7 +154,7 @@ class Work:
         for record in self._records():
             if record.name != _record_name(file_bytes(record)):
                 record.unlink()
-                self.notes.append(f"{record}: damaged: the output has no record")
+                self.notes.append(f"{record}: damaged: the output has no run record")
                 continue
             os.replace(record, record_path(self.path))
             _sync_folders(self.folder)

@@ -145,7 +145,7 @@ class EdgeList:
                 state = state_of(source_of(file.path))
             except OSError as error:
                 raise_failure(file.path, error)
-                raise InputError(f"{file.path}: gone while it was read") from error
+                raise InputError(f"{file.path}: removed while it was read") from error
             if state != (file.bytes, file.modified, file.tag):
                 raise InputError(f"{file.path}: changed while it was read; run again")
 
@@ -308,7 +308,9 @@ def open_edges(
             with pq.ParquetFile(source) as file:
                 schema, metadata = file.schema_arrow, file.metadata
         except UnicodeDecodeError as error:
-            raise InputError(f"{name}: the name of a column is not UTF-8; rename it") from error
+            raise InputError(
+                f"{name}: the name of a column is not UTF-8; rename the column"
+            ) from error
         except (pa.ArrowException, OSError) as error:
             raise_failure(name, error)
             if isinstance(error, OSError) and error.errno is not None:  # by the system
@@ -361,7 +363,7 @@ def _id_type(name: str, schema: pa.Schema, metadata: pq.FileMetaData, column: st
         found = "two columns" if column in schema.names else "no column"
         raise InputError(
             f"{name}: {found} named {column!r}; it has {', '.join(schema.names)} "
-            "(name yours with --src and --dst)"
+            "(give the names of your columns with --src and --dst)"
         )
     leaf = _leaf(metadata, column)
     is_uuid = leaf is not None and leaf.logical_type.type == "UUID"
@@ -385,8 +387,8 @@ def _ignored_note(names: list[str]) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"{len(names):,} without rows, whose columns are missing or of other types, which does not "
-        f"matter: {some_names(names)}",
+        f"{len(names):,} files without rows are ignored, although their columns are missing or "
+        f"have other types: {some_names(names)}",
     )
 
 
@@ -421,6 +423,6 @@ def _fits(column: pa.DictionaryArray) -> bool:
 
 def _wrong_rows(path: str, group: int, rows: int) -> InputError:
     return InputError(
-        f"{path}: row group {group} does not hold {rows:,} values in both columns, as its footer "
-        "says: it is damaged; write the file again"
+        f"{path}: damaged: row group {group} does not hold {rows:,} values in both columns, "
+        "although the footer says so; write the file again"
     )

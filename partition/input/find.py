@@ -30,7 +30,7 @@ from .table_formats import check_no_table, check_no_table_above, check_no_table_
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _ENDINGS = ".parquet, .parq or .pq"
 _MAGIC = b"PAR1"
-_NO_MATCH = "no file matches, and no folder that holds Parquet files"
+_NO_MATCH = "no file matches, and no folder with Parquet files matches"
 _NO_FILES = f"the folder holds no Parquet files ({', '.join(_SUFFIXES)})"
 _NAMES_TOLD = 20
 
@@ -56,19 +56,21 @@ class LeftOut(NamedTuple):
         notes = []
         if self.misnamed:
             notes.append(
-                f"{len(self.misnamed):,} left out that hold Parquet, as their names do not end in "
+                f"{len(self.misnamed):,} Parquet files left out because their names do not end in "
                 f"{_ENDINGS}: {some_names(self.misnamed)}; {_remedy(self.misnamed)}"
             )
         if self.hidden:
             notes.append(
-                f"{len(self.hidden):,} left out, as names that begin with '_' or '.' are: "
+                f"{len(self.hidden):,} left out because their names begin with '_' or '.': "
                 f"{some_names(self.hidden)}"
             )
         if self.others:
-            reason = f"names that do not end in {_ENDINGS} are"
+            reason = f"their names do not end in {_ENDINGS}"
             if not is_remote(self.others[0]):
-                reason = "what is no Parquet is"
-            notes.append(f"{len(self.others):,} left out, as {reason}: {some_names(self.others)}")
+                reason = "they are not Parquet files"
+            notes.append(
+                f"{len(self.others):,} left out because {reason}: {some_names(self.others)}"
+            )
         return tuple(notes)
 
 
@@ -145,9 +147,9 @@ def _search(places: list[Path]) -> Found:
             most = MOST_OTHERS + OTHERS_A_FILE * named
             if len(hidden) + len(others) + len(seen) > most:
                 raise InputError(
-                    f"{places[0]}: {named:,} Parquet files among the first {most:,} files and "
-                    "folders that are none: name the folder that the edge list stands in, or the "
-                    f"files by a pattern, as '{places[0] / '**' / '*.parquet'}'"
+                    f"{places[0]}: {named:,} Parquet files found, and more than {most:,} other "
+                    "files and folders: name the folder of the edge list, or select the files with "
+                    f"a pattern such as '{places[0] / '**' / '*.parquet'}'"
                 )
     misnamed = {name for name in others if _begins_as_parquet(name)}
     left_out = LeftOut(
@@ -177,13 +179,13 @@ def _only(left_out: LeftOut) -> str:
     if not left_out.misnamed:
         return ""
     return (
-        f"; {len(left_out.misnamed):,} hold Parquet under names that do not end so: "
+        f"; {len(left_out.misnamed):,} Parquet files have names with another ending: "
         f"{some_names(left_out.misnamed)}; {_remedy(left_out.misnamed)}"
     )
 
 
 def _remedy(misnamed: tuple[str, ...]) -> str:
-    return f"rename them, or name them by a pattern, as '{Path(misnamed[0]).parent / '*'}'"
+    return f"rename them, or select them with a pattern such as '{Path(misnamed[0]).parent / '*'}'"
 
 
 def some_names(names: Sequence[str]) -> str:
@@ -202,7 +204,7 @@ def _find_remote(url: Url) -> Found:
         check_bucket(url)
         raise InputError(f"{url}: no such file or folder")
     if any(entry.name == MANIFEST for entry in entries):
-        raise InputError(f"{url} is a store: these are read from a disk of this machine: copy it")
+        raise InputError(f"{url} is a store: copy it to a disk of this machine first")
     files, hidden_places, others = [], set(), []
     for name in (entry.name for entry in entries if entry.bytes is not None):
         below = name.split("/")
@@ -313,14 +315,14 @@ def _facts(path: str | Path, to_read: bool = True) -> os.stat_result:
     try:
         facts = os.stat(path)
     except FileNotFoundError as error:
-        found = "a link that leads nowhere" if os.path.islink(path) else "no such file or folder"
+        found = "a broken symbolic link" if os.path.islink(path) else "no such file or folder"
         raise InputError(f"{path}: {found}") from error
     except (OSError, ValueError) as error:
         raise_failure(path, error)
         raise InputError(f"{path}: cannot be read: {error}") from error
     if to_read and not (stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)):
         raise InputError(
-            f"{path} is no regular file (a pipe, a socket or a device): Parquet is read from its "
-            "end; write it to a file first"
+            f"{path} is not a regular file (it is a pipe, a socket or a device): write the data to "
+            "a file first"
         )
     return facts

@@ -60,12 +60,12 @@ def _contradiction(
         for column, chunk in some.items():
             if not 0 <= rows[number] == chunk[_VALUES]:
                 return (
-                    f"row group {number} says {rows[number]:,} rows, and {chunk[_VALUES]:,} in "
-                    f"column {column!r}"
+                    f"row group {number} has {rows[number]:,} rows, but {chunk[_VALUES]:,} values "
+                    f"in column {column!r}"
                 )
     if file[_ROWS] != sum(rows):
-        return f"{file[_ROWS]:,} rows, and {sum(rows):,} in its row groups"
-    return "two columns stand at one place" if _overlap(groups) else None
+        return f"{file[_ROWS]:,} rows, but {sum(rows):,} rows in its row groups"
+    return "two columns overlap" if _overlap(groups) else None
 
 
 def _overlap(groups: list[Fields]) -> bool:

@@ -114,17 +114,17 @@ def column_type(where: str, given: pa.DataType, is_uuid: bool, column: str) -> p
     if pa.types.is_integer(given) or is_string(given) or _is_number(given):
         return given
     if pa.types.is_null(given):
-        raise InputError(
-            f"{where} holds nothing but nulls: every row needs both ids; leave such rows out"
-        )
-    raise InputError(f"{where} is {given}; ids are integers, strings or UUIDs; {cast(column)}")
+        raise InputError(f"{where} holds only nulls: every row needs both ids; leave such rows out")
+    raise InputError(
+        f"{where} is {given}, but ids must be integers, strings or UUIDs; {cast(column)}"
+    )
 
 
 def cast(column: str, kind: str = "VARCHAR", pandas: str = "str") -> str:
     """How a user turns a column into another one, in words."""
     return (
-        f"cast it, in DuckDB by SELECT * REPLACE (CAST({column} AS {kind}) AS {column}), in pandas "
-        f"by df[{column!r}].astype({pandas!r})"
+        f"cast it: in DuckDB with SELECT * REPLACE (CAST({column} AS {kind}) AS {column}), in "
+        f"pandas with df[{column!r}].astype({pandas!r})"
     )
 
 
@@ -141,8 +141,8 @@ def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
         one, other = different[:2]
         raise InputError(
             f"{types[one]} is {type_name(one)} but {types[other]} is {type_name(other)}: ids of "
-            "both columns must have one type: cast both to one, in DuckDB by CAST(... AS VARCHAR), "
-            "in pandas by astype('str')"
+            "both columns must have one type: cast both to one, in DuckDB with CAST(... AS "
+            "VARCHAR), in pandas with astype('str')"
         )
     if is_string(kinds[0]):
         return pa.large_string() if pa.large_string() in kinds else pa.string()
@@ -161,7 +161,7 @@ def common_type(types: dict[pa.DataType, str]) -> pa.DataType:
     if width > 64:
         raise InputError(
             f"{types[pa.uint64()]} is uint64 but another column is signed: no 64-bit type holds "
-            "both; convert one of them, in DuckDB by CAST(... AS BIGINT)"
+            "both; convert one of them, in DuckDB with CAST(... AS BIGINT)"
         )
     return _integer("int", width)
 
@@ -175,7 +175,7 @@ def converted_note(types: dict[str, set[pa.DataType]], id_type: pa.DataType) -> 
     told = [f"{column!r} is {kinds}" for column, kinds in numbers.items() if kinds]
     if not told:
         return ()
-    return (f"ids are whole numbers, and in results {id_type}, where column {' and '.join(told)}",)
+    return (f"column {' and '.join(told)}: results name ids as {id_type}",)
 
 
 def is_converted(given: pa.DataType) -> bool:
@@ -205,8 +205,8 @@ def as_ids(column: pa.Array, id_type: pa.DataType, where: str, name: str) -> pa.
             return column.cast(wanted)
         except pa.ArrowInvalid as error:
             raise InputError(
-                f"{where} holds binary that is not 16 bytes long: ids are integers, strings or "
-                f"UUIDs; {cast(name)}"
+                f"{where} holds binary values that are not 16 bytes long: ids must be integers, "
+                f"strings or UUIDs; {cast(name)}"
             ) from error
     return column.cast(wanted)
 
@@ -223,8 +223,8 @@ def _from_floats(column: pa.Array, wanted: pa.DataType, where: str, name: str) -
     if not fits.all():
         wrong = values[int(np.argmin(fits))]
         raise InputError(
-            f"{where} is {column.type} and holds {wrong!s}: ids in floats are whole numbers below "
-            f"{exact:,.0f}{'' if least else ', from 0 on'}; {cast(name)}"
+            f"{where} is {column.type} and holds {wrong!s}: ids in floats must be whole numbers "
+            f"below {exact:,.0f}{'' if least else ', from 0 on'}; {cast(name)}"
         )
     return as_arrow(values.astype(wanted.to_pandas_dtype()))
 
@@ -237,8 +237,8 @@ def _from_decimals(column: pa.Array, wanted: pa.DataType, where: str, name: str)
         return column.cast(wanted)
     except pa.ArrowInvalid as error:
         raise InputError(
-            f"{where} is {given} and holds what is no whole number of 64 bits, as ids in decimals "
-            f"are; {cast(name)}"
+            f"{where} is {given} and holds a value that is not a 64-bit whole number, which ids in "
+            f"decimals must be; {cast(name)}"
         ) from error
 
 

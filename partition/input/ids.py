@@ -91,8 +91,8 @@ def parse_id(text: str, id_type: pa.DataType) -> Id:
         except ValueError as error:
             kind = type_name(id_type)
             raise InputError(
-                f"source {shown(text)} is no UUID, but the graph's ids are {kind}: name it by 32 "
-                "hexadecimal digits"
+                f"source {shown(text)} is not a UUID, but the graph's ids are {kind}: write it as "
+                "32 hexadecimal digits"
             ) from error
     whole = _WHOLE.fullmatch(text)  # as ids in floats are printed
     text = whole[1] if whole else text
@@ -139,7 +139,9 @@ def find_id(values: pa.Array | pa.ChunkedArray, value: Id) -> int | None:
 def check_size(vertices: int) -> None:
     """Raises InputError for more vertices than a graph may have."""
     if vertices > MAX_VERTICES:
-        raise InputError(f"{vertices:,} vertices; a graph may have {MAX_VERTICES:,}")
+        raise InputError(
+            f"the edge list has {vertices:,} vertices; a graph can have at most {MAX_VERTICES:,}"
+        )
 
 
 def may_be_dense(bounds: tuple[int, int] | None, rows: int) -> bool:
@@ -186,8 +188,8 @@ def dense_batches(
                     wrong = take_dense(ids, domain, dense[at : at + some], marked)
                     if wrong >= 0:
                         raise InputError(
-                            f"{chunk.file.path}: id {ids[wrong]} is outside the file's own "
-                            "statistics; write the file again"
+                            f"{chunk.file.path}: id {ids[wrong]} is outside the range in the "
+                            "file's own statistics; write the file again"
                         )
                 if weights:
                     batch[2][at : at + some] = bits[taken : taken + some]

@@ -68,8 +68,8 @@ _MARKS = (
 _NAMES = {
     ".feather": ("a Feather file", _ARROW, ""),
     ".arrow": ("an Arrow IPC file", _ARROW, ""),
-    ".npz": ("NumPy's archive; if it is a matrix of SciPy", _SCIPY, ""),
-    ".json": ("JSON; if it is a table of pandas", _PANDAS, "json"),
+    ".npz": ("a NumPy archive; if it is a SciPy matrix", _SCIPY, ""),
+    ".json": ("JSON; if it is a pandas table", _PANDAS, "json"),
     ".xlsx": ("a spreadsheet", _PANDAS, "excel"),
     ".graphml": ("GraphML", _NETWORKX, "graphml"),
     ".gexf": ("GEXF", _NETWORKX, "gexf"),
@@ -93,14 +93,15 @@ def advice_on_folder(names: Iterable[str]) -> str:
     """What a message about a folder without Parquet adds, by the names of its files.
 
     >>> advice_on_folder(["a.csv", "b.txt.gz", "README.txt"])
-    "; 'delegraph convert' reads a.csv and 1 more: each into a folder of its own below one"
+    "; convert a.csv and 1 more with 'delegraph convert', each to its own subfolder of one folder"
     """
     found = [name for name in names if _ending(name) in CONVERTIBLE]
     found = sorted(name for name in found if not name.lower().endswith(".txt"))  # any text
     if not found:
         return ""
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-    return f"; 'delegraph convert' reads {found[0]}{more}: each into a folder of its own below one"
+    what = f"convert {found[0]}{more} with 'delegraph convert'"
+    return f"; {what}" + (", each to its own subfolder of one folder" if more else "")
 
 
 def advice(name: str) -> str:
@@ -113,14 +114,14 @@ def advice(name: str) -> str:
         if head.startswith(mark):
             return _by_python(name, told, code, reader)
     if pickled or ending in _PICKLES:
-        told = "a pickle, which may run code; if you trust it, and it is a table of pandas"
+        told = "a pickle, which may run code; if you trust it, and it is a pandas table"
         return _by_python(name, told, _PANDAS, "pickle")
     if ending in CONVERTIBLE:
         return f"a graph file ({ending}){_by_convert(name)}"
     if ending in _NAMES:
         return _by_python(name, *_NAMES[ending])
     if head.startswith(_COMPRESSED):
-        return "a compressed one: unpack it"
+        return "a compressed file: unpack it"
     if _is_text(head):
         return f"text{_by_convert(name, ' --from csv')} (or --from tsv, snap, mtx, metis)"
     return ""
@@ -128,9 +129,9 @@ def advice(name: str) -> str:
 
 def _by_convert(name: str, more: str = "") -> str:
     if is_remote(name):
-        return f": copy it to this machine, and there: delegraph convert FILE{more} -o EDGES"
+        return f": copy it to this machine, then run: delegraph convert FILE{more} -o EDGES"
     output = shlex.quote(f"{PurePath(name).name.partition('.')[0]}-edges")
-    return f": make an edge list of it: delegraph convert {shlex.quote(name)}{more} -o {output}"
+    return f": make it an edge list with: delegraph convert {shlex.quote(name)}{more} -o {output}"
 
 
 def _by_python(name: str, told: str, code: str, reader: str) -> str:
@@ -138,7 +139,7 @@ def _by_python(name: str, told: str, code: str, reader: str) -> str:
         return f"{told}: write it as Parquet"
     output = PurePath(name).stem + ".parquet"
     line = code.format(name=_literal(name), reader=reader, output=_literal(output))
-    return f"{told}: write it as Parquet, as by: python -c {shlex.quote(line)}"
+    return f"{told}: write it as Parquet, for example with: python -c {shlex.quote(line)}"
 
 
 def _literal(name: str) -> str:

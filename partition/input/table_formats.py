@@ -48,7 +48,7 @@ _FORMATS = (
         "with Spark: spark.read.format('hudi').load('{}').write.parquet('edges')",
     ),
     TableFormat(
-        "written by a stream of Spark's",
+        "the output of a Spark stream",
         "_spark_metadata",
         (),
         "with Spark: spark.read.parquet('{}').write.parquet('edges')",
@@ -131,8 +131,8 @@ def _says_so(table: TableFormat, below: Sequence[str]) -> bool:
 
 
 def _refusal(asked: str, root: str, table: TableFormat) -> InputError:
-    where = asked if asked == root else f"{asked} stands in {root}, which"
+    where = asked if asked == root else f"{asked} is inside {root}, which"
     return InputError(
-        f"{where} is {table.name} ({table.log}): which of its files count, and which were removed, "
-        f"only its log says; write its rows to Parquet of their own, {table.copy.format(root)}"
+        f"{where} is {table.name} ({table.log}): only its log says which files belong to the "
+        f"table; write the rows to other Parquet files first, {table.copy.format(root)}"
     )

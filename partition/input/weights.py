@@ -88,7 +88,7 @@ def weight_type_of(name: str, schema: pa.Schema, column: str) -> WeightType:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         return "uint32"
     raise InputError(
-        f"{name}: column {column!r} is {kind}; weights are numbers or booleans; "
+        f"{name}: column {column!r} is {kind}, but weights must be numbers or booleans; "
         f"{cast(column, 'DOUBLE', 'float64')}"
     )
 
@@ -100,7 +100,7 @@ def bits_of(
     receives what 32 bits change.
     """
     if column.null_count:
-        raise InputError(f"{where}: holds nulls: every row needs a weight; leave such rows out")
+        raise InputError(f"{where} holds nulls: every row needs a weight; leave such rows out")
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
@@ -108,7 +108,7 @@ def bits_of(
     if kind == "uint32":
         integers = as_numpy(column)
         fits = (integers >= 0) & (integers <= MOST)
-        _check(column, fits, f"{where}: weights that are integers lie between 0 and {MOST:,}")
+        _check(column, fits, f"{where}: integer weights must be from 0 to {MOST:,}")
         return integers.astype(np.uint32)
     values = as_numpy(column.cast(pa.float32(), safe=False)) + np.float32(0)  # of -0.0 too
     given = values
@@ -119,7 +119,7 @@ def bits_of(
     if given is not values:
         _add_changes(given, values, where, rounding or Rounding())
     fits = np.isfinite(values) & (given >= 0)
-    _check(column, fits, f"{where}: weights are numbers from 0 to {_MOST_FLOAT:.2g}")
+    _check(column, fits, f"{where}: weights must be numbers from 0 to {_MOST_FLOAT:.2g}")
     return values.view(np.uint32)
 
 
@@ -150,8 +150,8 @@ def _lost(weight: float) -> str:
     became, digits = ("0", -37) if weight < 1 else ("infinite", 37)
     scale = 10.0 ** min(300, digits - math.floor(math.log10(weight)))
     return (
-        f"the weight {weight!r} would become {became} in 32 bits: multiply all weights, by "
-        f"{scale:.0e} for example"
+        f"the weight {weight!r} would become {became} in 32 bits: multiply all weights, for "
+        f"example by {scale:.0e}"
     )
 
 
@@ -169,7 +169,7 @@ def _as_numbers(column: pa.Array, kind: WeightType, where: str) -> pa.Array:
         least, most = compute("min_max", column).as_py().values()
         wrong = least if least < 0 else most
         raise InputError(
-            f"{where}: weights that are integers lie between 0 and {MOST:,}, not {wrong}"
+            f"{where}: integer weights must be from 0 to {MOST:,}, not {wrong}"
         ) from error
 
 

@@ -110,6 +110,6 @@ def _check(found: int) -> None:
 
 def too_large_a_sum() -> InputError:
     return InputError(
-        "the weights of rows that are the same edge add up to more than 32 bits can say: scale "
-        "them, or take the least with --duplicates min"
+        "the weights of rows that name the same edge add up to more than 32 bits can hold: scale "
+        "the weights, or keep the least with --duplicates min"
     )

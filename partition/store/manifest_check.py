@@ -60,7 +60,7 @@ def read_manifest(path: Path) -> Manifest:
     if not os.path.lexists(file):
         told = f"{path}: not a store (no {MANIFEST} in it); 'delegraph build' makes one"
         if instead := advice(str(path)) if path.is_file() else "":
-            told += f" of an edge list, and this is {instead}"
+            told += f" of an edge list, but this is {instead}"
         raise InputError(told)
     encoded = read_regular(file)
     try:
@@ -68,7 +68,7 @@ def read_manifest(path: Path) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {MANIFEST} is damaged; build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != STORE_FORMAT:
-        raise InputError(f"{path}: {MANIFEST} is not that of a delegraph store")
+        raise InputError(f"{path}: {MANIFEST} is not the manifest of a delegraph store")
     if manifest.get("format_version") not in READ_VERSIONS:
         raise InputError(
             f"{path}: store format {reprlib.repr(manifest.get('format_version'))}; this delegraph "
@@ -251,7 +251,7 @@ def _records(given: Any, info: GraphInfo) -> dict[str, FileRecord]:
         said = f"{counted:,} as subgraph_edges says"
         _check(entries == counted, f"the number of targets of {name}", entries, said)
     for name in records.keys() - known:
-        raise _UnfitError(f"files has {reprlib.repr(name)}, which is no file of such a graph")
+        raise _UnfitError(f"files has {reprlib.repr(name)}, which is not a file of such a graph")
     return records
 
 
@@ -281,7 +281,7 @@ def _check_files(path: Path, records: dict[str, FileRecord]) -> None:
     """Check that all files are there, with their sizes, and in this folder: not behind a link."""
     for folder in {name.rpartition("/")[0] for name in records}:
         if folder and not stat.S_ISDIR(_found(path / folder).st_mode):
-            raise InputError(f"{path / folder}: not a folder, but a link, or something else")
+            raise InputError(f"{path / folder}: not a folder; build the store again")
     root = os.fspath(path)
     for name, record in records.items():
         found = _found(f"{root}/{name}")

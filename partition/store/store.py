@@ -160,7 +160,7 @@ class Store:
         read_array_into(self.path / file, self.files[file], offsets, team)
         edges = self.entries(partition, name)
         if offsets[rows.start] or offsets[-1] != edges or not _rising(offsets, team):
-            what = f"offsets that do not rise from 0 to its {edges:,} targets"
+            what = f"the offsets do not rise from 0 to its {edges:,} targets"
             raise wrong_contents(self.path / file, what)
         return offsets
 
@@ -237,7 +237,7 @@ class Store:
         if (in_order[1:] <= in_order[:-1]).any() or (
             info.order == "degree" and len(delegates) and delegates[-1] >= len(delegates)
         ):
-            raise wrong_contents(path, "delegates that are not the vertices of highest degree")
+            raise wrong_contents(path, "the delegates are not the vertices of highest degree")
         return delegates
 
     def edge_blocks(
@@ -353,5 +353,5 @@ def open_store(path: str | Path) -> Store:
 
     Raises InputError for what is no store, is of another format version, or is damaged.
     """
-    refuse_remote(path, "stores are read from a disk of this machine: copy it there")
+    refuse_remote(path, "a store must be on a disk of this machine: copy it there")
     return Store(Path(path), *read_manifest(Path(path)))

@@ -48,7 +48,9 @@ def _check_columns(path: Path, file: pq.ParquetFile, info: GraphInfo) -> None:
         if type_name(field.type) not in types or field.nullable:
             raise wrong_contents(path, f"column {field.name!r} of {type_name(field.type)}")
     if file.metadata.num_rows != info.vertices:
-        raise wrong_contents(path, f"{file.metadata.num_rows:,} rows of {info.vertices:,} vertices")
+        raise wrong_contents(
+            path, f"{file.metadata.num_rows:,} rows for {info.vertices:,} vertices"
+        )
 
 
 def read_vertices(
@@ -66,7 +68,7 @@ def read_vertices(
 
     table = pa.table(team.map(column, columns), list(columns)).combine_chunks()
     if len(table) != info.vertices:
-        raise wrong_contents(path, f"{len(table):,} rows of {info.vertices:,} vertices")
+        raise wrong_contents(path, f"{len(table):,} rows for {info.vertices:,} vertices")
     if "vertex" in columns:
         check_ids(path, table["vertex"])
     if "global_id" in columns:
@@ -92,17 +94,17 @@ def check_ids(path: Path, ids: pa.Array | pa.ChunkedArray) -> None:
     except pa.ArrowException as error:
         raise wrong_contents(path, one_line(error)) from error
     if not fits:
-        raise wrong_contents(path, "vertices that do not rise")
+        raise wrong_contents(path, "the ids are not in rising order")
 
 
 def check_places(path: Path, places: NDArray[np.uint32], vertices: int) -> None:
     """Raises InputError for a global id that no vertex has."""
     most = int(places.max(initial=0))
     if most >= vertices:
-        raise wrong_contents(path, f"global id {most:,} of {vertices:,} vertices")
+        raise wrong_contents(path, f"global id {most:,}, but only {vertices:,} vertices")
 
 
 def check_all_seen(path: Path, seen: NDArray[np.bool_]) -> None:
     """seen: of each global id, whether it stood in some row of all."""
     if not seen.all():
-        raise wrong_contents(path, f"no vertex of global id {int(seen.argmin()):,}")
+        raise wrong_contents(path, f"no vertex has the global id {int(seen.argmin()):,}")

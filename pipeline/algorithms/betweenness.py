@@ -403,9 +403,7 @@ def scale_factors(
 _UNKNOWN = -1.0
 """Becomes null."""
 
-_ONLY_SOURCE = (
-    "paths are counted from one source: its own value is null, as none of them leads through it"
-)
+_ONLY_SOURCE = "paths are counted from one source only, so the value of the source itself is null"
 
 
 def brandes_bytes(counts: Counts) -> int:

@@ -216,7 +216,7 @@ class Sources:
         if self.named is not None:
             return self.named.read(names.id_type).places(names)
         if self.count is not None and not 0 < self.count <= n:
-            raise InputError(f"--sources {self.count}: the graph has {n:,} vertices")
+            raise InputError(f"--sources {self.count}: the graph has only {n:,} vertices")
         chosen = np.ones(n, np.bool_)
         if self.count is not None:
             chosen[:] = False

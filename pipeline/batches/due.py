@@ -61,15 +61,15 @@ def plan_batch(path: Path, jobs: Sequence[Job], options: BatchOptions) -> list[P
 def check_memory(path: Path, jobs: Sequence[Job], options: BatchOptions) -> None:
     if options.memory_limit < options.at_once:
         raise InputError(
-            f"{options.at_once:,} jobs at once have less than a byte each of "
-            f"{format_bytes(options.memory_limit)}: give fewer --jobs"
+            f"the memory limit of {format_bytes(options.memory_limit)} is too small for "
+            f"{options.at_once:,} jobs at once: give fewer --jobs"
         )
     for job in jobs:
         asked = job.line.memory_limit
         if asked is not None and asked > options.memory_limit:
             raise InputError(
-                f"{path}, line {job.at}: '{job.name}' asks for {format_bytes(asked)}, more than "
-                f"the batch has, {format_bytes(options.memory_limit)}: give it --memory-limit"
+                f"{path}, line {job.at}: '{job.name}' asks for {format_bytes(asked)}, but the "
+                f"batch may use {format_bytes(options.memory_limit)}: raise --memory-limit"
             )
 
 
@@ -95,8 +95,8 @@ def held_back(jobs: Sequence[Job], options: BatchOptions) -> list[tuple[Job, Job
 def too_little_for_both(together: int, options: BatchOptions) -> str:
     """What is said of jobs that go one by one as their limits do not fit. together: bytes."""
     return (
-        f"side by side they may take {format_bytes(together)}, and the batch has "
-        f"{format_bytes(options.memory_limit)}: give it --memory-limit, or the jobs less"
+        f"together they may take {format_bytes(together)}, but the batch may use "
+        f"{format_bytes(options.memory_limit)}: raise --memory-limit, or lower those of the jobs"
     )
 
 
@@ -112,14 +112,14 @@ def why_due(job: Job, entry: Entry | None, runs: bool = False) -> str:
     state = "waiting" if entry is None else entry.state
     if entry is None or state != "done":
         again = "it is to run again" if entry and entry.made else "it has not run yet"
-        cut_off = "it runs at this moment" if runs else "it was cut off"
+        cut_off = "it is running now" if runs else "it was cut off"
         return {"running": cut_off, "failed": "it has failed"}.get(state, again)
     if entry.key != key_of(job):
-        return "what it is asked, or made from, has changed"
+        return "its options or its inputs have changed"
     if job.line.output is not None and not is_there(job.line.output):
-        return "its output is gone"
+        return "its output is missing"
     if job.line.output is not None and entry.made not in ("", looks_of(job.line.output)):
-        return "its output is not what it made"
+        return "its output has changed since the job wrote it"
     return ""
 
 

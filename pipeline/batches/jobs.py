@@ -100,15 +100,17 @@ class _Reading:
         document = {"defaults": {}, "job": [], **self._document}
         defaults, tables = document["defaults"], document["job"]
         for key in document.keys() - {"defaults", "job"}:
-            self._fault("", key, f"{shown(key)}: there are [defaults] and [[job]]")
+            self._fault(
+                "", key, f"{shown(key)} is unknown: a job file has only [defaults] and [[job]]"
+            )
         if not isinstance(defaults, dict):
-            self._fault("", "defaults", "[defaults] is a table")
+            self._fault("", "defaults", "[defaults] must be a table")
             defaults = {}
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            self._fault("", "job", "a job begins with [[job]]")
+            self._fault("", "job", "each job must begin with [[job]]")
             tables = []
         if not tables:
-            self._fault("", "job", "no [[job]]")
+            self._fault("", "job", "the file has no [[job]]")
         used: set[str] = set(_OF_DEFAULTS)
         self._options.update(_OF_DEFAULTS)
         for number, table in enumerate(tables):
@@ -116,7 +118,7 @@ class _Reading:
             if job is not None:
                 yield job
         for key in defaults.keys() - used:
-            told = f"{shown(key)}: no job's command has such an option"
+            told = f"{shown(key)}: no job's command has this option"
             self._fault("defaults", key, f"{told}{did_you_mean(key, self._options)}")
 
     def _job(
@@ -131,10 +133,13 @@ class _Reading:
         retries = self._of(number, own, "retries", int, 0)
         timeout = self._timeout(number, own.get("timeout"))
         if name is not None and not _NAME.fullmatch(name):
-            told = "names are of letters, digits, '.', '_' and '-', and begin with one of the first"
+            told = (
+                "a name has only letters, digits, '.', '_' and '-', and begins with a letter or a "
+                "digit"
+            )
             self._fault(number, "name", f"{shown(name)}: {told}")
         if name in self._names:
-            self._fault(number, "name", f"two jobs are called {shown(name)}")
+            self._fault(number, "name", f"two jobs have the name {shown(name)}")
         self._names.update([name] if name is not None else [])
         if retries < 0:
             self._fault(number, "retries", "'retries' must not be negative")
@@ -171,7 +176,7 @@ class _Reading:
         named = {job.name: job for job in jobs}
         for job in jobs:
             for need in set(job.needs) - self._names:
-                told = f"'{job.name}' needs {shown(need)}, which is no job"
+                told = f"'{job.name}' needs {shown(need)}, which is not a job"
                 few = len(self.faults) < _MOST_FAULTS  # the ones that are told
                 meant = did_you_mean(need, self._names) if few else ""
                 self._note(job.at, f"{told}{meant}")
@@ -198,7 +203,7 @@ class _Reading:
         if key not in table and missing is None:
             self._fault(number, key, f"the job has no '{key}'")
         elif not isinstance(value, kind) or isinstance(value, bool):
-            told = {str: "text", list: "names in brackets", int: "a whole number"}[kind]
+            told = {str: "text", list: "a list of names", int: "a whole number"}[kind]
             self._fault(number, key, f"'{key}' must be {told}")
             return missing
         return value
@@ -208,7 +213,7 @@ class _Reading:
         needs = self._of(number, table, "needs", list, [])
         if all(isinstance(need, str) for need in needs):
             return tuple(needs)
-        self._fault(number, "needs", "'needs' must be names in brackets")
+        self._fault(number, "needs", "'needs' must be a list of names")
         return ()
 
     def _timeout(self, number: int, value: Any) -> float | None:
@@ -220,7 +225,7 @@ class _Reading:
             found = None
         seconds = 0.0 if found is None else float(found[1]) * _SECONDS[found[2]]
         if not 0 < seconds <= MOST_SECONDS:
-            told = f"'timeout': {shown(value)} is no time: say 90, '30m' or '2h'"
+            told = f"'timeout': {shown(value)} is not a time: write 90 (seconds), '30m' or '2h'"
             self._fault(number, "timeout", told)
             return None
         return seconds
@@ -240,8 +245,8 @@ class _Reading:
             self._fault(
                 number,
                 key,
-                f"'{key}': {shown(value)}: there are {known}, and what --set KEY=VALUE gives; a "
-                "brace itself is doubled",
+                f"'{key}': {shown(value)}: braces may hold {known} and the keys of --set "
+                "KEY=VALUE; write a brace itself twice",
             )
             return value
         return "".join(filled)

@@ -51,15 +51,15 @@ def _wrong_output(output: str, path: Path) -> str:
     ledger = os.path.realpath(folder_of(path))
     folders, name = [os.fsencode(part) for part in real.split("/")], os.fsencode(real)
     if real == jobs:
-        return "is the file of jobs itself"
+        return "is the job file itself"
     if _is_within(real, ledger):
-        return "stands in the folder where the batch keeps what it knows"
+        return "is inside the folder of the batch's ledger"
     if _is_within(os.getcwd(), real):
-        return "is the folder that the batch is started in, or holds it"
+        return "is, or contains, the folder that the batch is started in"
     if _is_within(jobs, real) or _is_within(ledger, real):
-        return "holds the file of jobs, or its ledger"
+        return "contains the job file or its ledger"
     if f"{real}{_RECORD}" in (jobs, ledger):
-        return "has a record that would replace the file of jobs"
+        return "has a run record that would replace the job file"
     if max(map(len, folders)) > _LONGEST_FOLDER or len(folders[-1]) > _LONGEST_NAME:
         return "is too long a name"
     if len(name) > os.pathconf("/", "PC_PATH_MAX") - 1 - _LONGEST_FOLDER:
@@ -77,13 +77,13 @@ def _in_its_input(job: Job) -> str:
         some = [file] if is_one else islice(iglob(file, recursive=True), _FEW_FILES)
         for real in map(os.path.realpath, some):
             if real == output:
-                return f"is what the job reads, {quoted(file)}"
+                return f"is also the input of the job, {quoted(file)}"
             if _is_within(output, real):
-                return f"stands in what the job reads, {quoted(file)}"
+                return f"is inside the input of the job, {quoted(file)}"
             if _is_within(real, output):
-                return f"holds what the job reads, {quoted(file)}"
+                return f"contains the input of the job, {quoted(file)}"
         if not is_one and _would_match(output, rooted(file)):
-            return f"would be one of the files that the job reads, {quoted(file)}"
+            return f"would match the input of the job, {quoted(file)}"
     return ""
 
 
@@ -127,7 +127,7 @@ class _Places:
             if job.line.output is not None and job.name not in self._wrong:
                 other = self._makers.setdefault(_real(job.line.output), job)
                 if other is not job:
-                    yield job.at, f"'{job.name}' and '{other.name}' have one output"
+                    yield job.at, f"'{job.name}' and '{other.name}' have the same output"
         for output, job in self._makers.items():
             for folder in _folders_of(output):
                 self._inside[folder].append(job)
@@ -135,7 +135,10 @@ class _Places:
                     other = self._makers[folder].name
                     yield job.at, f"'{job.name}' writes into the output of '{other}'"
             if not is_remote(output) and (other := self._makers.get(output + _RECORD)):
-                yield other.at, f"'{other.name}' writes where the record of '{job.name}' stands"
+                yield (
+                    other.at,
+                    f"'{other.name}' writes to the path of the run record of '{job.name}'",
+                )
 
     def _input(self, job: Job, file: str) -> Iterator[str]:
         real, reads = _real(file), f"'{job.name}' reads {quoted(file)}"
@@ -147,9 +150,9 @@ class _Places:
             writers = (other for other in self._inside.get(real, ()) if other is not job)
             writer = next((other for other in writers if not self._is_before(other, job)), None)
             if writer is not None:
-                yield f"{reads}, into which '{writer.name}' writes: add it to needs"
+                yield f"{reads}, and '{writer.name}' writes into it: add '{writer.name}' to needs"
         elif maker is not job and not self._is_before(maker, job):
-            yield f"{reads}, which '{maker.name}' makes: add it to needs"
+            yield f"{reads}, which '{maker.name}' writes: add '{maker.name}' to needs"
 
 
 def order_of(jobs: Sequence[Job]) -> Callable[[Job, Job], bool]:

@@ -290,7 +290,7 @@ class _Run:
         running.process.end(0)
         why = entry.error or told_by(code)
         if running.ended:
-            self._fail(job, entry, f"no end after {job.timeout:g} s")
+            self._fail(job, entry, f"did not end within its timeout of {job.timeout:g} s")
         elif code == _TRY_AGAIN and now < self.orphaned.get(job.name, 0.0):
             # One that an earlier batch has left still saves.
             self.trying.discard(job.name)
@@ -318,7 +318,7 @@ class _Run:
     def _again(self, job: Job, entry: Entry, why: str, pause: float) -> None:
         self.later[job.name] = time.monotonic() + pause
         self._put(*self._ended(_left(entry)._replace(state="waiting", error=why), "failed"))
-        self.tell(job.name, f"{why}; tried again in {pause:g} s")
+        self.tell(job.name, f"{why}; next try in {pause:g} s")
 
     def _fail(self, job: Job, entry: Entry, why: str) -> None:
         self._end(job, _left(entry)._replace(state="failed", error=why), "failed")
@@ -356,7 +356,7 @@ def _now() -> str:
 def retry(path: Path, jobs: Sequence[Job], name: str) -> list[str]:
     """Have a job, and all that need it, run again; their names."""
     if name not in {job.name for job in jobs}:
-        raise InputError(f"{path}: no job is called '{name}'")
+        raise InputError(f"{path}: no job has the name '{name}'")
     again = [name]
     for job in jobs:
         if set(job.needs) & set(again):

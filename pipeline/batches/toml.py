@@ -69,6 +69,6 @@ def _out_of_bounds(text: str) -> Iterator[tuple[int, str]]:
         dots = dots + (kind == "dot") if kind in ("dot", "word", "text") else 0
         depth = max(0, depth + (kind == "open") - (kind == "close"))
         if depth > _MOST_DEPTH:
-            yield token.start(), f"more than {_MOST_DEPTH} brackets in brackets"
+            yield token.start(), f"more than {_MOST_DEPTH} nested brackets"
         if dots >= _MOST_DEPTH:
             yield token.start(), f"a key of more than {_MOST_DEPTH} parts"

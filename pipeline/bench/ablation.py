@@ -92,8 +92,8 @@ def bench_ablation(path: str | Path, options: BenchOptions) -> AblationReport:
     """
     if parse_recipe(str(path)) is not None:
         raise InputError(
-            "--ablation searches a store on the CPU: 'delegraph generate' and 'delegraph build' "
-            f"make one of {path}"
+            "--ablation needs a store: make one of "
+            f"{path} with 'delegraph generate' and 'delegraph build'"
         )
     store = open_store(path)
     team = Team(options.threads)

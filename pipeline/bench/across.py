@@ -77,24 +77,21 @@ def bench_by_workers(
     if recipe is None:
         if shaped:
             named = sorted(shaped)[0]
-            raise InputError(f"--{named} was decided when the store was built: leave it out")
+            raise InputError(f"--{named} was fixed when the store was built: leave it out")
         return bench_stored(graph, ranks_up_to(workers) if scaling else [0], resources, options)
     if shaped - {"layout", "grid", "threshold"}:
         named = sorted(shaped - {"layout", "grid", "threshold"})[0]
-        raise InputError(f"--{named} is for edge lists: a graph that is generated has none")
+        raise InputError(f"--{named} is only for edge lists: leave it out for a generated graph")
     if scaling is not None and shape.grid is not None:
         raise InputError(
             "--grid is for one number of workers, --scaling for several: leave one out"
         )
     if resources.device not in ("auto", "cuda"):
         raise InputError(
-            "workers generate and search a graph on a GPU each: leave out --device "
-            f"{resources.device}"
+            f"a generated graph needs a GPU for each worker: leave out --device {resources.device}"
         )
     if resources.memory_limit is not None:
-        raise InputError(
-            "--memory-limit is for stores: a graph that is generated stands on the GPUs"
-        )
+        raise InputError("--memory-limit is only for stores: leave it out for a generated graph")
     runs = scaling_runs(recipe, workers, scaling) if scaling else [(0, recipe)]
     placing = Placing(shape.layout, shape.grid, shape.threshold)
     return bench_generated(runs, placing, resources, options)
@@ -205,12 +202,12 @@ def scale(
     """
     most, left = max(asked or len(workers) for asked, _ in jobs), list(workers)
     if most > len(workers):
-        raise InputError(f"{most} ranks need as many workers; there are {len(workers)}")
+        raise InputError(f"{most} ranks need {most} workers, but there are only {len(workers)}")
     rows: list[Scaled[R]] = []
     first = 0.0
     for number, (asked, job) in enumerate(jobs, 1):
         if asked > len(left):
-            note = f"{asked} ranks and more: not measured, with {len(left)} workers left"
+            note = f"{asked} and more ranks are not measured: only {len(left)} workers are left"
             rows[-1] = rows[-1]._replace(notes=(*rows[-1].notes, note))
             break
         on = left[: asked or len(left)]
@@ -234,10 +231,10 @@ def _searched(
 def check_scaling(scaling: str | None, workers: int, recipe: Recipe | None) -> None:
     """InputError where it does not go. recipe: of the graph; None of a store."""
     if scaling is not None and not workers:
-        raise InputError("--scaling needs --workers, to know how far to go")
+        raise InputError("--scaling needs --workers, the greatest number of workers to measure")
     if scaling == "weak" and recipe is None:
         raise InputError(
-            "--scaling weak takes graphs of several sizes, as kronecker:27: of a store say "
+            "--scaling weak needs a generated graph, such as kronecker:27: for a store give "
             "--scaling strong"
         )
 
@@ -250,7 +247,7 @@ def ranks_up_to(ranks: int) -> list[int]:
     """
     steps = [2**i for i in range(ranks.bit_length())]
     if steps[-1] != ranks:
-        raise InputError(f"scaling is measured up to a power of two of workers, not {ranks}")
+        raise InputError(f"--scaling needs a number of workers that is a power of two, not {ranks}")
     return steps
 
 

@@ -171,7 +171,7 @@ def generated_store(
 
 def check_algorithm(name: str, runs: int) -> None:
     if name not in ALGORITHMS:
-        raise InputError(f"{name}: bench has {', '.join(ALGORITHMS)}")
+        raise InputError(f"--algorithm {name} is unknown: choose one of {', '.join(ALGORITHMS)}")
     if runs < 1:
         raise InputError(f"{runs} runs: at least one is needed")
 

@@ -44,7 +44,7 @@ def parse_recipe(name: str) -> Recipe | None:
         return Recipe("grid", height=height, width=width)
     if re.match(r"(kronecker|uniform|grid):", name):
         raise InputError(
-            f"{shown(name)}: say kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH, as "
+            f"{shown(name)}: write kronecker:SCALE, uniform:SCALE or grid:HEIGHTxWIDTH, such as "
             "kronecker:20"
         )
     return None
@@ -57,8 +57,8 @@ def bench_generated(recipe: Recipe, options: BenchOptions, device: Device | None
     """
     if device is None:
         raise InputError(
-            "a graph is generated and searched at once on a GPU only: on the CPU, 'delegraph "
-            "generate' and 'delegraph build' make a store to bench"
+            "a generated graph needs a GPU: for the CPU, make a store with 'delegraph generate' "
+            "and 'delegraph build'"
         )
     measured, benched = measure(recipe, options, device)
     return report(measured, benched, options.seed, device)

@@ -45,15 +45,15 @@ class Placing:
 
     def __post_init__(self) -> None:
         if self.grid is not None and self.layout != "2d":
-            raise InputError(f"a grid ({self.grid}) is for --layout 2d, not {self.layout}")
+            raise InputError(f"a grid ({self.grid}) is only for --layout 2d, not {self.layout}")
         if self.threshold is not None and self.layout != "delegate":
-            raise InputError(f"--threshold is for --layout delegate, not {self.layout}")
+            raise InputError(f"--threshold is only for --layout delegate, not {self.layout}")
 
     def grid_for(self, ranks: int) -> Grid | None:
         """None for delegates."""
         if self.grid is not None and self.grid.partitions != ranks:
             raise InputError(
-                f"a grid of {self.grid} takes {self.grid.partitions} ranks, not {ranks}"
+                f"a grid of {self.grid} needs {self.grid.partitions} ranks, not {ranks}"
             )
         return grid_of(self.layout, ranks, self.grid)
 
@@ -75,7 +75,7 @@ class BenchJob:
 
     def on(self, device: str, why: str = "") -> BenchJob:
         if device != "cuda":
-            raise InputError(f"a graph is generated on GPUs only: {why}")
+            raise InputError(f"a generated graph needs GPUs: {why}")
         return replace(self, device=device)
 
     def again(self) -> BenchJob:

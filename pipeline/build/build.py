@@ -122,8 +122,8 @@ def plan_graph(
     edges = _opened(path, options, resources)
     if resources.cluster.any and resources.device == "cuda":
         raise InputError(
-            "--device cuda is planned for one GPU of this machine: leave out --workers and "
-            "--scheduler"
+            "a build with --device cuda can be planned only for one GPU of this machine: leave out "
+            "--workers and --scheduler"
         )
     device = resources.chosen_device()
     with open_pool(edges, options, threads, resources, progress) as (executor, budget):
@@ -175,7 +175,7 @@ def _build_anywhere(
     asked = resources.device
     if run.edges.weight is not None and resources.cluster.any:
         build_files(run)
-        told = ("built on CPUs: GPUs of several workers build without weights",)
+        told = ("built on CPUs: several workers cannot build a store with weights on GPUs",)
         return None, told * (asked not in ("auto", "cpu"))
     try:
         pool = cast("Cluster", run.executor.pool)
@@ -326,10 +326,10 @@ def check_built(output: Path, edges: EdgeList, options: BuildOptions) -> None:
     ours_is = graph_fingerprint(edges, options.directed, options.duplicates)
     same_graph = info.fingerprint == ours_is
     if not same_graph and theirs == ours:
-        theirs, ours = {"the edge list": "another one"}, {"the edge list": "of this content"}
+        theirs, ours = {"the edge list": "another one"}, {"the edge list": "this one"}
     if theirs != ours:
         raise InputError(
-            f"{output} exists, built differently: {difference(theirs, ours)}; name another "
+            f"{output} exists, but was built differently: {difference(theirs, ours)}; name another "
             "output, move it away, or replace it with --overwrite"
         )
 

@@ -104,8 +104,8 @@ def plan_ahead_on_device(plan: Plan, device: Device) -> Plan:
 def _check_room(device: Device, need: int) -> None:
     if need > device.memory_bytes:
         raise DeviceMemoryError(
-            f"{format_bytes(device.memory_bytes)} may be held on {device}, and the edges need "
-            f"{format_bytes(need)}"
+            f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but the "
+            f"edges need {format_bytes(need)}"
         )
 
 
@@ -214,7 +214,7 @@ def _check_layout(run: Preparation, device: Device, layout: Layout) -> None:
     """Whether there is room for the rows of all subgraphs, now that these are known."""
     rows = sum(subgraph.rows for subgraph in layout.subgraphs)
     if rows > gpu_prepare.MOST_ROWS:
-        raise DeviceMemoryError(f"{rows:,} rows of all subgraphs are too many for a device")
+        raise DeviceMemoryError(f"{rows:,} rows in all subgraphs are too many for a GPU")
     _check_room(
         device,
         gpu_prepare.bytes_needed(

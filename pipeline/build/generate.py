@@ -66,9 +66,13 @@ class Recipe:
         check_number("drop", self.drop)
         if self.kind == "grid":
             if self.height < 1 or self.width < 1:
-                raise InputError(f"a grid needs cells, not {self.height} x {self.width}")
+                raise InputError(
+                    f"the height and the width must be at least 1, not {self.height} x {self.width}"
+                )
             if not 0 <= self.drop < 1:
-                raise InputError(f"the share to drop must be in [0, 1), not {self.drop}")
+                raise InputError(
+                    f"the share to drop must be at least 0 and less than 1, not {self.drop}"
+                )
             if self.height * self.width < 2:
                 raise InputError("a grid of one cell has no edges")
         elif not 1 <= self.scale <= MAX_SCALE or self.edge_factor < 1:
@@ -135,7 +139,7 @@ class Recipe:
                 device, first, last, self.height, self.width, keep_below, self.seed
             )
         if self.scale > gpu_generate.MAX_SCALE:
-            raise InputError(f"on a device the scale is {gpu_generate.MAX_SCALE} at most")
+            raise InputError(f"on a GPU the scale must be at most {gpu_generate.MAX_SCALE}")
         make = gpu_generate.kronecker if self.kind == "kronecker" else gpu_generate.uniform
         return make(device, first, last, self.scale, self.seed)
 
@@ -157,7 +161,8 @@ def generate_edges(
     free = shutil.disk_usage(nearest_folder(Path(output))).free
     if most > free:
         raise DelegraphError(
-            f"{recipe.candidates:,} rows take up to {most:,} bytes; {free:,} are free at {output}"
+            f"{recipe.candidates:,} rows take up to {most:,} bytes, but only {free:,} are free at "
+            f"{output}"
         )
     rows = 0
     with begin_work(output, {}, restart=True) as work:
@@ -174,7 +179,9 @@ def generate_edges(
                     batch = pa.record_batch([as_arrow(some) for some in columns], schema=schema)
                     writer.write_batch(batch, row_group_size=CHUNK_ROWS)
         if not rows:
-            raise InputError("every edge was dropped: a graph without edges is no edge list")
+            raise InputError(
+                "every edge was dropped: give a smaller share to drop, or another seed"
+            )
         work.sync()
         record = GenerateRecord(
             **command_record(executor.steps, executor.threads, 0),

@@ -104,13 +104,15 @@ class BuildOptions:
         if self.src == self.dst:
             raise InputError(f"src and dst are both column {self.src!r}: an edge has two ends")
         if self.weight in (self.src, self.dst):
-            raise InputError(f"column {self.weight!r} holds ends of edges: it is no weight")
+            raise InputError(
+                f"column {self.weight!r} holds the ends of edges: give another column of weights"
+            )
         if self.duplicates not in get_args(Duplicates):
             names = ", ".join(get_args(Duplicates))
             raise InputError(f"duplicates is one of {names}, not {self.duplicates!r}")
         if self.duplicates != "min" and self.weight is None:
             raise InputError(
-                f"--duplicates {self.duplicates} is of weights: name their column with --weight"
+                f"--duplicates {self.duplicates} needs weights: give their column with --weight"
             )
 
     def _check_grid(self) -> None:
@@ -118,7 +120,7 @@ class BuildOptions:
         if grid is None:
             return
         if self.layout != "2d":
-            raise InputError(f"a grid ({grid}) is for --layout 2d, not {self.layout}")
+            raise InputError(f"a grid ({grid}) is only for --layout 2d, not {self.layout}")
         if min(grid) < 1 or grid.partitions > MAX_PARTITIONS:
             raise InputError(f"a grid has 1 to {MAX_PARTITIONS:,} partitions, not {grid}")
         if self.partitions not in (None, grid.partitions):
@@ -142,7 +144,7 @@ class BuildOptions:
         most = max(ALWAYS_PARTITIONS, rows // ROWS_A_PARTITION)
         if partitions and partitions > most:
             raise InputError(
-                f"{partitions:,} partitions are too many for {rows:,} rows: name {most:,} at most"
+                f"{partitions:,} partitions are too many for {rows:,} rows: give at most {most:,}"
             )
         partitions = partitions or default_partitions(rows)
         return partitions, grid_of(self.layout, partitions, self.grid)

@@ -149,8 +149,8 @@ class BuildJob:
         need += (size - 1) * PIECE_BYTES  # that come together, where others cannot be read
         if need > device.memory_bytes:
             raise DeviceMemoryError(
-                f"{format_bytes(device.memory_bytes)} may be held on {device}, and a share of the "
-                f"edges needs {format_bytes(need)}"
+                f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
+                f"a share of the edges needs {format_bytes(need)}"
             )
 
     def _run(self, device: Device, communicator: Communicator) -> Share:
@@ -178,7 +178,7 @@ class BuildJob:
 
         places, first_rows = places_of(layout, _on_device(device, layout, self.scratch))
         if places.rows > gpu_prepare.MOST_ROWS:
-            why = f"{places.rows:,} rows of all subgraphs are too many for a device"
+            why = f"{places.rows:,} rows in all subgraphs are too many for a GPU"
             return Share([], *counted, [], why)
         mine = [gpu_prepare.sorted_keys(device, batches, positions, places).keys]
         shards = shards_of(layout, first_rows)
@@ -360,6 +360,6 @@ def _check_room(
         raise DeviceMemoryError(
             f"the memory limit of {format_bytes(limit)} is too small for {ranks} ranks with a GPU "
             f"each, which hold up to {format_bytes(need)} beside Python and libraries: "
-            f"--memory-limit {wanted} would do"
+            f"give --memory-limit {wanted} or more"
         )
     return 0

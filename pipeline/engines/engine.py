@@ -118,7 +118,7 @@ def check_strategy(strategy: Strategy, device: Device | None) -> None:
     if strategy not in get_args(Strategy):
         raise InputError(f"a strategy is one of {', '.join(get_args(Strategy))}, not {strategy!r}")
     if strategy == "slices" and device is None:
-        raise InputError("slices are searched on one GPU: leave out the strategy")
+        raise InputError("--strategy slices needs one GPU: leave out the strategy")
 
 
 class Ran(NamedTuple):
@@ -166,9 +166,8 @@ def choose(engines: Sequence[E], limit: int, notes: list[str]) -> tuple[E, Need]
             return engine, need
         if engine.device is not None and not last:
             notes.append(
-                f"searched on the CPU: beside what {engine.device} takes, "
-                f"{format_bytes(need.host)} of host memory are needed, more than the memory "
-                "limit leaves"
+                f"searched on the CPU: a search on {engine.device} also needs "
+                f"{format_bytes(need.host)} of host memory, more than the memory limit leaves"
             )
         needs.append((most, step))
     least, step = min(needs)

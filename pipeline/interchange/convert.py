@@ -90,7 +90,7 @@ def convert_graph(
     InputError, naming the line, for what is not of its format, and leaves nothing.
     """
     started = time.perf_counter()
-    refuse_remote(path, "convert reads what is on a disk of this machine: copy it there")
+    refuse_remote(path, "convert reads only from a disk of this machine: copy the file there")
     way = _way(path, output, said, choices, max_unpacked)
     asked = {
         "inputs": _facts(way.files),
@@ -128,11 +128,11 @@ def _way(
     ending = _ENDINGS.get(kind, "")
     if ending != (output.suffix if output.suffix in _ENDINGS.values() else ""):
         raise InputError(
-            f"{output}: a store becomes a matrix, named .npz; a result text, named .txt; a graph "
-            "file an edge list, a folder of another name"
+            f"{output}: wrong ending: a store becomes a matrix (.npz), a result becomes text "
+            "(.txt), and a graph file becomes an edge list (a folder with another name)"
         )
     if kind != "edge list" and (said or _given(choices) or max_unpacked is not None):
-        raise InputError(f"{path}: formats, columns and what is unpacked are of graph files")
+        raise InputError(f"{path}: options for formats, columns and types are only for graph files")
     if kind == "matrix":
         return _matrix(path, output.name)
     if kind == "text":
@@ -148,7 +148,7 @@ def _edge_list(path: str, said: str | None, choices: Choices, max_unpacked: floa
         with closing(open_graph_file(path, name, choices, limit, max_unpacked)) as graph:
             rows, isolated = write_edge_list(graph, folder, executor, limit)
             if not rows:
-                raise InputError(f"{path}: it holds neither edges nor vertices")
+                raise InputError(f"{path}: the file has no edges and no vertices")
             weighted = "weight" in graph.schema.names
             return Written(rows, isolated, graph.directed, weighted, list(graph.notes))
 

@@ -20,7 +20,7 @@ from .text import TextFile
 IdType = Literal["auto", "int64", "uint64", "string"]
 WeightType = Literal["auto", "int64", "float64"]
 _WEIGHT = "weight"
-NAME_HINT = "; if it is a name, say --from snap --id-type string"
+NAME_HINT = "; if it is a name, give --from snap --id-type string"
 """For formats whose ids are integers."""
 
 
@@ -42,7 +42,9 @@ class Choices:
     def __post_init__(self) -> None:
         for given, kind in ((self.id_type, IdType), (self.weight_type, WeightType)):
             if given not in get_args(kind):
-                raise InputError(f"{given!r} is no type here: say {', '.join(get_args(kind))}")
+                raise InputError(
+                    f"{given!r} is not a type: choose one of {', '.join(get_args(kind))}"
+                )
 
 
 def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLines:
@@ -56,7 +58,7 @@ def open_delimited(file: TextFile, layout: Layout, choices: Choices) -> EdgeLine
     columns = len(names) or columns
     places = tuple(_place(file, name, names, columns) for name in wanted)
     if len(set(places)) < len(places):
-        raise InputError(f"{file.path}: a column is asked for twice: {', '.join(wanted)}")
+        raise InputError(f"{file.path}: the same column is given twice: {', '.join(wanted)}")
     layout = replace(layout, columns=columns, places=places)
     return EdgeLines(
         file, with_types(file, layout, block, choices.id_type, choices.weight_type), blocks
@@ -93,9 +95,9 @@ def _place(file: TextFile, name: str, names: Sequence[str], columns: int) -> int
         return int(name) - 1
     if not names:
         raise InputError(
-            f"{file.path}: no column {name!r}: they go by numbers, from 1 to {columns}"
+            f"{file.path}: no column {name!r}: give the number of a column, from 1 to {columns}"
         )
     raise InputError(
-        f"{file.path}: no column {name!r}; its first line names {', '.join(names)}: say which with "
-        "--src, --dst and --weight, by name or number, or --no-header if that is an edge"
+        f"{file.path}: no column {name!r}; its first line names {', '.join(names)}: choose with "
+        "--src, --dst and --weight, or give --no-header if the first line is an edge"
     )

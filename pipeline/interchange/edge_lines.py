@@ -62,7 +62,7 @@ class Layout:
     known: Callable[[NDArray], NDArray[np.bool_]] | None = None
     told: str = ""
     positions: bool = False
-    id_hint: str = "; if it is a name, say --id-type string"
+    id_hint: str = "; if it is a name, give --id-type string"
     weight_hint: str = ""
     notes: tuple[str, ...] = ()
 
@@ -151,7 +151,7 @@ class Layout:
             for place, fault in zip(self.places, faults, strict=False):
                 if told := fault(fields[place]):
                     return file.error(number, told)
-        return file.error(block.first_line, "there, or in a line after it, stands no edge")
+        return file.error(block.first_line, "this line, or one after it, is not an edge")
 
     def lines(self, file: TextFile, block: Block) -> Iterator[tuple[int, list[str]]]:
         """The numbers and fields of lines that hold an edge, as Python reads them."""
@@ -175,14 +175,14 @@ class Layout:
     def _id_fault(self, field: str) -> str:
         if is_string(self.id_type):
             if not field:
-                return "a vertex without a name"
-            return "" if _is_utf8(field) else "a vertex whose name is not UTF-8"
+                return "a vertex has no name"
+            return "" if _is_utf8(field) else "the name of a vertex is not UTF-8"
         word = field.strip(" \t")
         number = integer_of(word)
         if number is None or not in_range(number, self.id_type):
-            return f"{shown(field)} is no vertex number{self.id_hint}"
+            return f"{shown(field)} is not a vertex number{self.id_hint}"
         if not self.positions and str(number) != word:
-            return f"{shown(field)} is no vertex number (that prints as {number}){self.id_hint}"
+            return f"{shown(field)} is not a plain vertex number, such as {number}{self.id_hint}"
         if self.known is not None and not self.known(np.array([number])).all():
             return f"there is no vertex {number}: {self.told}"
         return ""
@@ -190,12 +190,14 @@ class Layout:
     def _weight_fault(self, field: str) -> str:
         word = field.strip(" \t")
         if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-            return f"{shown(field)} is no weight: it has to be a finite number"
+            return f"{shown(field)} is not a weight: a weight must be a finite number"
         if float(word) == 0 and re.match(_NOT_ZERO, word):
-            return f"{shown(field)} is too small for a weight of 64 bits, which would be 0"
+            return f"{shown(field)} is too small for a 64-bit weight, which would become 0"
         number = integer_of(word)
         if self.weight_type == pa.int64() and (number is None or not in_range(number, pa.int64())):
-            return f"{shown(field)} is no integer of 64 bits, as weights are here{self.weight_hint}"
+            return (
+                f"{shown(field)} is not a 64-bit integer, as the weights here are{self.weight_hint}"
+            )
         return ""
 
 
@@ -237,7 +239,7 @@ def first_look(file: TextFile, layout: Layout) -> tuple[Block, int, Iterator[Blo
             continue
         for _, fields in layout.lines(file, block):
             return block, len(fields), chain([block], blocks)
-    raise InputError(f"{file.path}: it holds no edges")
+    raise InputError(f"{file.path}: the file has no edges")
 
 
 def with_types(
@@ -266,8 +268,8 @@ def with_types(
     return replace(layout, weight_type=WEIGHT_TYPES[weight_type])
 
 
-_ID_HINT = "; ids before it are integers: say --id-type string (or uint64, if it is a large number)"
-_WEIGHT_HINT = "; say --weight-type float64"
+_ID_HINT = "; earlier ids are integers: give --id-type string (or uint64, if it is a large number)"
+_WEIGHT_HINT = "; give --weight-type float64"
 
 
 def _narrowest(
@@ -295,26 +297,26 @@ def _notes_on_names(file: TextFile, layout: Layout, block: Block) -> Iterator[st
     else:
         number, why = _first_name(layout.lines(file, block), layout.places[:2])
         names = len(ids) - integers
-        share = f" (no integers: {names:,} of the first {len(ids):,})" if names else ""
+        share = f" ({names:,} of the first {len(ids):,} are not integers)" if names else ""
         yield (
             f"{file.path}, line {number:,}: {why}, so ids are strings{share}; to refuse such "
-            "lines, say --id-type int64"
+            "lines, give --id-type int64"
         )
     if blank := _count(ids, r"^[ \t]|[ \t]$"):
-        yield f"{file.path}: ids that begin or end with blanks keep them ({blank:,} of the first)"
+        yield f"{file.path}: blanks around ids are kept, as in {blank:,} of the first ids"
 
 
 def _first_name(lines: Iterator[tuple[int, list[str]]], places: Sequence[int]) -> tuple[int, str]:
     """The line of the first id that is no integer of 64 bits, and why it is none."""
-    line, told = 0, "no integers of 64 bits hold both large and negative ids"
+    line, told = 0, "no 64-bit integer type holds both large and negative ids"
     for line, fields in lines:
         for field in (fields[place] for place in places):
             word = field.strip(" \t")
             number = integer_of(word)
             if number is None or not -(2**63) <= number < 2**64:
-                return line, f"{shown(field)} is no integer of 64 bits"
+                return line, f"{shown(field)} is not a 64-bit integer"
             if str(number) != word:
-                return line, f"{shown(field)} is no integer (that prints as {number})"
+                return line, f"{shown(field)} is not a plain integer, such as {number}"
     return line, told
 
 

@@ -76,13 +76,14 @@ def format_of(path: str, said: str | None = None) -> FormatName:
     """Raises InputError where neither tells one."""
     names = get_args(FormatName)
     if said is not None and said not in names:
-        raise InputError(f"{said!r} is no format: say {', '.join(names)}")
+        raise InputError(f"{said!r} is not a format: choose one of {', '.join(names)}")
     name = Path(path)
     suffix = Path(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix
     found = said or SUFFIXES.get(suffix)
     if found is None:
         raise InputError(
-            f"{path}: its name ends like none of {', '.join(SUFFIXES)}: say its format with --from"
+            f"{path}: its name does not end in one of {', '.join(SUFFIXES)}: give its format with "
+            "--from"
         )
     return found  # pyright: ignore[reportReturnType] - one of the names
 
@@ -90,7 +91,7 @@ def format_of(path: str, said: str | None = None) -> FormatName:
 def files_of(path: str, name: FormatName) -> list[str]:
     """Those that make up a graph. Raises InputError for what is missing, or no regular file."""
     if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file, or no regular one")
+        raise InputError(f"{path}: no such file, or not a regular file")
     return [path, vertex_file(path)] if name == "graphalytics" else [path]
 
 
@@ -100,7 +101,7 @@ def check_choices(name: FormatName, choices: Choices) -> None:
     for choice in fields(Choices):
         if getattr(choices, choice.name) != choice.default and choice.name not in leaves:
             option = "no-header" if choice.name == "header" else choice.name.replace("_", "-")
-            raise InputError(f"--{option} is not for {name} files, which leave no choice there")
+            raise InputError(f"--{option} is not an option for {name} files: leave it out")
 
 
 def open_graph_file(
@@ -111,7 +112,7 @@ def open_graph_file(
     """
     if name not in _TEXT:
         if Path(path).suffix in COMPRESSIONS:
-            raise InputError(f"{path}: only text is read compressed: unpack it")
+            raise InputError(f"{path}: only compressed text can be read: unpack the file")
         return SerializedGraph(path, weighted=name == "wsg")
     file = TextFile(path, max_unpacked)
     try:

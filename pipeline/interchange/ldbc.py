@@ -56,7 +56,7 @@ def vertex_file(path: str) -> str:
     for ending in ("", *COMPRESSIONS):
         if (found := Path(f"{plain}{ending}")).is_file():
             return str(found)
-    raise InputError(f"{plain}: missing; the vertices of {path} stand there, one a line")
+    raise InputError(f"{plain}: missing; this file must list the vertices of {path}, one per line")
 
 
 def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ def _read_vertices(path: str, limit: int, max_unpacked: float | None) -> NDArray
         file.close()
     ids = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
     if not len(ids):
-        raise InputError(f"{path}: it holds no vertices")
+        raise InputError(f"{path}: the file has no vertices")
     twice = np.flatnonzero(ids[1:] == ids[:-1])
     if len(twice):
         raise InputError(f"{path}: vertex {ids[twice[0]]} is listed twice")

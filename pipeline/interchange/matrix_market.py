@@ -49,7 +49,7 @@ class MatrixMarket(EdgeLines):
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
         if edges != self._entries:
             raise InputError(
-                f"{self._path}: {edges:,} entries, where its header promises {self._entries:,}"
+                f"{self._path}: {edges:,} entries, but its header promises {self._entries:,}"
             )
         yield from self._vertices.self_loops(self.schema)
 
@@ -58,13 +58,13 @@ def _banner(file: TextFile) -> tuple[str, str]:
     number, line = file.line() or (1, "")
     words = line.lower().split()
     if words[:3] != _BANNER.lower().split()[:3] or len(words) != 5:
-        raise file.error(number, f"this is no Matrix Market file: it has to begin {_BANNER!r}")
+        raise file.error(number, f"not a Matrix Market file: the file must begin with {_BANNER!r}")
     field, symmetry = words[3:]
     if field not in _WEIGHTS:
-        told = f"entries are {shown(field)}; weights are {' or '.join(_WEIGHTS)}"
+        told = f"entries are {shown(field)}, but must be {' or '.join(_WEIGHTS)}"
         raise file.error(number, told)
     if symmetry not in _DIRECTED:
-        told = f"the matrix is {shown(symmetry)}; graphs are {' or '.join(_DIRECTED)}"
+        told = f"the matrix is {shown(symmetry)}, but must be {' or '.join(_DIRECTED)}"
         raise file.error(number, told)
     return field, symmetry
 
@@ -79,11 +79,11 @@ def _size(file: TextFile) -> tuple[int, int]:
         try:
             rows, columns, entries = (parse_integer(word, 0, 2**63 - 1) for word in words)
         except (InputError, ValueError) as error:  # a word, or too few or too many of them
-            told = f"rows, columns and entries are expected, not {shown(line)}"
+            told = f"the line must hold the numbers of rows, columns and entries, not {shown(line)}"
             raise file.error(number, told) from error
         if rows != columns:
-            told = f"{rows:,} rows and {columns:,} columns: the matrix of a graph is square"
+            told = f"{rows:,} rows and {columns:,} columns: the matrix of a graph must be square"
             raise file.error(number, told)
         file.check_vertices(number, rows, _ROW_BYTES)
         return rows, entries
-    raise InputError(f"{file.path}: it ends before the line of its sizes")
+    raise InputError(f"{file.path}: the file ends before the line with its sizes")

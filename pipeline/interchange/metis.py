@@ -34,7 +34,7 @@ _LINES = bytes.maketrans(_BLANKS, b"\n" * len(_BLANKS))
 """Each word on a line of its own."""
 
 _MOST = 2**62  # of what a header counts: sums of it fit 64 bits
-_EXPECTED = "it has to say how many vertices and edges there are"
+_EXPECTED = "the header must give the numbers of vertices and edges"
 
 
 class Header(NamedTuple):
@@ -102,7 +102,7 @@ class Metis:
             yield Piece(block.bytes, partial(self._edges, words))
         if kept:
             word = kept.decode(errors="replace")
-            raise self._file.error(first_line, f"{shown(word)} is followed by no weight")
+            raise self._file.error(first_line, f"no weight follows {shown(word)}")
         self._lines += place > 0  # the last one has no end
 
     def _check_weights(self, words: Words, place: int) -> None:
@@ -119,7 +119,7 @@ class Metis:
             vertex = 1 + self._lines + int(short[0])
             told = f"the line of vertex {vertex:,} has {counts[short[0]]:,} words"
             promised = f"its header promises {self._header.first:,} before the neighbours"
-            raise InputError(f"{self._file.path}: {told}, where {promised}")
+            raise InputError(f"{self._file.path}: {told}, but {promised}")
 
     def _is_neighbour(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
         _, _, first, step = self._header
@@ -131,7 +131,7 @@ class Metis:
         source, target = words.vertex[at], values[at]
         if len(words.vertex) and words.vertex[-1] > self._header.vertices:
             wrong = int(np.argmax(words.vertex > self._header.vertices))
-            told = f"a line more than the header's {self._header.vertices:,} vertices"
+            told = f"more lines than the {self._header.vertices:,} vertices of the header"
             raise self._error(words, wrong, told)
         known = self._vertices.see(target)
         if not known.all():
@@ -143,7 +143,7 @@ class Metis:
             paired = np.append(words.vertex, 0)[at + 1] == source
             if not paired.all():
                 wrong = int(at[np.argmin(paired)])
-                raise self._error(words, wrong, f"'{values[wrong]}' is followed by no weight")
+                raise self._error(words, wrong, f"no weight follows '{values[wrong]}'")
             columns.append(values[at + 1])
         above, below = target > source, target < source
         with self._lock:
@@ -178,7 +178,7 @@ class Metis:
             for number, word in enumerate(every):
                 value = integer_of(word)
                 if value is None or not in_range(value, pa.int64()):
-                    raise self._error(words, number, f"{shown(word)} is no number") from error
+                    raise self._error(words, number, f"{shown(word)} is not a number") from error
             raise
 
     def _error(self, words: Words, number: int, what: str) -> InputError:
@@ -187,19 +187,20 @@ class Metis:
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
         vertices, promised, _, _ = self._header
         if self._lines < vertices:
-            told = f"{self._lines:,} lines of vertices, where its header promises {vertices:,}"
+            told = f"{self._lines:,} lines of vertices, but its header promises {vertices:,}"
             raise InputError(f"{self._file.path}: {told}")
         if self._above != self._below:
             raise InputError(
-                f"{self._file.path}: {self._above:,} edges stand in the line of their lesser end "
-                f"and {self._below:,} in that of the other: each has to stand in both"
+                f"{self._file.path}: {self._above:,} edges are in the line of their smaller "
+                f"vertex, and {self._below:,} in the line of the larger one: each edge must be in "
+                "both lines"
             )
         if not self._balance.even:
-            told = "the lines of the ends of its edges do not hold the same edges and weights"
+            told = "the lines of the two ends of an edge do not hold the same edges and weights"
             raise InputError(f"{self._file.path}: {told}")
         entries = self._above + self._below + self._loops  # loops, which are rare, once or twice
         if 2 * promised not in (entries, entries + self._loops):
-            told = f"{entries:,} neighbours, where its header promises two for {promised:,} edges"
+            told = f"{entries:,} neighbours, but its header promises {promised:,} edges, two each"
             raise InputError(f"{self._file.path}: {told}")
         return self._vertices.self_loops(self.schema)
 
@@ -240,9 +241,11 @@ def _header(file: TextFile) -> Header:
             raise file.error(number, f"{_EXPECTED}, not {shown(line)}")
         form = words[2].zfill(3) if len(words) > 2 else "000"
         if len(form) > 3 or not set(form) <= set("01"):
-            raise file.error(number, f"{shown(words[2])} is no format: it has three digits, 0 or 1")
+            raise file.error(
+                number, f"{shown(words[2])} is not a format: a format has three digits, 0 or 1"
+            )
         file.check_vertices(number, counts[0])
         sizes, weighted, edge_weights = (digit == "1" for digit in form)
         weights = counts[3] if len(counts) == 4 else 1
         return Header(counts[0], counts[1], sizes + weights * weighted, 1 + edge_weights)
-    raise InputError(f"{file.path}: it ends before its header")
+    raise InputError(f"{file.path}: the file ends before its header")

@@ -30,7 +30,9 @@ def write_result_text(result: Result, path: Path, executor: Executor, limit: int
     what lines of two words cannot hold.
     """
     if result.algorithm == "bfs-each":
-        raise InputError(f"{_place(result)}: its vertices have several values, one for each source")
+        raise InputError(
+            f"{_place(result)}: text holds one value per vertex, but the result has one per source"
+        )
     need = sum(result.reading(ROWS)[:2]) + ROWS * _ROW_BYTES
     if not fits(need, limit):
         raise too_little(STEP, need, limit)
@@ -52,7 +54,7 @@ def _write(result: Result, path: Path) -> None:
                 values = values.cast(pa.string()).fill_null(missing)
                 writer.write_batch(pa.record_batch([vertex, values], schema=schema))
     except pa.ArrowInvalid as error:
-        told = "a vertex's name holds a blank or a quotation mark, which these lines cannot tell"
+        told = "the name of a vertex holds a blank or a quotation mark, which the text cannot hold"
         raise InputError(f"{_place(result)}: {told}") from error
 
 

@@ -61,7 +61,7 @@ class SerializedGraph:
 
     def _read_header(self) -> None:
         if self.bytes < _HEADER.size:
-            raise InputError(f"{self._path}: {self.bytes} bytes are no serialized graph")
+            raise InputError(f"{self._path}: {self.bytes} bytes are too few for a serialized graph")
         directed, self._entries, self._vertices = _HEADER.unpack(
             os.pread(self._descriptor, _HEADER.size, 0)
         )
@@ -73,19 +73,19 @@ class SerializedGraph:
         promised = _HEADER.size + rows * (2 if self.directed else 1)
         if self.bytes != promised:
             raise InputError(
-                f"{self._path}: it holds {self.bytes:,} bytes, where its header promises "
+                f"{self._path}: the file has {self.bytes:,} bytes, but its header promises "
                 f"{promised:,}: {self._vertices:,} vertices and {self._entries:,} entries"
             )
         self._inverse = _HEADER.size + rows
 
     def _error(self, at: int, what: str) -> InputError:
-        return InputError(f"{self._path}, byte {at:,}: {what}: it is damaged, or no such graph")
+        return InputError(f"{self._path}, byte {at:,}: {what}: the file is damaged, or not a graph")
 
     def _read(self, dtype: DTypeLike, at: int, count: int) -> NDArray:
         dtype = np.dtype(dtype)
         data = os.pread(self._descriptor, count * dtype.itemsize, at)
         if len(data) != count * dtype.itemsize:
-            raise self._error(at + len(data), "it ends")
+            raise self._error(at + len(data), "the file ends")
         return np.frombuffer(data, dtype)
 
     def _offsets(self, start: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -157,14 +157,14 @@ class SerializedGraph:
     def isolated(self, edges: int) -> Iterator[pa.RecordBatch]:
         if self._above != self._below:
             raise InputError(
-                f"{self._path}: {self._above:,} edges stand in the row of their lesser end and "
-                f"{self._below:,} in that of the other: an undirected graph has each in both"
+                f"{self._path}: {self._above:,} edges are in the row of their smaller vertex, and "
+                f"{self._below:,} in the row of the larger one: an undirected edge must be in both"
             )
         if not self._balance.even:
-            places = "its halves, of edges out of and into vertices,"
+            places = "the outgoing and the incoming edges"
             if not self.directed:
-                places = "the rows of the ends of its edges"
-            told = "do not hold the same edges: it is damaged, or no such graph"
+                places = "the rows of the two ends of an edge"
+            told = "do not hold the same edges: the file is damaged, or not a graph"
             raise InputError(f"{self._path}: {places} {told}")
         rows = self._offsets(_HEADER.size)
         inverse = self._offsets(self._inverse if self.directed else _HEADER.size)

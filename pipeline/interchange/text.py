@@ -34,7 +34,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BOM = b"\xef\xbb\xbf"
 
 
-_LIFT = "if that is right, say --max-unpacked SIZE, or none"
+_LIFT = "if the file is right, give --max-unpacked SIZE, or none"
 
 
 class Block(NamedTuple):
@@ -95,7 +95,7 @@ class TextFile:
         if self._compressed and self._unpacked > self._most:
             raise InputError(
                 f"{self.path}: its {self.bytes:,} bytes unpack to more than "
-                f"{format_bytes(self._most)}, which graph files hardly do: {_LIFT}"
+                f"{format_bytes(self._most)}, which is unusual for a graph file: {_LIFT}"
             )
         return bool(more)
 
@@ -104,12 +104,12 @@ class TextFile:
 
         vertex_bytes: what a vertex without edges counts for, where the file does not tell of it.
         """
-        told = f"it promises {count:,} vertices"
+        told = f"the header promises {count:,} vertices"
         if vertex_bytes and vertex_bytes * count > self._most:
-            told += f", and the file has {self.bytes:,} bytes: {_LIFT}"
+            told += f", but the file has {self.bytes:,} bytes: {_LIFT}"
             raise self.error(line, told)
         if not vertex_bytes and count > (self._most if self._compressed else self.bytes):
-            told += f", a line each, and the file has {self.bytes:,} bytes"
+            told += f", one per line, but the file has {self.bytes:,} bytes"
             raise self.error(line, f"{told}: {_LIFT}" if self._compressed else told)
 
     def error(self, line: int, what: str) -> InputError:
@@ -136,10 +136,10 @@ class TextFile:
         self._lines += 1
         return self._lines, line
 
-    def _check_length(self, quoted: bool = False, subject: str = "it") -> None:
-        if len(self._text) - self._at > max(LINE_BYTES, BLOCK_BYTES * (subject != "it")):
+    def _check_length(self, quoted: bool = False, subject: str = "the line") -> None:
+        if len(self._text) - self._at > max(LINE_BYTES, BLOCK_BYTES * (subject != "the line")):
             told = f"{subject} is longer than {LINE_BYTES:,} bytes"
-            told += ", or has a quotation mark that none closes" if quoted else ""
+            told += ", or has a quotation mark that is not closed" if quoted else ""
             raise self.error(self._lines + 1, told)
 
     def blocks(self, quoted: bool = False, long_lines: bool = False) -> Iterator[Block]:
@@ -153,7 +153,7 @@ class TextFile:
             if end <= self._at and long_lines and len(self._text) - self._at > BLOCK_BYTES:
                 end = max(self._text.rfind(blank) for blank in (b" ", b"\t")) + 1
             if end <= self._at:
-                self._check_length(quoted, "a word of it" if long_lines else "it")
+                self._check_length(quoted, "a word of the line" if long_lines else "the line")
                 if self._fill():
                     continue
                 end = len(self._text)

@@ -43,7 +43,9 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     it is of.
     """
     if result.info is None:
-        raise InputError("the result does not say its source: only what delegraph wrote is judged")
+        raise InputError(
+            "the result does not name its source: only results of delegraph can be judged"
+        )
     graph = judged_edges(store, team)
     assert graph.weighted_batches is not None
     check_kind(result, graph.directed)
@@ -51,7 +53,7 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
     asked = result.info.options["source"]
     source = None if (known := told_id(asked, names.id_type)) is None else names.find(known)
     if source is None:
-        raise InputError(f"the result's source, {asked!r}, is no vertex of the graph")
+        raise InputError(f"the result's source, {asked!r}, is not a vertex of the graph")
     most = result.info.options["max_distance"]
     limit = math.inf if most is None else float(most)
     distance = np.full(graph.places, np.inf)

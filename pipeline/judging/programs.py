@@ -181,10 +181,14 @@ def _teleport(
     if said is None and personalize is None:
         return None
     if personalize is None:
-        raise InputError("the result is personalised: give the file, as --personalize FILE")
+        raise InputError(
+            "the result is a personalised PageRank: give its file with --personalize FILE"
+        )
     weights = personalize.read(graph.names.id_type)
     if result.info is not None and said != weights.digest:
-        raise InputError(f"{personalize.path}: not what the result was personalised to")
+        raise InputError(
+            f"{personalize.path}: not the vertices that the result was personalised with"
+        )
     teleport = np.zeros(graph.places)
     teleport[weights.places(graph.names)] = weights.shares
     return teleport

@@ -37,7 +37,7 @@ from ...partition.store.store import EdgeBlock, Store
 from ..results.names import VertexNames, id_bytes, names_of_store
 from ..results.result import Result
 
-ROWS_RULE = "every vertex of the graph stands in one row, and nothing else does"
+ROWS_RULE = "every vertex of the graph has exactly one row, and nothing else has a row"
 
 
 _ROW = 160  # of a batch of a result: three columns, what they become, what is wrong with them
@@ -220,8 +220,8 @@ def check_kind(result: Result, directed: bool) -> None:
     if result.info is not None and result.info.directed != directed:
         kinds = ("undirected", "directed")
         raise InputError(
-            f"the result is of {kinds[result.info.directed]} edges, the graph of "
-            f"{kinds[directed]} ones"
+            f"the result is for {kinds[result.info.directed]} edges, but the graph has "
+            f"{kinds[directed]} edges"
         )
 
 
@@ -314,7 +314,9 @@ class Places:
         if pa.types.is_dictionary(found):
             found = found.value_type
         if not _same_kind(found, id_type):
-            raise InputError(f"the result's ids are {column.type}, the graph's {id_type}")
+            raise InputError(
+                f"the result's ids are {column.type}, but the graph's ids are {id_type}"
+            )
         try:
             column = column.cast(id_type)
         except pa.ArrowInvalid:  # some ids do not fit the graph's type: those are none of its own

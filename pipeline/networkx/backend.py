@@ -284,52 +284,52 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 def _of_one_source(asked: Asked) -> str | None:
     cutoff = asked["cutoff"]
     if cutoff is not None and (not _is_number(cutoff) or math.isnan(cutoff)):
-        return "the cutoff is a number"
+        return "the cutoff must be a number"
     return None
 
 
 def _of_one_target(asked: Asked) -> str | None:
     if asked["G"].is_directed():
-        return "directed graphs are searched along their edges"
+        return "directed graphs can be searched only along their edges"
     return _of_one_source(asked)
 
 
 def _at_distance(asked: Asked) -> str | None:
-    return None if isinstance(asked["distance"], int) else "the distance is an integer"
+    return None if isinstance(asked["distance"], int) else "the distance must be an integer"
 
 
 def _dijkstra(asked: Asked) -> str | None:
-    return "weights are no functions" if callable(asked["weight"]) else _of_one_source(asked)
+    return "weights must not be functions" if callable(asked["weight"]) else _of_one_source(asked)
 
 
 def _pagerank(asked: Asked) -> str | None:
     G, shares, most = asked["G"], asked["personalization"], asked["max_iter"]
     if asked["nstart"] is not None:
-        return "it starts evenly: there is no nstart"
+        return "nstart is not supported"
     if asked["dangling"] is not None:
-        return "nodes without edges spread as the walk teleports: there is no dangling"
+        return "dangling is not supported"
     if G.is_multigraph():
-        return "parallel edges count as one"
+        return "parallel edges would count as one"
     if callable(asked["weight"]):
-        return "weights are no functions"
+        return "weights must not be functions"
     if not (_is_number(asked["alpha"]) and 0 <= asked["alpha"] < 1):
-        return "alpha is at least 0 and less than 1"
+        return "alpha must be at least 0 and less than 1"
     if not (_is_number(asked["tol"]) and 0 < asked["tol"] * max(1, len(G)) < math.inf):
-        return "tol is positive"
+        return "tol must be positive"
     if not (isinstance(most, int) and most >= 1):
-        return "there is one iteration at least"
+        return "max_iter must be at least 1"
     if shares is not None and not _are_shares(shares):
-        return "a personalization maps nodes to numbers that are not negative"
-    return "self-loops are left out" if _has_loops(G) else None
+        return "a personalization must map nodes to numbers that are not negative"
+    return "self-loops would not count" if _has_loops(G) else None
 
 
 def _betweenness(asked: Asked) -> str | None:
     k = asked["k"]
     if asked["weight"] is not None:
-        return "paths have no weights"
+        return "weights are not supported"
     if asked["endpoints"]:
-        return "the ends of paths are not counted"
-    return None if k is None or (isinstance(k, int) and k >= 1) else "k is one at least"
+        return "endpoints is not supported"
+    return None if k is None or (isinstance(k, int) and k >= 1) else "k must be at least 1"
 
 
 def _closeness(asked: Asked) -> str | None:
@@ -341,17 +341,21 @@ def _eccentricity(asked: Asked) -> str | None:
     if asked["weight"] is not None:
         return "distances are counted in edges"
     if asked["sp"] is not None:
-        return "there is nothing to search where all distances are given"
+        return "sp is not supported"
     some = v is None or v in asked["G"] or isinstance(v, (list, tuple, set, frozenset))
-    return None if some else "v is a node, or a list, a tuple or a set of them"
+    return None if some else "v must be a node, or a list, a tuple or a set of nodes"
 
 
 def _extreme(asked: Asked) -> str | None:
     if asked["weight"] is not None:
         return "distances are counted in edges"
     if asked["e"] is not None:
-        return "there is nothing to search where all eccentricities are given"
-    return "bounds take few searches, and this takes all" if asked["usebounds"] else None
+        return "e is not supported"
+    return (
+        "usebounds needs few searches, but delegraph searches from every node"
+        if asked["usebounds"]
+        else None
+    )
 
 
 _CHECKS: dict[str, Callable[[Asked], str | None]] = {
@@ -400,4 +404,6 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     """Of a graph that NetworkX would convert, as its ``backend_priority`` says."""
     G = args[0] if args else kwargs["G"]
     work = (len(G) + G.number_of_edges()) * (len(G) if name in _FROM_ALL else 1)
-    return work >= LEAST_WORK or "so small a graph is answered sooner than converted"
+    return (
+        work >= LEAST_WORK or "the graph is so small that converting it takes longer than answering"
+    )

@@ -147,7 +147,7 @@ def convert_from_nx(
     weights that a store cannot hold as they are.
     """
     if node_attrs or preserve_node_attrs or preserve_edge_attrs or len(edge_attrs or {}) > 1:
-        raise NotImplementedError("one edge attribute is kept, and none of nodes")
+        raise NotImplementedError("a conversion keeps one edge attribute, and no node attributes")
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     ends = map(number.__getitem__, chain.from_iterable(graph.edges()))
@@ -166,15 +166,15 @@ def _weights(given: list[Any]) -> NDArray[np.uint32] | NDArray[np.float32]:
     """As a store has them, none of which may become another."""
     if all(isinstance(weight, (int, np.integer)) for weight in given):
         if not all(0 <= weight <= MOST for weight in given):
-            raise NotImplementedError(f"weights that are integers lie between 0 and {MOST:,}")
+            raise NotImplementedError(f"integer weights must be from 0 to {MOST:,}")
         return np.array(given, np.uint32)
     if not all(isinstance(weight, (int, float, np.integer, np.floating)) for weight in given):
-        raise NotImplementedError("weights are numbers")
+        raise NotImplementedError("weights must be numbers")
     wide = np.array(given, np.float64)
     with np.errstate(over="ignore"):
         kept = wide.astype(np.float32)
     if not (np.isfinite(kept) & (kept >= 0) & (kept == wide)).all():
-        raise NotImplementedError("weights are not negative, and floats that 32 bits hold exactly")
+        raise NotImplementedError("weights must be non-negative floats that 32 bits hold exactly")
     return kept
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-_DISTANCES = "Nodes as near stand in the order of the graph."
-_COMPONENTS = "In the order of NetworkX."
-_EVERY = "Searches from all nodes, 64 at once. Without weights, of all nodes or of some."
+_DISTANCES = "Nodes at the same distance come in the order of the graph."
+_COMPONENTS = "Components come in the order of NetworkX."
+_EVERY = (
+    "Searches from all nodes, 64 at once. Weights are not supported. Computes all nodes or some."
+)
+_EXTREME = "``weight``, ``e`` and ``usebounds`` are not supported."
 
 FUNCTIONS = {
     "connected_components": _COMPONENTS,
@@ -17,23 +20,23 @@ FUNCTIONS = {
     "number_weakly_connected_components": "",
     "is_weakly_connected": "",
     "single_source_shortest_path_length": _DISTANCES,
-    "single_target_shortest_path_length": f"Of undirected graphs. {_DISTANCES}",
+    "single_target_shortest_path_length": f"Only for undirected graphs. {_DISTANCES}",
     "descendants": "",
     "descendants_at_distance": "",
     "single_source_dijkstra_path_length": (
-        "Weights are integers below 2**32, or floats that 32 bits hold exactly; not negative, and "
-        f"no functions. {_DISTANCES}"
+        "Weights must be non-negative: integers below 2**32, or floats that 32 bits hold exactly. "
+        f"A function is not supported. {_DISTANCES}"
     ),
     "pagerank": (
-        "Weights as of single_source_dijkstra_path_length. Neither ``nstart`` nor ``dangling``; "
-        "graphs without parallel edges and self-loops."
+        "Weights must be those that single_source_dijkstra_path_length takes. ``nstart``, "
+        "``dangling``, parallel edges and self-loops are not supported."
     ),
-    "betweenness_centrality": "Without weights and endpoints.",
+    "betweenness_centrality": "``weight`` and ``endpoints`` are not supported.",
     "closeness_centrality": _EVERY,
-    "eccentricity": f"{_EVERY} ``sp`` is not taken.",
-    "diameter": "Neither weights nor ``e``; ``usebounds`` is left to NetworkX.",
-    "radius": "Neither weights nor ``e``; ``usebounds`` is left to NetworkX.",
-    "periphery": "Neither weights nor ``e``; ``usebounds`` is left to NetworkX.",
+    "eccentricity": f"{_EVERY} ``sp`` is not supported.",
+    "diameter": _EXTREME,
+    "radius": _EXTREME,
+    "periphery": _EXTREME,
 }
 """The functions, and what is added to the documentation of each."""
 
@@ -44,7 +47,7 @@ def get_info() -> dict[str, Any]:
         "backend_name": "delegraph",
         "project": "delegraph",
         "package": "delegraph",
-        "short_summary": "On all cores, within a memory limit.",
+        "short_summary": "Runs on all cores, within a memory limit.",
         "default_config": {"memory_limit": None, "threads": None},
         "functions": {
             name: {"additional_docs": told} if told else {} for name, told in FUNCTIONS.items()

@@ -87,7 +87,8 @@ def run_on_workers(
                 if not failure.lost or lost or not left:
                     raise (LostError if failure.lost else DelegraphError)(told) from error
                 lost, workers = True, left
-                notes.append(f"{told}: begun again on {len(left)} of the workers")
+                some = f"{len(left)} remaining worker{'s'[: len(left) > 1]}"
+                notes.append(f"{told}: started again on {some}")
                 _LOG.warning(notes[-1])  # it may take long: told now, not only at the end
 
 
@@ -113,7 +114,7 @@ def _attempt(
         if missing is not None:
             raise unseen_by(worker, missing)
         if device is None and job.device == "cuda":
-            raise InputError(f"--device cuda: worker {worker} has none: {why}")
+            raise InputError(f"--device cuda: worker {worker} has no usable GPU: {why}")
     names = [some.device for some in seen if some.device is not None]
     job = job.on("cuda" if len(names) == size else "cpu", "not every worker has a GPU")
     preparing = [

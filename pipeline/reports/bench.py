@@ -111,7 +111,7 @@ def ablation_table(report: AblationReport) -> str:
     names = ["baseline", *map(_spoken, OPTIMIZATIONS)]
     rows = zip(names, report["added"], strict=True)
     lines = [head, *(_way_line(name, way) for name, way in rows)]
-    lines += [_way_line("kernels by hand", report["by_hand"]), "", "all but it"]
+    lines += [_way_line("kernels by hand", report["by_hand"]), "", "all but one"]
     return "\n".join([*lines, *(_way_line(_spoken(n), w) for n, w in report["without"].items())])
 
 

@@ -41,7 +41,7 @@ def describe(
         projected = {"projection": project(store, ranks)} if ranks else {}
         return {**store_document(store), **projected}
     if ranks:
-        raise InputError(f"{path} is no store: only of a store is it known what ranks would hold")
+        raise InputError(f"{path} is not a store: --ranks is only for stores")
     try:
         return result_document(open_result(path))
     except InputError:  # no result: an edge list, or the reason why it is none of the three
@@ -109,7 +109,9 @@ def _search_facts(result: Result) -> Document:
         unreached += distance.null_count
         hops = as_numpy(distance.drop_null())
         if len(hops) and hops.min() < 0:
-            raise InputError("the result holds negative distances; validate tells more")
+            raise InputError(
+                "the result holds negative distances: check it with 'delegraph validate'"
+            )
         counted = np.bincount(hops, minlength=len(levels))
         counted[: len(levels)] += levels
         levels = counted
@@ -218,8 +220,8 @@ def _table(rows: list[tuple[str, str]]) -> str:
 def _partitions(document: Document) -> str:
     return (
         f"{document['default_partitions']} by default (1 up to "
-        f"{document['rows_in_one_partition']:,} rows, then the least power of two that keeps "
-        "each below)"
+        f"{document['rows_in_one_partition']:,} rows; beyond that, the least power of two that "
+        "keeps each partition below)"
     )
 
 
@@ -240,7 +242,7 @@ def _edges_lines(document: Document) -> str:
 def _by_formula(document: Document) -> str:
     if document["layout"] != "delegate":
         return ""
-    return f" and {document['table_1_bytes']:,} by Table I of the delegates' paper"
+    return f"; by Table I of the delegates' paper: {document['table_1_bytes']:,}"
 
 
 def _layout(document: Document) -> str:
@@ -264,15 +266,13 @@ def _store_lines(document: Document) -> str:
             3,
             (
                 "weights",
-                "{column}: {kind} from {least:g} to {most:g}, {mean:g} in the mean; "
-                "of duplicates the {duplicates}".format(**document["weights"])
+                "{column}: {kind} from {least:g} to {most:g}, mean {mean:g}; "
+                "duplicates: {duplicates}".format(**document["weights"])
                 + _rounded(document["weights"]),
             ),
         )
     if document["partitions"] == 1:
-        rows.append(
-            ("partitions", "1: nothing to separate for (no threshold, no delegates), one CSR")
-        )
+        rows.append(("partitions", "1, as one CSR: no threshold and no delegates"))
     else:
         rows += [
             ("partitions", f"{document['partitions']}; {_partitions(document)}"),
@@ -300,8 +300,8 @@ def _store_lines(document: Document) -> str:
     rows += [
         (
             "bytes",
-            f"{document['bytes']:,}; {document['subgraph_bytes']:,} of them subgraphs, against "
-            f"{document['edge_list_bytes']:,} for their edges as a 16-byte edge list"
+            f"{document['bytes']:,}; {document['subgraph_bytes']:,} of them subgraphs; their "
+            f"edges as a 16-byte edge list: {document['edge_list_bytes']:,}"
             + _by_formula(document),
         ),
         ("degrees", "vertices"),
@@ -398,7 +398,11 @@ def _plan_lines(document: Document) -> str:
     if document["in_memory"]:
         held = "edges are held in memory"
     else:
-        held = "through scratch files" if document["scratch_bytes"] else "edges are read as needed"
+        held = (
+            "edges go through scratch files"
+            if document["scratch_bytes"]
+            else "edges are read as needed"
+        )
     size = format_bytes
     rows = [
         ("plan", f"{held}; {'exact' if document['exact'] else 'upper bounds'}"),
@@ -457,7 +461,7 @@ def supersteps_table(steps: Sequence[SuperstepRecord], between: BetweenRecord | 
                 f"{'...':>6} {'/'.join(ways):<10}{'':>14}{between['found']:>14,}"
                 f"{between['edges_examined']:>16,}{between['seconds'] * 1e6:>12,.1f}  "
                 f"levels {between['first_level']:,} to {between['last_level']:,}: "
-                f"--profile FILE.parquet has each of them"
+                f"--profile FILE.parquet writes all of them"
             )
         lines.append(
             f"{step['level']:>6} {'/'.join(sorted(set(step['direction'].values()))):<10}"

@@ -227,7 +227,7 @@ class Checkpoint:
 
     def _tell_damage(self, error: Exception) -> None:
         raise_failure(self._folder, error)
-        self._damaged(f"the checkpoint is damaged ({error}): the search begins anew")
+        self._damaged(f"the checkpoint is damaged ({error}): the search starts from the beginning")
 
     def look(self) -> None:
         """Tell of damage to a checkpoint that another process is to go on from."""
@@ -260,7 +260,7 @@ class Checkpoint:
         """What ``search.json`` says. Raises ValueError and others where it is damaged."""
         document = json.loads((self._folder / _NAME).read_bytes())
         if document.pop("xxh3") != _digest(document):
-            raise ValueError(f"{self._folder / _NAME} is not as it was written")
+            raise ValueError(f"{self._folder / _NAME} has changed since it was written")
         return document
 
     def _file(self, entry: dict) -> tuple[Path, FileRecord]:
@@ -270,7 +270,7 @@ class Checkpoint:
         """All of it is read once: what a run begins with has to be whole."""
         path, record = self._file(entry)
         if record.length(dtype) != length:
-            raise ValueError(f"{path}: of another graph")
+            raise ValueError(f"{path}: it belongs to another graph")
         array = SavedArray(path, record, np.dtype(dtype))
         for _ in array.pieces():
             pass

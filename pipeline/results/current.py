@@ -38,8 +38,8 @@ def all_supersteps(record: Any, output: AnyPath) -> list[SuperstepRecord]:
     """Of a result that was there already. InputError where its record does not list all."""
     if record["supersteps_between"] is not None:
         raise InputError(
-            f"{output} was searched already, and of its supersteps only the first and last are "
-            "known: search again with --overwrite, or leave out the file of --profile"
+            f"{output} exists already, and its run record has only the first and last supersteps: "
+            "search again with --overwrite, or leave out the file of --profile"
         )
     return record["supersteps"]
 
@@ -58,7 +58,7 @@ def done_already(output: AnyPath, wanted: ResultInfo) -> AnswerRecord:
             return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise_failure(os.fspath(output), error)  # else it is not ours, or gone
-    told = f", of something else: {difference(theirs, ours)}" if theirs != ours else ""
+    told = f", from another command: {difference(theirs, ours)}" if theirs != ours else ""
     raise InputError(
         f"{output} exists{told}; name another output, move it away, or replace it with --overwrite"
     )

@@ -261,11 +261,11 @@ def _check_columns(file: str, schema: pa.Schema, algorithm: str) -> None:
     wanted = COLUMNS[algorithm]
     missing = {"vertex", *wanted} - set(schema.names)
     if missing:
-        raise InputError(f"{file}: no result: column {', '.join(sorted(missing))} is missing")
+        raise InputError(f"{file}: not a result: column {', '.join(sorted(missing))} is missing")
     for name, fits in wanted.items():
         if fits is not None and not fits(schema.field(name).type):
             held = "integers" if fits is pa.types.is_integer else "numbers"
-            raise InputError(f"{file}: no result: column '{name}' does not hold {held}")
+            raise InputError(f"{file}: not a result: column '{name}' does not hold {held}")
 
 
 def _info(metadata: dict[bytes, bytes] | None) -> ResultInfo | None:

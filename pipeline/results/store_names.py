@@ -50,7 +50,7 @@ class StoreNames:
             self._text_bytes = _text_bytes(file.metadata) if is_string(self.id_type) else 0
         self._vertices = store.info.vertices
         if sum(self._groups) != self._vertices or min(*self._groups, self._text_bytes) < 0:
-            raise wrong_contents(self._path, "sizes of row groups that do not add up")
+            raise wrong_contents(self._path, "the sizes of the row groups do not add up")
         self._lock = Lock()
 
     @property
@@ -60,7 +60,7 @@ class StoreNames:
     def piece(self, number: int) -> tuple[pa.Array, NDArray[np.uint32]]:
         if _identity(self._path) != self._identity:
             store = self._path.parent
-            raise DelegraphError(f"{store} has changed since it was opened: begin again")
+            raise DelegraphError(f"{store} has changed since it was opened: run again")
         with opened(self._path, self._path, self._info) as file:
             table = file.read_row_group(number, ["vertex", "global_id"], use_threads=False)
         ids, places = table["vertex"].combine_chunks(), as_numpy(table["global_id"])
@@ -148,7 +148,7 @@ class StoreNames:
             offsets[at + 1 : rows.stop + 1] = ends[1:] - ends[0] + start
             stop = offsets[rows.stop]
             if stop > len(text):
-                raise wrong_contents(self._path, "more text than it says")
+                raise wrong_contents(self._path, "more text than the file states")
             text[start:stop] = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
             at = rows.stop
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]

@@ -119,7 +119,7 @@ class Profile:
 
     def __init__(self, path: str | os.PathLike[str], graph: str | Path, output: AnyPath) -> None:
         """graph: what is read; output: the result. Neither may get a file more."""
-        refuse_remote(path, "--profile is written to a path of this machine")
+        refuse_remote(path, "--profile must be a path of this machine")
         self.path = Path(path).absolute()
         if self.path.suffix != ".parquet":
             raise InputError(f"--profile {path}: name a file that ends with .parquet")
@@ -129,9 +129,11 @@ class Profile:
             if is_remote(place):
                 continue
             if os.path.commonpath([real, os.path.realpath(place)]) == os.path.realpath(place):
-                raise InputError(f"--profile {path}: {place} is no place for it")
+                raise InputError(f"--profile {path} is inside {place}: name a file elsewhere")
         if os.path.lexists(self.path) and not _is_ours(self.path):
-            raise InputError(f"--profile {path} exists and holds no supersteps: name another file")
+            raise InputError(
+                f"--profile {path} exists, but delegraph did not write it: name another file"
+            )
 
     def write(self, steps: SuperstepLog) -> None:
         waiting = writing_alone(self.path, _WAIT_SECONDS)

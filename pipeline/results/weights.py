@@ -127,7 +127,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
             columns = [name for name in known if name in there]
             for name in columns:
                 if there.count(name) > 1:
-                    raise InputError(f"{path}: column {name!r} stands there twice")
+                    raise InputError(f"{path}: column {name!r} occurs twice")
             _check_rows(path, file.metadata.num_rows)
             table = file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError) as error:
@@ -136,7 +136,7 @@ def _read_weights(path: str, known: Sequence[str], id_type: pa.DataType) -> Vert
     if "vertex" not in table.column_names:
         raise InputError(f"{path}: column 'vertex' is missing")
     if not table.num_rows:
-        raise InputError(f"{path}: holds no vertices")
+        raise InputError(f"{path}: the file has no vertices")
     vertex = _read_ids(f"{path}: column 'vertex'", table["vertex"].combine_chunks(), id_type)
     _check_once(f"{path}: column 'vertex'", vertex)
     weight = np.ones(len(vertex))
@@ -157,7 +157,8 @@ def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
     given = column_type(where, column.type, False, "vertex")
     if (is_string(given), is_bytes(given)) != (is_string(id_type), is_bytes(id_type)):
         raise InputError(
-            f"{where}: ids are {type_name(given)}, the graph's {type_name(id_type)}: cast them"
+            f"{where}: ids are {type_name(given)}, but the graph's ids are {type_name(id_type)}: "
+            "cast them"
         )
     try:
         if is_string(id_type):
@@ -170,12 +171,14 @@ def _read_ids(where: str, column: pa.Array, id_type: pa.DataType) -> pa.Array:
 def _check_rows(path: str, rows: int) -> None:
     """InputError for more rows than a graph has vertices, or than memory takes."""
     if rows > MAX_VERTICES:
-        raise InputError(f"{path}: {rows:,} rows; a graph may have {MAX_VERTICES:,} vertices")
+        raise InputError(
+            f"{path}: {rows:,} rows; a graph can have at most {MAX_VERTICES:,} vertices"
+        )
     need, most = rows * WEIGHT_BYTES, machine_bytes()
     if need > most:
         raise InputError(
-            f"{path}: its {rows:,} rows take {format_bytes(need)} of memory, and this machine has "
-            f"{format_bytes(most)}: name fewer vertices"
+            f"{path}: its {rows:,} rows take {format_bytes(need)} of memory, but this machine has "
+            f"{format_bytes(most)}: give fewer vertices"
         )
 
 
@@ -190,12 +193,14 @@ class TypedVertices:
         try:
             self._weight = np.ones(len(ids)) if weight is None else np.array(weight, np.float64)
         except (OverflowError, TypeError, ValueError):
-            raise InputError(f"{given}: weights are finite numbers, not {shown(weight)}") from None
+            raise InputError(
+                f"{given}: weights must be finite numbers, not {shown(weight)}"
+            ) from None
 
     def read(self, id_type: pa.DataType) -> VertexWeights:
         """id_type: of the graph. InputError for what is no id of it."""
         if not self._ids:
-            raise InputError(f"{self._given}: names no vertices")
+            raise InputError(f"{self._given}: no vertices are given")
         values = [parse_id(value, id_type) for value in self._ids]
         if is_string(id_type):
             vertex = strings([str(value) for value in values]).cast(pa.large_string())
@@ -214,7 +219,9 @@ NamedVertices = VertexFile | TypedVertices
 
 def _check_weights(where: str, weight: NDArray[np.float64]) -> None:
     if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
-        raise InputError(f"{where}: weights are finite numbers, none negative, some positive")
+        raise InputError(
+            f"{where}: weights must be finite and not negative, and at least one must be positive"
+        )
 
 
 def _check_once(where: str, vertex: pa.Array) -> None:
@@ -222,5 +229,5 @@ def _check_once(where: str, vertex: pa.Array) -> None:
     if len(counts) < len(vertex):
         most = int(np.argmax(as_numpy(counts.field("counts"))))
         raise InputError(
-            f"{where}: {shown_id(counts.field('values')[most].as_py())!r} stands there twice"
+            f"{where}: {shown_id(counts.field('values')[most].as_py())!r} occurs twice"
         )

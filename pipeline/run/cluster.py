@@ -71,7 +71,7 @@ class Cluster:
         for worker, answer in answers.items():
             lacks = unlike(answer["packages"])
             if lacks:
-                raise InputError(f"worker {worker} {lacks}: install the same there as here")
+                raise InputError(f"worker {worker} {lacks}: install the same version there")
 
     def check_sees(self, folder: Path, inputs: Sequence[str]) -> None:
         """Raises DelegraphError naming a worker that does not see our files."""
@@ -205,9 +205,11 @@ def open_cluster(
 def _usable(client: Client) -> Client:
     """InputError unless this thread may wait for it."""
     if client.asynchronous:
-        raise InputError("the client is asynchronous: give one that is not, or the address")
+        raise InputError(
+            "the client is asynchronous: give a synchronous client, or the scheduler's address"
+        )
     if client.status != "running":
-        raise InputError(f"the client is {client.status}: give one that is connected")
+        raise InputError(f"the client is {client.status}: give a client that is connected")
     return client
 
 
@@ -238,7 +240,7 @@ def _connected(there: Any, timeout: float) -> Iterator[Any]:
             _check_address(there)
         client = begin(lambda: Client(there, timeout=seconds)).result(seconds + 1)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{there} is no address of a Dask scheduler: {error}") from error
+        raise InputError(f"{there} is not the address of a Dask scheduler: {error}") from error
     except (OSError, AssertionError) as error:  # Dask's own, where an answer is cut off
         why = str(error) or f"not within {seconds:g} s"
         raise BusyError(f"no Dask scheduler answers at {there}: {why}") from error
@@ -259,7 +261,7 @@ def unlike(packages: dict[str, str | None]) -> str:
     if missing:
         return f"lacks {', '.join(missing)}"
     there = packages["delegraph"]
-    return "" if there == __version__ else f"has delegraph {there}, and this is {__version__}"
+    return "" if there == __version__ else f"has delegraph {there}, but this is {__version__}"
 
 
 def _no_workers() -> DelegraphError:

@@ -34,7 +34,7 @@ def choose_device(
     check_choice(device)
     if device == "cpu":
         if limit is not None:
-            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+            raise InputError("a limit of device memory needs a GPU: give --device cuda or auto")
         return None
     try:
         return open_device(int(device.partition(":")[2] or 0), limit)

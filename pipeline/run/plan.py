@@ -163,8 +163,8 @@ def check_space(wanted: Sequence[tuple[Path, int]], scratch: bool = True) -> Non
         free = shutil.disk_usage(path).free
         if size > free:
             raise DelegraphError(
-                f"{path}: up to {size:,} bytes are needed there and {free:,} are free: make space"
-                + (", or put scratch files elsewhere with --scratch" if scratch else "")
+                f"{path}: up to {size:,} bytes are needed there, but {free:,} are free: free some "
+                "space" + (", or put scratch files elsewhere with --scratch" if scratch else "")
             )
 
 
@@ -180,7 +180,7 @@ def too_little(step: str, need: int, limit: int, held: int | None = None) -> Lim
     told = format_bytes(least)
     return LimitError(
         f"the memory limit of {format_bytes(limit)} is too small: step '{step}' needs "
-        f"{told}, of which {format_bytes(held)} are Python and libraries; give "
+        f"{told}, including {format_bytes(held)} for Python and libraries; give "
         f"--memory-limit {told.replace(' ', '')} or more",
         least,
     )

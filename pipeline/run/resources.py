@@ -45,7 +45,7 @@ class ClusterOptions:
         check_whole("workers", self.workers)
         given = [value for value in (self.workers, self.scheduler, self.scheduler_file) if value]
         if len(given) > 1:
-            raise InputError("give one of --workers, --scheduler and --scheduler-file")
+            raise InputError("give only one of --workers, --scheduler and --scheduler-file")
 
     @property
     def any(self) -> bool:
@@ -79,10 +79,10 @@ class Resources:
                 raise InputError(f"the memory limit must be positive, not {limit}")
         check_choice(self.device)
         if self.device == "cpu" and self.device_memory_limit is not None:
-            raise InputError("a limit of device memory needs a device: say --device cuda, or auto")
+            raise InputError("a limit of device memory needs a GPU: give --device cuda or auto")
         if self.device.startswith("cuda:") and self.cluster.any:
             raise InputError(
-                f"workers have a device each: say --device cuda, not {self.device}, or leave out "
+                f"each worker has its own GPU: give --device cuda, not {self.device}, or leave out "
                 "--workers and --scheduler"
             )
         if self.scratch is not None and not Path(self.scratch).is_dir():

@@ -176,8 +176,8 @@ def test_more_rows_than_the_disk_holds(delegraph, tmp_path):
 def test_output_below_a_file(refused, tmp_path):
     path = write(tmp_path / "e.parquet", [1], [2])
     for output in (path / "out", path / "deep" / "out"):
-        refused("build", path, "-o", output, says=(f"{path} is no folder", str(output)))
-    refused("build", path, "-o", "/proc/none/out", says=("/proc/none cannot be made",))
+        refused("build", path, "-o", output, says=(f"{path} is not a folder", str(output)))
+    refused("build", path, "-o", "/proc/none/out", says=("/proc/none cannot be created",))
     refused("build", path, "-o", tmp_path / "no" / ".." / "out", says=("no such folder",))
 
 
@@ -211,10 +211,10 @@ def test_options_out_of_range(refused, tmp_path, wrong):
         ("--layout 2d --partitions 4 --grid 2x3", "a grid of 2x3 has 6 partitions, not 4"),
         ("--layout 2d --grid 0x3", "not 0x3"),
         ("--layout 2d --grid 100x100", "9,999"),
-        ("--partitions 65", "too many for 1 rows: name 64 at most"),
-        ("--layout 2d --grid 9x9", "too many for 1 rows: name 64 at most"),
-        ("--layout 1d --grid 1x4", "is for --layout 2d"),
-        ("--grid 2x2", "is for --layout 2d"),
+        ("--partitions 65", "too many for 1 rows: give at most 64"),
+        ("--layout 2d --grid 9x9", "too many for 1 rows: give at most 64"),
+        ("--layout 1d --grid 1x4", "is only for --layout 2d"),
+        ("--grid 2x2", "is only for --layout 2d"),
     ],
 )
 def test_layouts_that_are_none(refused, command, tmp_path, wrong, says):

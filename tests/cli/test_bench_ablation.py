@@ -16,7 +16,7 @@ def store(ok, edge_list, tmp_path):
 
 def test_a_table(ok, store):
     told = ok("bench", store, "--ablation", "--sources", 3, "--threads", 2).out.splitlines()
-    assert told[0] == "3 searches each way, all valid, on 2 threads of the CPU; medians"
+    assert told[0] == "3 searches in each way, all valid, on 2 threads of the CPU; medians"
     assert told[1].split() == ["optimization", "GTEPS", "speed-up", "median", "ms", "edges", "M"]
     assert told[2].startswith("baseline")
     assert told[2].split()[2] == "-"
@@ -55,7 +55,7 @@ def test_refused(delegraph, store, option):
     ran = delegraph("bench", store, "--ablation", *option)
     assert ran.code == 2
     assert ran.out == ""
-    line = f"--ablation searches in memory on the CPU: leave {option[0]} out"
+    line = f"--ablation searches in memory on the CPU: leave out {option[0]}"
     assert ran.err.splitlines() == [f"delegraph: {line}"]
 
 

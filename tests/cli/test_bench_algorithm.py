@@ -80,16 +80,19 @@ def test_a_wrong_result_fails(delegraph, store, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (("--algorithm", "bfs"), "bfs: bench has components, pagerank, sssp"),
-        (("--algorithm", "pagerank", "--ablation"), "leave --ablation out"),
+        (
+            ("--algorithm", "bfs"),
+            "--algorithm bfs is unknown: choose one of components, pagerank, sssp",
+        ),
+        (("--algorithm", "pagerank", "--ablation"), "leave out --ablation"),
         (("--algorithm", "pagerank", "--scaling", "strong"), "give --workers too"),
         (("--algorithm", "pagerank", "--workers", 2), "build it again with --partitions 2"),
-        (("--algorithm", "pagerank", "--workers", 2, "--layout", "1d"), "leave --layout out"),
+        (("--algorithm", "pagerank", "--workers", 2, "--layout", "1d"), "leave out --layout"),
         (
             ("--algorithm", "pagerank", "--workers", 1, "--scaling", "weak"),
-            "graphs of several sizes",
+            "--scaling weak needs a generated graph",
         ),
-        (("--algorithm", "pagerank", "--strategy", "rows"), "leave --strategy out"),
+        (("--algorithm", "pagerank", "--strategy", "rows"), "leave out --strategy"),
     ],
 )
 def test_refused(delegraph, store, more, says):
@@ -125,7 +128,7 @@ def test_by_workers(ok, edge_list, tmp_path, algorithm, graph):
     ok("report", tmp_path / "bench.json", "-o", tmp_path / "bench.html")
     assert "EVPS by ranks" in (tmp_path / "bench.html").read_text()
     first, head, *rows = ok("bench", graph, *asked, *more).out.splitlines()
-    assert first.startswith(f"2 runs of {algorithm} each, the last ones valid, in memory, on ")
+    assert first.startswith(f"2 runs of {algorithm} each, last results valid, in memory, on ")
     assert [row.split()[1] for row in rows] == ["1", "2"]
     assert ("iteration" in head) == (algorithm == "pagerank")
 

@@ -253,7 +253,7 @@ def test_no_traceback_without_debug(delegraph, edge_list, tmp_path, monkeypatch)
     command = ("bfs", edge_list([0], [1]), "--source", 0, "-o", tmp_path / "out")
     ran = delegraph(*command)
     assert ran.code == 1
-    assert ran.err == "delegraph: RuntimeError: a bug (--debug shows where)\n"
+    assert ran.err == "delegraph: RuntimeError: a bug (--debug shows the traceback)\n"
     assert "Traceback" in delegraph(*command, "--debug").err
 
 

@@ -49,7 +49,7 @@ def test_a_typo_among_integers_is_told(ok, tmp_path):
     path = tmp_path / "typo.csv"
     path.write_text("src,dst\n1,2\nO3,4\n")
     ran = ok("convert", path, "-o", tmp_path / "edges")
-    told = f"{path}, line 3: 'O3' is no integer of 64 bits, so ids are strings"
+    told = f"{path}, line 3: 'O3' is not a 64-bit integer, so ids are strings"
     assert told in ran.err
     record = json.loads((tmp_path / "edges.run.json").read_text())
     assert [note.partition(" (")[0] for note in record["notes"]] == [told]
@@ -64,7 +64,7 @@ def test_what_may_be_unpacked(delegraph, ok, tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(b"1 2\n" + b"\n" * (3 << 20)))
     ran = delegraph("convert", path, "-o", tmp_path / "edges", "--quiet")
     assert ran.code == 2
-    assert "unpack to more than 2 MB, which graph files hardly do" in ran.err
+    assert "unpack to more than 2 MB, which is unusual for a graph file" in ran.err
     assert "--max-unpacked SIZE, or none" in ran.err
     assert list(tmp_path.iterdir()) == [path]
     ok("convert", path, "-o", tmp_path / "edges", "--max-unpacked", "4MB")
@@ -90,7 +90,7 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
     assert record["written"] == kind
 
     again = ok(*line)
-    assert "converted already" in again.err
+    assert "already converted" in again.err
     assert ok(*line, "--json").json == {**record, "already": True}
     assert ok(*line, "--overwrite", "--json").json["already"] is False
     if kind == "edge list":
@@ -126,12 +126,16 @@ def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
     ("name", "options", "told"),
     [
         ("nothing.csv", (), "nothing.csv: no such file"),
-        ("links.csv", ("--from", "metis", "--src", "1"), "--src is not for metis files"),
-        ("links.csv", ("--from", "snap", "--no-header"), "--no-header is not for snap files"),
+        ("links.csv", ("--from", "metis", "--src", "1"), "--src is not an option for metis files"),
+        (
+            "links.csv",
+            ("--from", "snap", "--no-header"),
+            "--no-header is not an option for snap files",
+        ),
         ("links.csv", ("--weight", "metres"), "no column 'metres'; its first line names src, dst"),
-        ("links.csv", ("--weight", "2"), "a column is asked for twice: src, dst, 2"),
+        ("links.csv", ("--weight", "2"), "the same column is given twice: src, dst, 2"),
         ("links.csv", ("--memory-limit", "10MB"), "the memory limit of 10 MB is too small"),
-        ("links.unknown", (), "say its format with --from"),
+        ("links.unknown", (), "give its format with --from"),
         ("links.csv", ("--src", "9" * 5000), "line names src, dst, weight"),
         ("links.csv", ("--src", "٣"), "no column '٣'"),
     ],
@@ -160,9 +164,9 @@ def test_formats_are_those_of_the_help(ok):
     assert tuple(said.type.choices) == get_args(FormatName)
     told = ok("convert", "--help").out
     assert all(word in told for word in (*get_args(FormatName), *SUFFIXES))
-    with pytest.raises(InputError, match="'gml' is no format: say csv"):
+    with pytest.raises(InputError, match="'gml' is not a format: choose one of csv"):
         format_of("edges.gml", "gml")
-    with pytest.raises(InputError, match="'int32' is no type here: say auto, int64"):
+    with pytest.raises(InputError, match="'int32' is not a type: choose one of auto, int64"):
         Choices(id_type="int32")  # pyright: ignore[reportArgumentType]
 
 

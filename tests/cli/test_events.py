@@ -65,7 +65,7 @@ def test_a_reader_that_has_left(edge_list, tmp_path):
     os.close(stdout)
     ended = lines(ran.stderr)[-1]
     assert (ran.returncode, ended["exit_code"]) == (1, 1)
-    assert ended["error"] == "nobody reads stdout any more"
+    assert ended["error"] == "the reader of stdout has closed it"
 
 
 @pytest.mark.parametrize("way", ["memory", "disk", "scan"])

@@ -220,16 +220,16 @@ def test_files_of_vertices_that_are_none(delegraph, edge_list, tmp_path, words):
         return line
 
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, ["vertex"] * 2), file)
-    assert "some.parquet: column 'vertex' stands there twice" in told()
+    assert "some.parquet: column 'vertex' occurs twice" in told()
     file.unlink()
     os.mkfifo(file)
-    assert "some.parquet is no regular file" in told()
+    assert "some.parquet is not a regular file" in told()
     file.unlink()
     file.mkdir()
     assert "some.parquet is a folder: name a file" in told()
     file.rmdir()
     file.symlink_to("/dev/zero")
-    assert "some.parquet is no regular file" in told()
+    assert "some.parquet is not a regular file" in told()
     file.unlink()
     file.symlink_to(tmp_path / "vertices")
     pq.write_table(pa.table({"vertex": [1]}), tmp_path / "vertices")
@@ -242,7 +242,7 @@ def test_more_vertices_than_memory_takes(delegraph, edge_list, tmp_path, monkeyp
     monkeypatch.setattr("delegraph.pipeline.results.weights.machine_bytes", lambda: 100_000)
     ran = delegraph("pagerank", edges, "--personalize", file, "-o", tmp_path / "out")
     assert ran.code == 2
-    assert "its 2,000 rows take 128 kB of memory, and this machine has 100 kB" in ran.err
+    assert "its 2,000 rows take 128 kB of memory, but this machine has 100 kB" in ran.err
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "huge", "deep"])
@@ -272,7 +272,7 @@ def test_the_environment_of_jobs(value):
     done = subprocess.run(command("info", "x"), env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert f"{LIFELINE} is what a batch tells its jobs: unset it" in line
+    assert f"{LIFELINE} is set, which only 'batch run' may do: unset it" in line
     assert len(line) < 250
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import delegraph as dg
 
-NO_FILE = "is no regular file (a pipe, a socket or a device)"
+NO_FILE = "is not a regular file (it is a pipe, a socket or a device)"
 COMMANDS = {
     "info PIPE": NO_FILE,
     "plan PIPE": NO_FILE,

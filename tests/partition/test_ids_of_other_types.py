@@ -156,7 +156,7 @@ def test_from_python(edges, graph):
             nearest = held.bfs(sources=[first], together=True)["nearest"].to_pylist()
             assert set(nearest) <= {first, None}
             if kind not in BACK:
-                assert any("in results int64" in note for note in held.notes)
+                assert any("results name ids as int64" in note for note in held.notes)
             assert typed(first) in repr(held.bfs(first))
 
 

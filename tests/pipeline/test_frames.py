@@ -82,7 +82,7 @@ def test_categories_of_polars():
 
 def test_what_is_no_edge_list(tmp_path):
     for wrong in ([(1, 2)], {"src": [1], "dst": [2]}, 3):
-        with pytest.raises(TypeError, match="is no path, no Arrow table and no frame"):
+        with pytest.raises(TypeError, match="is not a path, an Arrow table, or a frame"):
             delegraph.build(wrong, tmp_path / "graph.dg")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="no column named 'src'; it has a, b"):
         delegraph.open(pa.table({"a": [1], "b": [2]}))

@@ -242,7 +242,7 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: PACKAGE.build("x", "y", directed="yes"), "directed is True or False"),
         (
             lambda graph: PACKAGE.build("x", "y", partitions=1.5),
-            "partitions must be a whole number from 1 on",
+            "partitions must be a whole number of at least 1",
         ),
         (lambda graph: PACKAGE.bench("x", sources=0), "0 searches: at least one"),
     ],
@@ -279,7 +279,7 @@ def test_a_glob_below_a_folder_with_brackets(edge_list, edges, tmp_path, monkeyp
 
 def test_it_stays_in_its_process(store):
     with delegraph.open(store) as graph:
-        with pytest.raises(TypeError, match="open it in the other one"):
+        with pytest.raises(TypeError, match="open it in that process"):
             pickle.dumps(graph)
         with pytest.raises(TypeError, match=r"result\.table"):
             pickle.dumps(graph.components())

@@ -96,7 +96,7 @@ def test_of_any_graph(edges, store, source, tmp_path, monkeypatch, kind):
         each: dict[str, Any] = {"sources": [source]}
         for name in (*ALGORITHMS, "bfs"):
             if name == "sssp" and kind == "edges":
-                with pytest.raises(InputError, match=r"opened without weights: name .* weight="):
+                with pytest.raises(InputError, match=r"opened without weights: give .* weight="):
                     other.sssp(source)
                 continue
             options = each if name == "bfs" else options_of(name, source)

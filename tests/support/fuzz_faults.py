@@ -198,7 +198,7 @@ def faults_of(code: int, told: str, error: int, folder: Path) -> list[str]:
         str(folder) in told and os.strerror(error) in told
     ):
         faults.append("no file and reason")
-    if "damaged" in told or "build the store again" in told or "no store does" in told:
+    if "damaged" in told or "build the store again" in told or "invalid contents" in told:
         faults.append("told as damage")
     return [f"{fault}: {told.strip()}" for fault in faults]
 

@@ -69,7 +69,7 @@ class DelegatesOfRank:
         if nn // 4 >= MOST_SHORT or numbers > MOST_NUMBERS:
             raise DeviceMemoryError(
                 f"rank {self.rank} of {self.ranks} has {nn // 4:,} edges between normal vertices "
-                f"and would know up to {numbers:,} vertices: too many for a device"
+                f"and would know up to {numbers:,} vertices: too many for a GPU"
             )
         sizes = delegate_layout.sizes_of(device, own, numbers, own)
         long_rows = max(forward, reverse) // (4 * SHORT_ROW)

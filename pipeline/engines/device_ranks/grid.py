@@ -56,7 +56,7 @@ class GridOfRank:
         if numbers > MOST_VERTICES:
             raise DeviceMemoryError(
                 f"rank {self.rank} of {self.ranks} would know {numbers:,} vertices: too many for "
-                "a device"
+                "a GPU"
             )
         parts, names = range(self.rank, info.partitions, self.ranks), self.subgraphs
         targets = [

@@ -110,8 +110,8 @@ class RankOnDevice:
         least = needs.device + loading + _SLACK + beside
         if least > device.memory_bytes:
             raise DeviceMemoryError(
-                f"{format_bytes(device.memory_bytes)} may be held on {device}, and rank "
-                f"{self.rank} of {self.ranks} needs {format_bytes(least)} there"
+                f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
+                f"rank {self.rank} of {self.ranks} needs {format_bytes(least)} there"
             )
         each = 4 * len(needs.targets)
         near = min(max(needs.targets) // 4, (device.memory_bytes - least) // each)

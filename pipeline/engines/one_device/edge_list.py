@@ -185,8 +185,8 @@ class DeviceHeldEngine:
 def _check_room(device: Device, edges: EdgeList, need: int) -> None:
     if need > device.memory_bytes:
         raise DeviceMemoryError(
-            f"{format_bytes(device.memory_bytes)} may be held on {device}, and {edges.rows:,} rows "
-            f"need {format_bytes(need)} there"
+            f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but "
+            f"{edges.rows:,} rows need {format_bytes(need)} there"
         )
 
 

@@ -92,8 +92,8 @@ class HeldRowsEngine:
         need += program.device_bytes(n, entries)
         if need > device.memory_bytes:
             raise DeviceMemoryError(
-                f"{format_bytes(device.memory_bytes)} may be held on {device} beside a graph that "
-                f"is there, and this needs {format_bytes(need)}"
+                f"only {format_bytes(device.memory_bytes)} of memory may be used on {device} "
+                f"beside the loaded graph, but this question needs {format_bytes(need)}"
             )
         return need
 

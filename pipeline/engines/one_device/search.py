@@ -194,11 +194,11 @@ def room_for(store: Store, device: Device, beside: int = 0, strategy: Strategy =
     least = beside + gpu_search.bytes_needed(info.vertices, entries, info.directed)
     if least > device.memory_bytes:
         raise DeviceMemoryError(
-            f"{format_bytes(device.memory_bytes)} may be held on {device}, and a search of this "
-            f"graph needs {format_bytes(least)} there"
+            f"only {format_bytes(device.memory_bytes)} of memory may be used on {device}, but a "
+            f"search of this graph needs {format_bytes(least)} there"
         )
     if info.vertices > MOST_VERTICES:
-        raise DeviceMemoryError(f"{info.vertices:,} vertices are too many for a device")
+        raise DeviceMemoryError(f"{info.vertices:,} vertices are too many for a GPU")
     near = min(entries, (device.memory_bytes - least) // (4 * ways))
     pinned = 4 * (entries - near) * ways
     result = 8 * info.vertices + info.vertices  # distance, parent; and what they are copied from
@@ -234,7 +234,7 @@ def slices_bytes(strategy: Strategy, vertices: int, entries: int, left: int) -> 
         return more
     if strategy == "slices":
         raise DeviceMemoryError(
-            "a device's memory has no room for slices of this graph: leave out --strategy slices"
+            "GPU memory is too small for the slices of this graph: leave out --strategy slices"
         )
     return 0
 

@@ -74,7 +74,7 @@ class DeviceShare:
         parts = self._parts(program.into)
         n, entries = info.vertices, sum(map(self._entries, parts))
         if n > MOST_VERTICES:
-            raise DeviceMemoryError(f"{n:,} vertices are too many for a device")
+            raise DeviceMemoryError(f"{n:,} vertices are too many for a GPU")
         leaving = 0
         if weighted and self._takes_degrees_apart(program):
             leaving = 4 * max(map(self._entries, self._parts(into=False)), default=0)
@@ -94,8 +94,8 @@ class DeviceShare:
         if least > device.memory_bytes:
             of_rank = "" if self.ranks == 1 else f"rank {self.rank} of {self.ranks}: "
             raise DeviceMemoryError(
-                f"{of_rank}{format_bytes(device.memory_bytes)} may be held on {device}, and this "
-                f"needs {format_bytes(least)} there"
+                f"{of_rank}only {format_bytes(device.memory_bytes)} of memory may be used on "
+                f"{device}, but this question needs {format_bytes(least)} there"
             )
         near = entries
         if not weighted:

@@ -199,8 +199,8 @@ class WorkersEngine:
         beginning, working = self._beginning, self._working
         if self._fits_one and beginning > (self.ranks - 1) * working:
             self._notes.append(
-                f"one GPU would have been as fast, without --workers: {self.ranks} workers took "
-                f"{beginning:.1f} s to begin, and {working:.1f} s for all else"
+                f"one GPU without --workers would have been as fast: {self.ranks} workers took "
+                f"{beginning:.1f} s to start, and {working:.1f} s for the rest"
             )
 
     @property

@@ -200,7 +200,11 @@ def _count(jobs: Sequence[Job]) -> str:
 
 def _unknown(jobs: Sequence[Job]) -> list[str]:
     names = [job.name for job in jobs if job.state == "cut off"]
-    return [f"When these ended, as their batch was killed: {', '.join(names)}."] if names else []
+    return (
+        [f"When these jobs ended, because their batch was killed: {', '.join(names)}."]
+        if names
+        else []
+    )
 
 
 def _timeline(jobs: Sequence[Job], axis: Axis | None) -> Section:
@@ -209,21 +213,22 @@ def _timeline(jobs: Sequence[Job], axis: Axis | None) -> Section:
     made = table("Jobs, and the last try of each; times are UTC", head, rows)
     folded = beside("Table of jobs", made, len(rows))
     if axis is None:
-        return Section("Jobs", [tag("p", "None has begun."), folded], wide=True)
+        return Section("Jobs", [tag("p", "No job has begun."), folded], wide=True)
     bars = sorted(axis.jobs, key=_length, reverse=True)[:_MOST_LANES]
     shown = jobs
-    told = ["A bar is a job's last try, from its begin to its end, in UTC."]
+    told = ["Each bar is the last try of a job, from its begin to its end, in UTC."]
     if len(jobs) > _MOST_LANES:
         shown = sorted(bars, key=lambda job: (job.began, job.name))
-        told.append(f"Of {len(jobs):,} jobs the {len(shown):,} are drawn whose bars are longest.")
+        told.append(f"Only the {len(shown):,} longest bars of {len(jobs):,} jobs are drawn.")
     if any(job.ended == inf for job in bars):
-        told.append("Those that run have bars with a point.")
+        told.append("Jobs that are running have bars with a point.")
     if any(job.ended is None for job in bars):
-        told.append("Where a bar is torn, nobody knows when the try ended.")
+        told.append("A bar with a torn end is a try whose end is not known.")
     if axis.earlier:
         told.append(
             f"The axis begins after the last pause that is longer than {_PAUSE // 60} minutes and "
-            f"than all that follows it. Before that, and without a bar: {_count(axis.earlier)}."
+            f"longer than all the time after it. Earlier, and without a bar: "
+            f"{_count(axis.earlier)}."
         )
     content = [tag("p", " ".join(told)), tag("figure", _legend(bars), _drawn(shown, axis)), folded]
     return Section("Jobs by time", content, wide=True)
@@ -315,7 +320,7 @@ def _failed(jobs: Sequence[Job]) -> Section | None:
             code = [] if entry.exit_code is None else [f"exit code {entry.exit_code}"]
             tries = f"{figure(job.tried)} tr{'y' if job.tried == 1 else 'ies'}"
             rows.append((job.name, f"{entry.error or UNKNOWN} ({', '.join([*code, tries])})"))
-    return Section("Failed, and by what", [facts(rows)]) if rows else None
+    return Section("Failed jobs, and their errors", [facts(rows)]) if rows else None
 
 
 def _earlier(jobs: Sequence[Job]) -> Section | None:
@@ -336,9 +341,9 @@ def _earlier(jobs: Sequence[Job]) -> Section | None:
     ]
     if not rows:
         return None
-    head = ("job", "try", "what became of it", "began", "ended", "time", "peak memory", "by what")
+    head = ("job", "try", "state", "began", "ended", "time", "peak memory", "error")
     made = table("Tries before the last one of each job; times are UTC", head, rows)
-    told = "cut off: nobody knows when it ended, as its batch was killed; ended: by a signal."
+    told = "cut off: the batch was killed, so the end is not known; ended: a signal ended the try."
     folded = beside("Table of tries", made, len(rows))
     return Section("Earlier tries", [tag("p", told), folded], wide=True)
 
@@ -349,8 +354,8 @@ def _not_done(jobs: Sequence[Job], runs: bool) -> Section | None:
     told: dict[State, str] = {
         "running": "at this moment",
         "waiting": f"for their turn{then}",
-        "cut off": "when the batch was killed; its next run goes on with them",
-        "left out": "as a job that they need has failed",
+        "cut off": "when the batch was killed; its next run continues them",
+        "left out": "because a job that they need has failed",
     }
     rows: list[tuple[str, Content]] = []
     for state, why in told.items():

@@ -294,7 +294,7 @@ def _scaling(rows: list[Document]) -> Section | None:
     legend = tag(
         "div",
         tag("span", _stroke("line"), "measured"),
-        tag("span", _stroke("ideal"), "ideal: the first, as many times"),
+        tag("span", _stroke("ideal"), "ideal: the first rate, times the ranks"),
         class_="legend",
     )
     head = ("ranks", "efficiency", unit, "ideal", "median", "slowest", "sent a search", "graph")
@@ -305,7 +305,7 @@ def _scaling(rows: list[Document]) -> Section | None:
         max(1.0, *(number(row, "efficiency") or 0 for row in rows)),
     )
     told = f"The rate of {most:,} ranks is {figure(found[-1][1] / found[0][1])} "
-    told += f"times that of {first:,}; ideal are {figure(most / first)} times. Both axes are "
+    told += f"times that of {first:,}; ideal is {figure(most / first)} times. Both axes are "
     told += "logarithmic."
     content = [tag("p", told), tag("figure", legend, drawn), made]
     return Section("Rates by ranks", content, wide=True)
@@ -341,11 +341,11 @@ def _scaling_row(row: Document, a_rank: float) -> Bar:
 
 def _levels(exchanged: Any) -> Section | None:
     """Of the search of median time; on GPUs, where levels have no numbers, if all are listed."""
-    found, of = entries(exchanged, "levels"), "Of the search of median time. "
+    found, of = entries(exchanged, "levels"), "The search with the median time. "
     if any("examined" in level for level in found):
         if (number(exchanged, "supersteps") or 0) > MOST_LISTED:
             return None
-        of = "Of the search of median time, on rank 0's GPU. "
+        of = "The search with the median time, on rank 0's GPU. "
         found = [_superstep(level) for level in found]
     return levels({"supersteps": found}, of)
 
@@ -442,7 +442,7 @@ def _without(report: Document) -> Section | None:
     if not isinstance(ways, dict) or not ways:
         return None
     rows = [_way(f"without {name.replace('_', ' ')}", way) for name, way in ways.items()]
-    told = "All optimizations but one; speed-up is that of all over the row."
+    told = "All optimizations but one; speed-up is that of all optimizations over the row."
     made = bars("Median rates, all but one", _WAY_HEAD, rows)
     return Section("All but one", [tag("p", told), made], wide=True)
 

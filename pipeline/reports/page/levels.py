@@ -76,12 +76,12 @@ def levels(document: Any, of: str = "") -> Section | None:
     bins = [some for part in parts for some in part]
     told = [of + _told([*bins, between] if between else bins)]
     if a_column > 1:
-        told.append(f"Each column is of {a_column:,} levels and shows their mean.")
+        told.append(f"Each column shows the mean of {a_column:,} levels.")
     if len(parts) > 1:
         left_out = f"{parts[0][-1].last + 1:,} to {parts[1][0].first - 1:,}"
-        kept = "only the sums are" if between else "nothing is"
+        kept = "Only the sums" if between else "No figures"
         told.append(
-            f"Of levels {left_out} {kept} recorded: the axis is cut, without columns there."
+            f"{kept} of levels {left_out} are recorded: the axis is cut, without columns there."
         )
     known = [key for key in _DRAWN if any(some.sums[key] is not None for some in bins)]
     panels = [_panel(parts, key, last=key == known[-1]) for key in known]
@@ -219,7 +219,7 @@ def _table(parts: Sequence[Sequence[Bin]], between: Bin | None) -> Element:
     if between:
         rows.insert(1, [_row(between, keys)])
     several = between is not None or any(some.count > 1 for some in bins)
-    caption = "Supersteps; of several levels the sums" if several else "Supersteps"
+    caption = "Supersteps; sums for several levels" if several else "Supersteps"
     made = [row for part in rows for row in part]
     return beside(f"All {len(made):,} rows of the table", table(caption, head, made), len(made))
 

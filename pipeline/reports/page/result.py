@@ -28,7 +28,7 @@ def page_of_result(result: Result, path: Path) -> Page:
     by_level = levels(record)
     listed = by_level is not None and not at(record, "supersteps_between")
     if result.info is None:
-        unknown = ["Of which graph, and by which options: the files do not say.", *unknown]
+        unknown = ["The graph and the options of the result: the files do not name them.", *unknown]
     return Page(
         kind=form.title,
         name=path.name,
@@ -61,7 +61,7 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
     key = FORMS[result.algorithm].record
     every = {form.record for form in FORMS.values()} - {key}
     if record and (other or (key not in record and every & record.keys())):
-        return {}, ["What ran, and for how long: the record beside it is of another run."]
+        return {}, ["What ran, and for how long: the run record beside it is of another run."]
     return record, unknown
 
 
@@ -133,7 +133,7 @@ def _by_distance(found: dict[str, Any]) -> Section | None:
     most = max(range(len(counts)), key=counts.__getitem__)
     told = f"Distance {most:,} has the most: {counts[most]:,} {what}."
     if together > 1:
-        told += f" Each column is of {together:,} distances and shows their mean."
+        told += f" Each column shows the mean of {together:,} distances."
     rows = [(name, figure(sum(some))) for name, some in zip(names, bins, strict=True)]
     counted = table(f"{what.capitalize()} by distance", ("distance", what), rows)
     content = [tag("p", told), tag("figure", chart(frame, columns(frame, made)))]
@@ -173,7 +173,7 @@ def _iterations(record: dict[str, Any], found: dict[str, Any]) -> Section | None
     told = f"The last of {len(every):,} iterations changed {figure(drawn[-1][1])}, as the sum of "
     told += "all vertices' changes. The scale is logarithmic."
     if together > 1:
-        told += f" One dot is drawn, and one row listed, of every {together:,}."
+        told += f" Of every {together:,} iterations, one is drawn and listed."
     if len(drawn) < len(every):
         told += f" {len(every) - len(drawn):,} changed nothing, or are not known: they have no dot."
     rows = [

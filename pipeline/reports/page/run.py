@@ -46,7 +46,7 @@ def read_record(output: Path) -> tuple[Record, list[str]]:
     except (OSError, ValueError):
         return {}, [f"{_WHAT} the record {path.name} cannot be read."]
     if not isinstance(record, dict):
-        return {}, [f"{_WHAT} the record {path.name} is none of delegraph's."]
+        return {}, [f"{_WHAT} the record {path.name} was not written by delegraph."]
     version = number(record, "schema_version")
     if version != SCHEMA_VERSION:
         told = f"Some of the record, maybe: its schema is {figure(version)}, and this page knows "
@@ -166,8 +166,8 @@ def memory(document: Record) -> Section | None:
     if limit:
         rows.append(Bar("limit", limit, size(limit), kind="limit"))
         most = limit if limit <= _FAR * largest else 1.25 * largest
-    told = "Bars are what was projected for each step, of all processes; measured is what the "
-    told += "command's own process held at most"
+    told = "Bars are the projected memory of all processes in each step; measured is the most that "
+    told += "the command's own process held"
     if measured is not None and projected:
         told += f", {share(measured, projected)} of the largest projection"
     if measured is not None and limit:

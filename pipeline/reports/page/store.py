@@ -29,7 +29,7 @@ def page_of_store(store: Store) -> Page:
     if record and run.at(record, "graph", "fingerprint") != info.fingerprint:
         record, unknown = (
             {},
-            ["What built it, and for how long: the record beside it is of another graph."],
+            ["What built it, and for how long: the run record beside it is of another graph."],
         )
     seconds = number(record, "seconds")
     return Page(

@@ -38,7 +38,7 @@ def write_page(path: AnyPath, output: AnyPath, overwrite: bool = False) -> None:
     overwrite: whether another such page may be replaced. Raises InputError for what is none of the
     four, and for an output that may not be written.
     """
-    refuse_remote(path, "report reads what is on a disk of this machine: copy it there")
+    refuse_remote(path, "report reads only from a disk of this machine: copy it there")
     check_file(output, "report", _is_page, overwrite, path)
     place = Path(output).absolute()
     with (
@@ -64,7 +64,11 @@ def page_of(path: Path) -> Page:
         if is_bench(document):
             return page_of_bench(document, path)
         record = path.name.endswith(".run.json")
-        told = "it is the record of an output: name that" if record else "no bench printed it"
+        told = (
+            "it is the run record of an output: give the output"
+            if record
+            else "bench did not print it"
+        )
         raise InputError(f"{path}: {told}; {_TAKES}")
     try:
         result = open_result(path)

@@ -114,7 +114,7 @@ def test_what_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "astray").symlink_to(tmp_path / "gone")
     for folder in (tmp_path / "file" / "a", tmp_path / "new" / ("n" * 300), tmp_path / "astray"):
-        with pytest.raises(InputError, match="cannot be made: "), made_folders(folder):
+        with pytest.raises(InputError, match="cannot be created: "), made_folders(folder):
             pass
     assert sorted(os.listdir(tmp_path)) == ["astray", "file"]
 

@@ -70,7 +70,7 @@ def test_the_file_that_failed_is_believed(told, tmp_path):
 def test_no_inodes(told, monkeypatch):
     disk = dict.fromkeys(("f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files"), 6)
     monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(**disk, f_favail=0))
-    assert "it has no inodes left" in told(full())
+    assert "has no inodes left for more files" in told(full())
 
 
 def test_a_quota(told):

@@ -169,7 +169,7 @@ def test_what_another_program_wrote_is_not_replaced(bucket, key, data):
 
 def test_a_record_of_something_else(bucket):
     bucket.put("out.run.json", b"{}")
-    with pytest.raises(InputError, match="the run's record would replace it"):
+    with pytest.raises(InputError, match="the run record would replace it"):
         check_upload(url_of(f"{bucket.url}/out"), True, None)
 
 

@@ -142,10 +142,10 @@ def test_counts_that_disagree(of_77):
     refused.append(refusal(path, right))
     footer = "its footer is damaged; write the file again"
     for told in (
-        f"row group 0 says 77 rows, and 76 in column 'src': {footer}",
-        f"row group 1 says 77 rows, and 78 in column 'dst': {footer}",
-        f"row group 1 says 76 rows, and 77 in column 'src': {footer}",
-        f"155 rows, and 154 in its row groups: {footer}",
+        f"row group 0 has 77 rows, but 76 values in column 'src': {footer}",
+        f"row group 1 has 77 rows, but 78 values in column 'dst': {footer}",
+        f"row group 1 has 76 rows, but 77 values in column 'src': {footer}",
+        f"155 rows, but 154 rows in its row groups: {footer}",
         "row group 1 cannot be read: columns do not have the same size",
     ):
         assert f"{path}: {told}" in refused
@@ -186,7 +186,7 @@ def test_an_offset_that_leads_to_another_column(tmp_path):
     offset = bytes([2 * chunk.data_page_offset & 127 | 128, 2 * chunk.data_page_offset >> 7])
     assert data.count(offset, footer_at(data)) >= 1
     path.write_bytes(data[: footer_at(data)] + data[footer_at(data) :].replace(offset, b"\x88\x00"))
-    with pytest.raises(InputError, match="two columns stand at one place"):
+    with pytest.raises(InputError, match="two columns overlap"):
         open_edges(path)
 
 

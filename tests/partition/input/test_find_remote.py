@@ -81,5 +81,5 @@ def test_a_folder_without_parquet(bucket):
 
 def test_a_store_is_not_read_there(bucket):
     bucket.put("graph.dg/manifest.json", b"{}")
-    with pytest.raises(InputError, match="is a store: these are read from a disk"):
+    with pytest.raises(InputError, match="is a store: copy it to a disk"):
         find_files(f"{bucket.url}/graph.dg")

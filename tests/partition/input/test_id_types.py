@@ -71,7 +71,7 @@ def test_narrow_floats(values, data):
     if all(v == int(v) for v in values):
         assert as_ids(column, pa.int64(), "", "src").to_pylist() == [int(v) for v in values]
     else:
-        with pytest.raises(InputError, match="ids in floats are whole numbers below"):
+        with pytest.raises(InputError, match="ids in floats must be whole numbers below"):
             as_ids(column, pa.int64(), "", "src")
 
 
@@ -128,7 +128,9 @@ def test_binary_of_another_size(tmp_path):
     with pytest.raises(InputError, match=r"not 16 bytes long: .*CAST\(src AS VARCHAR\)"):
         read(path)
     path = written(tmp_path, pa.array([bytes(8)], pa.binary(8)))
-    with pytest.raises(InputError, match=r"is fixed_size_binary\[8\]; ids are integers, strings"):
+    with pytest.raises(
+        InputError, match=r"is fixed_size_binary\[8\], but ids must be integers, strings"
+    ):
         open_edges(path)
 
 
@@ -241,5 +243,5 @@ def test_an_id_as_it_is_typed():
             parse_id(text, pa.int64())
     assert parse_id("7.0", pa.string()) == "7.0"
     for text in ("7", "", str(UUID(int=3))[:-1], "g" * 32):
-        with pytest.raises(InputError, match="is no UUID, but the graph's ids are uuid"):
+        with pytest.raises(InputError, match="is not a UUID, but the graph's ids are uuid"):
             parse_id(text, UUID_TYPE)

@@ -68,7 +68,7 @@ def test_a_line_that_writes_parquet(tmp_path, monkeypatch, name):
     """It is run, as a shell would, and what it writes is an edge list."""
     WRITERS[name](str(tmp_path / name))
     told = refused(tmp_path / name)
-    program, option, code = shlex.split(told.partition("as by: ")[2])
+    program, option, code = shlex.split(told.partition("for example with: ")[2])
     assert (program, option) == ("python", "-c")
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, check=True)
     (written,) = tmp_path.glob("*.parquet")
@@ -86,7 +86,7 @@ def test_what_convert_reads(tmp_path, ending, packed):
     if packed and ending in (".sg", ".wsg"):  # convert reads only text as it is packed
         assert "unpack it" in told
     else:
-        line = shlex.split(told.partition("edge list of it: ")[2])
+        line = shlex.split(told.partition("make it an edge list with: ")[2])
         assert line == ["delegraph", "convert", str(path), "-o", "my graph-edges"]
 
 
@@ -109,7 +109,7 @@ def test_endings_are_those_of_convert():
         ("a.parquet", b"PAR1" + bytes(100), "or a truncated one"),
         ("a.csv", b"PAR1" + bytes(100), "or a truncated one"),
         ("a.parquet", b"", "or a truncated one"),
-        ("a.parquet.gz", gzip.compress(b"PAR1", mtime=0), "but a compressed one: unpack it"),
+        ("a.parquet.gz", gzip.compress(b"PAR1", mtime=0), "but a compressed file: unpack it"),
     ],
 )
 def test_by_its_first_bytes(tmp_path, name, content, told):
@@ -121,9 +121,9 @@ def test_by_its_first_bytes(tmp_path, name, content, told):
 def test_a_folder_of_them(tmp_path):
     for name in ("b.csv", "a.mtx", "README.txt", "x.log"):
         (tmp_path / name).touch()
-    with pytest.raises(InputError, match=r"'delegraph convert' reads a\.mtx and 1 more"):
+    with pytest.raises(InputError, match=r"convert a\.mtx and 1 more with 'delegraph convert'"):
         open_edges(str(tmp_path))
     with pytest.raises(InputError, match=r"b\.csv: not a Parquet file, but"):
         open_edges(str(tmp_path / "*.csv"))
     assert advice_on_folder(["x.log", "README.txt"]) == ""
-    assert "soc.txt.gz: each" in advice_on_folder(["soc.txt.gz"])
+    assert advice_on_folder(["soc.txt.gz"]) == "; convert soc.txt.gz with 'delegraph convert'"

@@ -89,7 +89,7 @@ def test_what_32_bits_would_lose_is_refused_with_what_helps(weight, became):
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), -float("inf"), -1.0, -1e-50])
 def test_what_is_no_weight_is_refused_as_such(weight):
-    with pytest.raises(InputError, match=r"weights are numbers from 0 to 3\.4e\+38, not "):
+    with pytest.raises(InputError, match=r"weights must be numbers from 0 to 3\.4e\+38, not "):
         kept(pa.array([0.1, weight]))
 
 

@@ -17,7 +17,7 @@ LOGS = {
     "metadata/v3.gz.metadata.json": ("an Iceberg table", "iceberg_scan('{}')"),
     "metadata/version-hint.text": ("an Iceberg table", "iceberg_scan('{}')"),
     ".hoodie/hoodie.properties": ("a Hudi table", "load('{}').write.parquet('edges')"),
-    "_spark_metadata/0": ("written by a stream of Spark's", "spark.read.parquet('{}')"),
+    "_spark_metadata/0": ("the output of a Spark stream", "spark.read.parquet('{}')"),
 }
 ASKED = ["t", "t/*", "t/*.parquet", "t/**/*.parquet", "t/day=1", "t/day=*", ".", "?", "link"]
 

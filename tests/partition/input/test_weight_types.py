@@ -58,16 +58,16 @@ def test_kinds_that_meet(tmp_path):
 @pytest.mark.parametrize(
     ("weight", "told"),
     [
-        (pa.array([Decimal(-1)], pa.decimal128(9, 0)), "between 0 and 4,294,967,295, not -1"),
+        (pa.array([Decimal(-1)], pa.decimal128(9, 0)), "must be from 0 to 4,294,967,295, not -1"),
         (
             pa.array([Decimal(2**32)], pa.decimal128(11, 0)),
-            "between 0 and 4,294,967,295, not 42949",
+            "must be from 0 to 4,294,967,295, not 42949",
         ),
         (
             pa.array([Decimal(10**30)], pa.decimal128(38, 0)),
-            "between 0 and 4,294,967,295, not 1000",
+            "must be from 0 to 4,294,967,295, not 1000",
         ),
-        (pa.array([Decimal("-0.5")], pa.decimal128(9, 2)), "weights are numbers from 0 to"),
+        (pa.array([Decimal("-0.5")], pa.decimal128(9, 2)), "weights must be numbers from 0 to"),
         (pa.array([Decimal(10**60)], pa.decimal256(70, 1)), "would become infinite in 32 bits"),
         (pa.array([None], pa.bool_()), "holds nulls"),
     ],

@@ -56,7 +56,7 @@ def stores(tmp_path_factory) -> Path:
 
 
 def refused(store: Path, name: str, says: str, *ways: str) -> None:
-    says = rf"{name}: holds what no store does: .*{says}"
+    says = rf"{name}: invalid contents: .*{says}"
     for way in ways or READ:
         with pytest.raises(DelegraphError, match=says) as told:
             READ[way](open_store(store))
@@ -86,7 +86,8 @@ def test_targets_beyond_the_vertices(stores, tmp_path, shape, name, beyond):
     edit_array(store, file, lambda targets: np.put(targets, len(targets) // 2, first))
     ways = ["streamed"] if "reverse" in name else ["in memory", "streamed"]
     changed = open_store(store)
-    with pytest.raises(InputError, match=rf"{file}: holds .* {first:,} in block 0, of "):
+    told = f"{file}: invalid contents: value {first:,} in block 0 is not from "
+    with pytest.raises(InputError, match=told):
         changed.subgraph(partition, kind, TEAM)
     refused(store, file, f"{first:,} in block 0", *ways)
 
@@ -95,7 +96,7 @@ def test_a_delegate_among_the_normal_vertices(stores, tmp_path):
     store = copied(stores / "delegate", tmp_path)
     name = "partition-0000/nn.targets-0000.npy"
     edit_array(store, name, lambda targets: np.put(targets, 0, 0))
-    refused(store, name, "0 in block 0, of ")
+    refused(store, name, "value 0 in block 0 is not from ")
 
 
 @pytest.mark.parametrize("shape", ["csr", "delegate", "2d"])
@@ -113,7 +114,7 @@ def test_offsets_that_are_none(stores, tmp_path, shape, change):
     store = copied(stores / shape, tmp_path)
     name = "partition-0000/nn.offsets.npy"
     edit_array(store, name, change)
-    refused(store, name, "offsets that do not rise from 0 to its")
+    refused(store, name, "the offsets do not rise from 0 to its")
 
 
 def test_offsets_are_checked_across_pieces(stores, tmp_path, monkeypatch):
@@ -124,7 +125,7 @@ def test_offsets_are_checked_across_pieces(stores, tmp_path, monkeypatch):
     for k in range(1, 12):
         whole = (store / name).read_bytes()
         edit_array(store, name, lambda offsets, k=k: np.put(offsets, k, offsets[k + 1] + 1))
-        refused(store, name, "offsets that do not rise", "in memory")
+        refused(store, name, "the offsets do not rise", "in memory")
         (store / name).write_bytes(whole)
 
 
@@ -134,7 +135,7 @@ def test_an_array_of_another_type(stores, tmp_path, dtype, kind):
     store = copied(stores / "csr", tmp_path)
     name = f"partition-0000/nn.{kind}.npy"
     edit_array(store, name, lambda array: array.view(dtype))
-    refused(store, name, "header is not that of an array of uint32")
+    refused(store, name, "header is not that of a NumPy array of uint32")
 
 
 @pytest.mark.parametrize("shape", ["delegate", "random"])
@@ -184,7 +185,7 @@ def test_a_vertex_table_that_is_none(stores, tmp_path, shape, change):
     names = StoreNames(open_store(store), TEAM)
     assert len(names.decode(pa.array([0, 1], pa.uint32()))) == 2
     edit_table(store, TABLES[change])
-    says = r"vertices.parquet: holds what no store does: "
+    says = r"vertices.parquet: invalid contents: "
     with pytest.raises(InputError, match=says):
         StoreNames(open_store(store), TEAM).decode(pa.array([0], pa.uint32()))
     with pytest.raises(InputError, match=says):
@@ -198,7 +199,7 @@ def test_a_vertex_table_that_is_no_parquet_file(stores, tmp_path, delegraph):
     for command in ["bfs", store, "--source", 1, "-o", tmp_path / "out"], ["plan", store]:
         ran = delegraph(*command)
         assert ran.code == 2
-        assert "vertices.parquet: holds what no store does: " in ran.err
+        assert "vertices.parquet: invalid contents: " in ran.err
 
 
 def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
@@ -214,4 +215,4 @@ def test_names_that_are_no_utf_8(stores, tmp_path, delegraph):
     sealed(store, "vertices.parquet")
     ran = delegraph("bfs", store, "--source", "1", "-o", tmp_path / "out")
     assert ran.code == 2
-    assert "vertices.parquet: holds what no store does: " in ran.err
+    assert "vertices.parquet: invalid contents: " in ran.err

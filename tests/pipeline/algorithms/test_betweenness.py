@@ -128,7 +128,7 @@ def test_sampled_as_networkx_scales_it(
 
     result = delegraph.betweenness(edges, tmp_path / "out", sources=sources, **how)
     assert pq.read_table(tmp_path / "out")["betweenness"].to_pylist() == wanted
-    told = "its own value is null" in " ".join(result.notes)
+    told = "the value of the source itself is null" in " ".join(result.notes)
     assert told == (sources is not None and len(sources) == 1)
     with delegraph.open(edges, directed=directed) as opened:
         found = opened.betweenness(sources, normalized=normalized)
@@ -145,4 +145,4 @@ def test_the_star_of_the_definition(ok, edge_list, tmp_path):
     edges = edge_list([0, 0, 0, 0], [1, 2, 3, 4])
     ran = ok("betweenness", edges, "-o", tmp_path / "out", "--sources", "1,", "--normalized")
     assert values_of(tmp_path / "out").tolist()[0] == 1.0
-    assert "its own value is null" in ran.err
+    assert "the value of the source itself is null" in ran.err

@@ -187,7 +187,7 @@ def test_by_nobody_in_particular(ok, delegraph, edge_list, tmp_path):
     (path,) = (tmp_path / "out").glob("*.parquet")
     table = pq.read_table(path).replace_schema_metadata(None)
     pq.write_table(table, path)
-    assert "by default options" in ok("validate", edges, tmp_path / "out").err
+    assert "PageRank with default options" in ok("validate", edges, tmp_path / "out").err
     ranks = np.zeros(table.num_rows)
     ranks[0] = 1
     pq.write_table(table.set_column(1, "pagerank", pa.array(ranks)), path)
@@ -349,9 +349,9 @@ def test_wrong_betweenness_is_found(ok, delegraph, edge_list, tmp_path, change, 
         (SHAPES["path"], ["--sources", "0,"], (600, 1200), "at least 600 and at most 1,200"),
         (SHAPES["path"], ["--sources", "300,"], (300, 600), "at least 300 and at most 600"),
         (SHAPES["path"], ["--directed", "--sources", "0,"], (600, None), "at least 600"),
-        (SHAPES["path"], ["--directed"], (600, None), "some vertices do not reach others"),
+        (SHAPES["path"], ["--directed"], (600, None), "some vertices do not reach all others"),
         (([0, 0, 0], [1, 2, 3]), [], (2, 2), "the diameter is 2"),
-        (([0, 0, 4], [1, 2, 5]), [], (2, None), "some vertices do not reach others"),
+        (([0, 0, 4], [1, 2, 5]), [], (2, None), "some vertices do not reach all others"),
         (([0, 1, 2, 3], [1, 2, 3, 0]), ["--directed"], (3, 3), "the diameter is 3"),
     ],
 )
@@ -379,7 +379,11 @@ def test_wrong_values_are_found(ok, delegraph, edge_list, tmp_path, name):
 
 @pytest.mark.parametrize(
     ("sources", "says"),
-    [(0, "a whole number from 1 on"), (5, "the graph has 4"), ("none.parquet", "none.parquet")],
+    [
+        (0, "a whole number of at least 1"),
+        (5, "the graph has only 4"),
+        ("none.parquet", "none.parquet"),
+    ],
 )
 def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
     edges = edge_list([0, 1, 2], [1, 2, 3])
@@ -401,7 +405,10 @@ def test_bad_sources_are_told(delegraph, edge_list, tmp_path, sources, says):
         (["--personalize", "none.parquet"], "none.parquet"),
         (["--personalize", {"vertex": [1, 99]}], "99 is not a vertex"),
         (["--personalize", {"vertex": [1, 1]}], "twice"),
-        (["--personalize", {"vertex": [1], "weight": [-1.0]}], "none negative"),
+        (
+            ["--personalize", {"vertex": [1], "weight": [-1.0]}],
+            "not negative, and at least one must be positive",
+        ),
         (["--personalize", {"vertex": [1], "weight": [float("nan")]}], "finite"),
         (["--personalize", {"vertex": ["1"]}], "ids are string"),
         (["--personalize", {"vertex": [True]}], "column 'vertex' is bool"),
@@ -428,7 +435,7 @@ def test_a_personalised_result_needs_its_file(ok, delegraph, edge_list, tmp_path
     validate = ("validate", edges, tmp_path / "out")
     assert "--personalize FILE" in delegraph(*validate).err
     wrong = delegraph(*validate, "--personalize", tmp_path / "other.parquet")
-    assert (wrong.code, "not what the result" in wrong.err) == (2, True)
+    assert (wrong.code, "not the vertices that the result" in wrong.err) == (2, True)
     ok(*validate, "--personalize", tmp_path / "to.parquet")
 
 

@@ -89,7 +89,7 @@ def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
     # Other edges: all that is made of them is made anew, in place of what the batch had written.
     edge_list(*random_edges(2, 300, 900))
     planned = ok("batch", "plan", *RUN[2:]).out
-    assert "store  runs within 600 MB: what it is asked, or made from, has changed" in planned
+    assert "store  runs within 600 MB: its options or its inputs have changed" in planned
     ran = ok(*RUN)
     assert "store: begun" in ran.err
     assert "check: done in" in ran.err
@@ -100,7 +100,7 @@ def test_what_is_done_is_not_done_again(ok, delegraph, edge_list, here):
 def test_another_output_is_another_question(ok, here):
     ok(*RUN)
     again = (*RUN[:-1], "run=2")
-    assert "what it is asked, or made from, has changed" in ok("batch", "plan", *again[2:]).out
+    assert "its options or its inputs have changed" in ok("batch", "plan", *again[2:]).out
     assert "store: done already\nparts: begun\n" in ok(*again).err
     ok("batch", "retry", "jobs.toml", "parts", "--set", "run=2")
     assert "store: done already\nparts: begun\n" in ok(*again).err
@@ -134,7 +134,7 @@ def test_a_job_that_cannot_begin(delegraph, here):
     ran = delegraph(*RUN, "--quiet")
     assert (ran.code, ran.out) == (1, "1 of 2 jobs done\n")
     assert ran.err.startswith("parts: failed: ")
-    assert "file is no folder: " in ran.err
+    assert "file is not a folder: " in ran.err
     assert states(delegraph) == {"store": "done", "parts": "failed"}
 
 
@@ -171,7 +171,7 @@ def test_tried_again_where_that_helps(delegraph, here, monkeypatch):
     with begin_work(here / "graph.dg", {}):
         ran = delegraph(*RUN)
     assert ran.code == 1
-    assert "graph.dg at this moment: wait for it, or name another output; tried again in" in ran.err
+    assert "graph.dg at this moment: wait for it, or name another output; next try in" in ran.err
     assert "store: begun, try 2" in ran.err
     assert "store: failed" in ran.err
     told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"][0]
@@ -192,7 +192,7 @@ def test_a_job_that_takes_too_long(delegraph, here):
     (here / "jobs.toml").write_text(text)
     ran = delegraph(*RUN, "--jobs", 2)
     assert (ran.code, ran.out) == (1, "3 of 4 jobs done\n")
-    assert "long: failed: no end after 2 s" in ran.err
+    assert "long: failed: did not end within its timeout of 2 s" in ran.err
     assert ran.err.count("long: begun") == 1
 
 
@@ -291,19 +291,19 @@ def test_jobs_whose_limits_do_not_fit_together(ok, here):
         for name in "abc"
     )
     (here / "jobs.toml").write_text(two + 'needs = ["b"]\n')
-    told = "side by side they may take 1.20 GB, and the batch has 1.00 GB: give it --memory-limit"
+    told = "together they may take 1.20 GB, but the batch may use 1.00 GB: raise --memory-limit"
     with_two = (*RUN[2:], "--jobs", 2, "--memory-limit", "1GB")
     assert [line for line in ok("batch", "plan", *with_two).out.splitlines() if told in line] == [
-        f"b  not beside a: {told}, or the jobs less",
-        f"c  not beside a: {told}, or the jobs less",
+        f"b  not at the same time as a: {told}, or lower those of the jobs",
+        f"c  not at the same time as a: {told}, or lower those of the jobs",
     ]
     planned = ok("batch", "plan", *with_two, "--json").json["jobs"]
     assert [job["not_beside"] for job in planned] == [[], ["a"], ["a"]]
     ran = ok("batch", "run", *with_two)
-    assert f"b: waits for a: {told}, or the jobs less" in ran.err
+    assert f"b: waits for a: {told}, or lower those of the jobs" in ran.err
     assert ran.err.count("waits for") == 1  # the third one waits for what it needs
     for enough in (("--jobs", 2, "--memory-limit", "1.2GB"), ("--memory-limit", "1GB")):
-        assert "beside" not in ok("batch", "plan", *RUN[2:], *enough).out
+        assert "not at the same time" not in ok("batch", "plan", *RUN[2:], *enough).out
 
 
 def test_a_job_is_waited_for(ok, here):
@@ -393,7 +393,7 @@ def test_an_output_that_is_not_its_own(ok, delegraph, here):
     kept = part.read_bytes()
     part.write_bytes(kept[:-1])
     plan = ok("batch", "plan", *RUN[2:]).out.splitlines()
-    assert plan[1].endswith("its output is not what it made")
+    assert plan[1].endswith("its output has changed since the job wrote it")
     ran = delegraph(*RUN)
     assert ran.code == 1
     assert "parts: failed: " in ran.err
@@ -438,7 +438,7 @@ def test_an_output_that_cannot_be_looked_at(ok, delegraph, here, monkeypatch):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or not a ledger"),
         (
             lambda path: sqlite3.connect(path).executescript("update batch set version = 99"),
             "a ledger of version 99",
@@ -463,7 +463,7 @@ def test_a_ledger_that_is_not_ours(ok, delegraph, here, damage, told):
 def test_a_batch_that_asks_for_too_much(delegraph, here):
     ran = delegraph(*RUN, "--memory-limit", "500MB")
     assert ran.code == 2
-    assert "'store' asks for 600 MB, more than the batch has, 500 MB" in ran.err
+    assert "'store' asks for 600 MB, but the batch may use 500 MB" in ran.err
     assert delegraph("batch", "status", "jobs.toml").code == 2
     assert delegraph("batch", "run", "nothing.toml").code == 2
     assert delegraph(*RUN[:3], "--set", "run").code == 2

@@ -58,7 +58,7 @@ def test_a_name_that_is_none(bucket, jobs, delegraph):
     (jobs / "jobs.toml").write_text(text)
     told = delegraph("batch", "plan", "jobs.toml")
     assert told.code == 2
-    assert "line 19: 'result': http://host/out: no such kind of URL" in told.err
+    assert "line 19: 'result': http://host/out: unknown kind of URL" in told.err
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_what_is_done_is_not_done_again(bucket, jobs, ok, delegraph):
     put_edges(bucket, jobs, 2)
     told = ok("batch", "plan", "jobs.toml").out
     assert "store  runs" in told
-    assert "what it is asked, or made from, has changed" in told
+    assert "its options or its inputs have changed" in told
 
 
 @pytest.mark.slow

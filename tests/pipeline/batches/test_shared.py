@@ -105,7 +105,7 @@ def test_what_fails_there_has_a_process_of_its_own(delegraph, here):
     write_jobs({"components": "", "bfs": "source = 99999", "pagerank": ""})
     ran = delegraph("batch", "run", "jobs.toml")
     assert (ran.code, ran.out) == (1, "2 of 3 jobs done\n")
-    assert "bfs: source 99999 is not a vertex of the graph; tried again in 0 s" in ran.err
+    assert "bfs: source 99999 is not a vertex of the graph; next try in 0 s" in ran.err
     assert "bfs: failed: source 99999 is not a vertex of the graph" in ran.err
     told = json.loads(delegraph("batch", "status", "jobs.toml", "--json").out)["jobs"]
     assert {entry["name"]: entry["attempts"] for entry in told}["bfs"] == 1
@@ -130,7 +130,7 @@ def test_a_process_that_waits(here):
         wait_until(lambda: process.code() == 0)
         assert process.is_alive()
         assert process.last_event()["exit_code"] == 0
-        assert "components, the largest" in (here / f"{name}.out").read_text()
+        assert "components; the largest" in (here / f"{name}.out").read_text()
     process.send(signal.SIGKILL)
     wait_until(lambda: not process.is_alive())
     assert process.code() == 0  # that of the job, which was done

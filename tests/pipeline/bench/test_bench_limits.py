@@ -24,7 +24,7 @@ def test_of_a_store(ok, delegraph, edge_list, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", emulator.cupy)
     ran = delegraph("bench", tmp_path / "graph.dg", *ON)
     assert ran.code == 2
-    assert "1 MB may be held on cuda:0" in ran.err
+    assert "only 1 MB of memory may be used on cuda:0" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -46,7 +46,7 @@ def test_of_workers(ok, edge_list, tmp_path):
         text=True,
     )
     assert ran.returncode == 2, ran.stderr
-    assert "1 MB may be held on" in ran.stderr
+    assert "only 1 MB of memory may be used on" in ran.stderr
 
 
 @pytest.mark.parametrize(

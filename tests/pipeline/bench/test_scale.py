@@ -20,7 +20,7 @@ def scale(monkeypatch):
     def measure(runs: list[int], dying: set[str]) -> list[across.Scaled[str]]:
         def run(cluster: Any, workers: list[str], job: Any, check_room: Any) -> Done:
             left = [worker for worker in workers if worker not in dying]
-            notes = ["begun again"] if left != workers else []
+            notes = ["started again"] if left != workers else []
             return Done(job, [None] * len(left), notes, None, left)
 
         monkeypatch.setattr(across, "run_on_workers", run)
@@ -46,13 +46,13 @@ def test_who_is_left_is_measured(scale, runs, dying, ranks):
     rows = scale(runs, dying)
     assert [row.ranks for row in rows] == ranks
     notes = [note for row in rows for note in row.notes]
-    assert ("begun again" in notes) == ("b" in dying)
+    assert ("started again" in notes) == ("b" in dying)
     missing = [note for note in notes if "not measured" in note]
-    assert missing == ["4 ranks and more: not measured, with 3 workers left"] * (
+    assert missing == ["4 and more ranks are not measured: only 3 workers are left"] * (
         len(rows) < len(runs)
     )
 
 
 def test_more_ranks_than_workers_are_refused(scale):
-    with pytest.raises(InputError, match="8 ranks need as many workers; there are 4"):
+    with pytest.raises(InputError, match="8 ranks need 8 workers, but there are only 4"):
         scale([1, 8], set())

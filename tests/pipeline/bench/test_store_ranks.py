@@ -254,14 +254,26 @@ def test_workers(ok, folder):
     ("name", "options", "says"),
     [
         ("one.dg", ("--workers", 2), "has 1 partition for 2 workers: build it again with"),
-        ("graph.dg", ("--workers", 2, "--scaling", "weak"), "say --scaling strong"),
-        ("graph.dg", ("--workers", 3, "--scaling", "strong"), "a power of two of workers, not 3"),
-        ("graph.dg", ("--workers", 2, "--threshold", 9), "--threshold was decided when"),
-        ("grid.dg", ("--workers", 2, "--device", "cuda:1"), "say --device cuda"),
-        ("graph.dg", ("--memory-limit", "1GB"), "--memory-limit is for searches by several"),
-        ("kronecker:9", ("--workers", 2, "--memory-limit", "1GB"), "--memory-limit is for stores"),
+        ("graph.dg", ("--workers", 2, "--scaling", "weak"), "give --scaling strong"),
+        (
+            "graph.dg",
+            ("--workers", 3, "--scaling", "strong"),
+            "a number of workers that is a power of two, not 3",
+        ),
+        ("graph.dg", ("--workers", 2, "--threshold", 9), "--threshold was fixed when"),
+        ("grid.dg", ("--workers", 2, "--device", "cuda:1"), "give --device cuda"),
+        (
+            "graph.dg",
+            ("--memory-limit", "1GB"),
+            "--memory-limit is only for several worker processes",
+        ),
+        (
+            "kronecker:9",
+            ("--workers", 2, "--memory-limit", "1GB"),
+            "--memory-limit is only for stores",
+        ),
         ("no.dg", ("--workers", 2), "not a store"),
-        ("kronecker:x", (), "say kronecker:SCALE"),
+        ("kronecker:x", (), "write kronecker:SCALE"),
     ],
 )
 def test_refusals(delegraph, folder, name, options, says):

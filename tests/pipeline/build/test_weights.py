@@ -195,15 +195,15 @@ def test_a_long_row_by_parts(tmp_path, monkeypatch, duplicates):
 @pytest.mark.parametrize(
     ("column", "given", "said"),
     [
-        ([1.0, -2.5], [], "column 'w' of row group 0: weights are numbers from 0 to 3.4e+38"),
+        ([1.0, -2.5], [], "column 'w' of row group 0: weights must be numbers from 0 to 3.4e+38"),
         ([1.0, float("nan")], [], "not nan"),
         ([1.0, 1e300], [], "the weight 1e+300 would become infinite in 32 bits"),
-        ([1, -3], [], "weights that are integers lie between 0 and 4,294,967,295, not -3"),
+        ([1, -3], [], "integer weights must be from 0 to 4,294,967,295, not -3"),
         ([1, 2**32], [], "not 4294967296"),
         ([1.0, None], [], "holds nulls"),
-        (["a", "b"], [], "weights are numbers or booleans"),
-        ([3e38, 3e38], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
-        ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can say"),
+        (["a", "b"], [], "weights must be numbers or booleans"),
+        ([3e38, 3e38], ["--duplicates", "sum"], "add up to more than 32 bits can hold"),
+        ([2**31, 2**31], ["--duplicates", "sum"], "add up to more than 32 bits can hold"),
     ],
 )
 def test_bad_weights_are_refused(tmp_path, delegraph, column, given, said):
@@ -221,9 +221,9 @@ def test_options_that_do_not_go_together(tmp_path):
     write(path, src=[0], dst=[1])
     with pytest.raises(InputError, match="no column named 'w' for weights"):
         build(path, tmp_path / "graph.dg", weight="w")
-    with pytest.raises(InputError, match="name their column with --weight"):
+    with pytest.raises(InputError, match="give their column with --weight"):
         build(path, tmp_path / "graph.dg", duplicates="sum")
-    with pytest.raises(InputError, match="it is no weight"):
+    with pytest.raises(InputError, match="give another column of weights"):
         build(path, tmp_path / "graph.dg", weight="src")
 
 
@@ -301,7 +301,7 @@ def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
         asks[way]()
     said = f"{edges}: column 'w' of row group 0: the weight {weight!r} would become "
     assert str(told.value).startswith(said)
-    assert "multiply all weights, by" in str(told.value)
+    assert "multiply all weights, for example by" in str(told.value)
     assert [path.name for path in tmp_path.iterdir()] == ["edges.parquet"]
 
 

@@ -158,7 +158,7 @@ def check_float_sums(device: Device, seed: int) -> None:
 def check_too_large_a_sum(edge_list: Any, folder: Path) -> None:
     edges = edge_list([0, 0, 1], [1, 1, 2], weight=pa.array([2**32 - 1, 1, 1], pa.int64()))
     asked = {"source": 0, "weight": "weight", "duplicates": "sum", "device": "cuda"}
-    with pytest.raises(InputError, match="add up to more than 32 bits can say"):
+    with pytest.raises(InputError, match="add up to more than 32 bits can hold"):
         delegraph.sssp(edges, output=folder / "out", **asked)
     assert not (folder / "out").exists()
 

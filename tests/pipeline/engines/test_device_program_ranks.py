@@ -476,7 +476,7 @@ def test_a_worker_that_is_killed(two_devices, ok, edge_list, tmp_path, command_n
     how = "--workers", 2, "--device", "cuda", "--timeout", 10
     line = command(command_name, store, "-o", out, *COMMANDS[command_name], *how)
     seconds, told = random.uniform(0, 3), ""
-    while "begun again on 1" not in told:  # the run was over before
+    while "started again on 1 remaining worker" not in told:  # the run was over before
         assert seconds > 0.01, told
         shutil.rmtree(out, ignore_errors=True)
         with subprocess.Popen(

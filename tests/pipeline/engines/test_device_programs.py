@@ -357,7 +357,9 @@ def test_too_little_memory(device, stores):
     store = stores("hubs", False)
     little = replace(device, memory_bytes=1 << 20, name="little")
     engine = DeviceProgramEngine(store, None, walk(store), little, 2)
-    with pytest.raises(DeviceMemoryError, match=r"may be held on .*little.*, and this needs"):
+    with pytest.raises(
+        DeviceMemoryError, match=r"may be used on .*little.*, but this question needs"
+    ):
         engine.need()
 
 

@@ -42,7 +42,12 @@ FEW = ("--device-memory-limit", "1MB")
     ("built", "searched", "options", "more"),
     [
         slow("on 2 x emulated", "on 2 x emulated", (), {}),
-        slow("on the CPU: 1 MB may be held", "on CPUs: 1 MB may be held", FEW, {}),
+        slow(
+            "on the CPU: only 1 MB of memory may be used",
+            "on CPUs: only 1 MB of memory may be used",
+            FEW,
+            {},
+        ),
         slow("on the CPU: rank", "on CPUs: rank", (), {emulator.FULL: "yes"}),
     ],
     ids=["devices", "little memory", "full"],
@@ -110,7 +115,7 @@ def test_programs_by_workers(emulated, edge_list, tmp_path, ok, command):
     ran = there(command, *limited, "--device-memory-limit", "1MB")
     assert ran.returncode == 0, ran.stderr
     assert "searched on CPUs: " in ran.stderr
-    assert "1 MB may be held" in ran.stderr
+    assert "only 1 MB of memory may be used" in ran.stderr
 
 
 @pytest.mark.slow
@@ -143,7 +148,10 @@ def one_of_three_killed(monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any]
     assert running.error is None
     record, _, notes = running.result
     assert record["device"] == "2 x emulated"
-    assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+    assert any(
+        "rank 1 is gone" in note and "started again on 2 remaining workers" in note
+        for note in notes
+    )
 
 
 @pytest.mark.slow

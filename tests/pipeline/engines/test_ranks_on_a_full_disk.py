@@ -46,7 +46,7 @@ def test_too_little_room_is_told_beforehand(ok, delegraph, edge_list, tmp_path, 
     out = tmp_path / "out"
     ran = delegraph("bfs", tmp_path / "graph.dg", "--source", 0, "-o", out, "--workers", 2)
     assert ran.code == 1
-    assert "bytes are needed there and 160,000 are free" in ran.err
+    assert "bytes are needed there, but 160,000 are free" in ran.err
     assert {path.name for path in tmp_path.iterdir()} == {
         *("edges.parquet", "graph.dg", "graph.dg.run.json")
     }

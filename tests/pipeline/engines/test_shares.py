@@ -153,4 +153,4 @@ def test_a_line_where_one_gpu_would_do(
     engine.close()
     assert len(notes) == told
     if told:
-        assert "3 workers took 3.0 s to begin, and 1.0 s for all else" in notes[0]
+        assert "3 workers took 3.0 s to start, and 1.0 s for the rest" in notes[0]

@@ -82,35 +82,38 @@ def test_types_that_are_asked_for(tmp_path):
 
 
 REFUSED = {
-    "word.el": ("0 1\n\n1 a\n", "line 3: 'a' is no vertex number"),
+    "word.el": ("0 1\n\n1 a\n", "line 3: 'a' is not a vertex number"),
     "negative.el": ("0 1\n-1 2\n", "line 2: there is no vertex -1: they are numbered from 0"),
-    "large.el": ("0 9223372036854775808\n", "line 1: '9223372036854775808' is no vertex number"),
+    "large.el": ("0 9223372036854775808\n", "line 1: '9223372036854775808' is not a vertex number"),
     "short.el": ("0 1\n1\n", "line 2: 1 column, not 2"),
     "long.el": ("0 1\n1 2 3\n", "line 2: 3 columns, not 2"),
-    "hex.el": ("0 1\n0 0x10\n", "line 2: '0x10' is no vertex number"),
-    "zeros.el": ("0 1\n007 2\n", "line 2: '007' is no vertex number (that prints as 7)"),
-    "minus.el": ("0 1\n1 -0\n", "line 2: '-0' is no vertex number (that prints as 0); if it is a"),
+    "hex.el": ("0 1\n0 0x10\n", "line 2: '0x10' is not a vertex number"),
+    "zeros.el": ("0 1\n007 2\n", "line 2: '007' is not a plain vertex number, such as 7"),
+    "minus.el": ("0 1\n1 -0\n", "line 2: '-0' is not a plain vertex number, such as 0; if it is a"),
     "zeros.wel": (
         "07 1 1\n",
-        "line 1: '07' is no vertex number (that prints as 7); if it is a name",
+        "line 1: '07' is not a plain vertex number, such as 7; if it is a name",
     ),
-    "digits.el": (f"0 1\n{'7' * 5000} 1\n", "'77777777777777777777...' (5,000 characters) is no v"),
+    "digits.el": (
+        f"0 1\n{'7' * 5000} 1\n",
+        "'77777777777777777777...' (5,000 characters) is not a v",
+    ),
     "zeros, then none.el": (f"0 1\n{'0' * 200_000}x 1\n", "line 2: '00000000000000000000...'"),
     "ones, then none.wel": (f"0 1 {'1' * 200_000}x\n", "line 1: '11111111111111111111...'"),
     "digits.wel": (f"0 1 {'7' * 5000}\n", "line 1: '77777777777777777777...' (5,000 characters)"),
-    "small.wel": ("0 1 .0\n1 2 1e-400\n", "line 2: '1e-400' is too small for a weight of 64 bits"),
-    "nan.wel": ("0 1 1.5\n1 2 nan\n", "line 2: 'nan' is no weight"),
-    "infinite.wel": ("0 1 1e999\n", "line 1: '1e999' is no weight"),
+    "small.wel": ("0 1 .0\n1 2 1e-400\n", "line 2: '1e-400' is too small for a 64-bit weight"),
+    "nan.wel": ("0 1 1.5\n1 2 nan\n", "line 2: 'nan' is not a weight"),
+    "infinite.wel": ("0 1 1e999\n", "line 1: '1e999' is not a weight"),
     "none.wel": ("0 1\n", "line 1: 2 columns, not 3"),
-    "empty.el": ("", "holds no edges"),
-    "comments.txt": ("# 1\n# 2\n", "holds no edges"),
-    "nameless.csv": ("src,dst\na,b\n,c\n", "line 3: a vertex without a name"),
-    "weightless.csv": ("src,dst,weight\n1,2,3\n1,2,\n", "line 3: '' is no weight"),
+    "empty.el": ("", "the file has no edges"),
+    "comments.txt": ("# 1\n# 2\n", "the file has no edges"),
+    "nameless.csv": ("src,dst\na,b\n,c\n", "line 3: a vertex has no name"),
+    "weightless.csv": ("src,dst,weight\n1,2,3\n1,2,\n", "line 3: '' is not a weight"),
     "other.csv": ("a,b\n1,2\n", "no column 'src'; its first line names a, b"),
     "twice.csv": ("src,src,dst\n1,2,3\n", "2 columns are named 'src'"),
     "lines.csv": ('src,dst\n"a\nb",c\nd\n', "line 4: 1 column, not 2"),
     "open.csv": ('src,dst\na,b\n"c,d\ne,f\n', "line 3: 1 column, not 2"),
-    "latin.csv": (b"src,dst\na,b\nc,\xe9\n", "line 3: a vertex whose name is not UTF-8"),
+    "latin.csv": (b"src,dst\na,b\nc,\xe9\n", "line 3: the name of a vertex is not UTF-8"),
 }
 
 
@@ -138,7 +141,7 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
     for word in ("007", "-0", "+7", "0x7"):
         path.write_text(f"{header}{numbers}5{blank}{word}\n")
         line = f"line 1,00{1 + bool(header)}: '{re.escape(word)}'"
-        told = f"{line} is no vertex number.*--id-type string"
+        told = f"{line} is not a (plain )?vertex number.*--id-type string"
         for id_type in ("auto", "int64"):
             with pytest.raises(InputError, match=told):
                 converted(path, id_type=id_type)
@@ -151,21 +154,26 @@ def test_a_name_that_looks_like_a_number_later_on(tmp_path, monkeypatch, name, b
         (
             "a.csv",
             "src,dst\n1,2\n2,3\nO3,4\n",
-            ", line 4: 'O3' is no integer of 64 bits, so ids are "
-            "strings (no integers: 1 of the first 6); to refuse such lines, say --id-type int64",
+            ", line 4: 'O3' is not a 64-bit integer, so ids are "
+            "strings (1 of the first 6 are not integers); to refuse such lines, give --id-type "
+            "int64",
         ),
-        ("a.snap", "# c\n1 2\n2 007\n", ", line 3: '007' is no integer (that prints as 7), so ids"),
+        (
+            "a.snap",
+            "# c\n1 2\n2 007\n",
+            ", line 3: '007' is not a plain integer, such as 7, so ids",
+        ),
         (
             "a.snap",
             f"1 {'9' * 5000}\n",
             ", line 1: '99999999999999999999...' (5,000 characters) is",
         ),
-        ("a.tsv", "src\tdst\n-1\t18446744073709551615\n", ", line 2: no integers of 64 bits hold"),
+        ("a.tsv", "src\tdst\n-1\t18446744073709551615\n", ", line 2: no 64-bit integer type holds"),
         ("a.csv", "src,dst\na,b\n", ": ids are strings"),
         (
             "a.csv",
             "src,dst\na, b\n",
-            ": ids that begin or end with blanks keep them (1 of the first",
+            ": blanks around ids are kept, as in 1 of the first",
         ),
     ],
 )
@@ -220,11 +228,15 @@ def test_what_comes_later_is_of_the_type_that_came_first(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK_BYTES", 64)
     numbers = "".join(f"{i} {i + 1}\n" for i in range(1000))
     path = write_compressed(tmp_path / "edges.txt", f"{numbers}x y\n")
-    with pytest.raises(InputError, match=r"line 1,001: 'x' is no vertex number.*--id-type string"):
+    with pytest.raises(
+        InputError, match=r"line 1,001: 'x' is not a vertex number.*--id-type string"
+    ):
         converted(path)
     assert converted(path, id_type="string")[0]["src"][-1] == "x"
     path = write_compressed(tmp_path / "edges.wel", "0 1 2\n" * 1000 + "0 1 .5\n")
-    with pytest.raises(InputError, match=r"line 1,001: '\.5' is no integer.*--weight-type float64"):
+    with pytest.raises(
+        InputError, match=r"line 1,001: '\.5' is not a 64-bit integer.*--weight-type float64"
+    ):
         converted(path)
     assert converted(path, weight_type="float64")[0]["weight"][-1] == 0.5
 
@@ -243,7 +255,7 @@ def test_cut_off_where_it_is_compressed(tmp_path, ending, share):
 def test_a_line_without_an_end(tmp_path):
     path = tmp_path / "zeros.el"
     path.write_bytes(bytes(3 << 20))
-    with pytest.raises(InputError, match="line 1: it is longer than 1,048,576 bytes"):
+    with pytest.raises(InputError, match="line 1: the line is longer than 1,048,576 bytes"):
         converted(path)
 
 

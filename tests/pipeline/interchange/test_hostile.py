@@ -235,8 +235,10 @@ def test_what_unpacks_from_how_little(tmp_path, monkeypatch):
     size = path.stat().st_size
     with pytest.raises(InputError) as refused:
         delegraph.convert(path, tmp_path / "edges")
-    told = f"{path}: its {size:,} bytes unpack to more than 2 MB, which graph files hardly do: "
-    assert str(refused.value) == f"{told}if that is right, say --max-unpacked SIZE, or none"
+    told = (
+        f"{path}: its {size:,} bytes unpack to more than 2 MB, which is unusual for a graph file: "
+    )
+    assert str(refused.value) == f"{told}if the file is right, give --max-unpacked SIZE, or none"
     assert [file.name for file in tmp_path.iterdir()] == ["a.el.gz"]
     for most in (2 << 20, "3MiB", "none"):
         record = delegraph.convert(

@@ -34,19 +34,19 @@ def test_weights(tmp_path):
     ("vertices", "edges", "told"),
     [
         ("1\n2\n", "1 2\n2 3\n", r"a\.e, line 2: there is no vertex 3: .*a\.v does not list it"),
-        ("1\nx\n", "1 2\n", r"a\.v, line 2: 'x' is no vertex number"),
+        ("1\nx\n", "1 2\n", r"a\.v, line 2: 'x' is not a vertex number"),
         ("1\n2\n1\n", "1 2\n", r"a\.v: vertex 1 is listed twice"),
-        ("1\n7\n", "1 007\n", r"a\.e, line 1: '007' is no vertex number \(that prints as 7\)"),
-        ("1\n007\n", "1 7\n", r"a\.v, line 2: '007' is no vertex number \(that prints as 7\)"),
+        ("1\n7\n", "1 007\n", r"a\.e, line 1: '007' is not a plain vertex number, such as 7"),
+        ("1\n007\n", "1 7\n", r"a\.v, line 2: '007' is not a plain vertex number, such as 7"),
         (
             f"1\n{'9' * 5000}\n",
             "1 1\n",
             r"a\.v, line 2: '99999999999999999999\.\.\.' \(5,000 ",
         ),
         ("1\n2\n", f"1 {'9' * 5000}\n", r"a\.e, line 1: '99999999999999999999\.\.\.' \(5,000 "),
-        ("", "1 2\n", r"a\.v: it holds no vertices"),
+        ("", "1 2\n", r"a\.v: the file has no vertices"),
         ("1\n2\n", "1 2 3 4\n", r"a\.e, line 1: 4 columns, not 2"),
-        ("1\n2\n", "1 2 nan\n", r"a\.e, line 1: 'nan' is no weight"),
+        ("1\n2\n", "1 2 nan\n", r"a\.e, line 1: 'nan' is not a weight"),
     ],
 )
 def test_refused(tmp_path, vertices, edges, told):
@@ -72,7 +72,7 @@ def test_text_of_other_results(tmp_path, edge_list):
     assert sum(float(value) for _, value in lines) == pytest.approx(1)
 
     delegraph.bfs(edges, output=tmp_path / "each", sources=["a", "b"])
-    with pytest.raises(InputError, match="several values"):
+    with pytest.raises(InputError, match="one value per vertex"):
         delegraph.convert(tmp_path / "each", tmp_path / "each.txt")
     delegraph.components(edge_list(["a b"], ["c"], "blank.parquet"), tmp_path / "blank")
     with pytest.raises(InputError, match="holds a blank"):

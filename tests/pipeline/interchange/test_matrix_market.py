@@ -45,28 +45,37 @@ def test_random_graphs(tmp_path_factory, graph):
 
 
 REFUSED = [
-    ("1 2\n", "line 1: this is no Matrix Market file"),
-    ("%%MatrixMarket matrix array real general\n", "line 1: this is no Matrix Market file"),
+    ("1 2\n", "line 1: not a Matrix Market file"),
+    ("%%MatrixMarket matrix array real general\n", "line 1: not a Matrix Market file"),
     (f"{BANNER} complex general\n", "line 1: entries are 'complex'"),
     (f"{BANNER} real skew-symmetric\n", "line 1: the matrix is 'skew-symmetric'"),
     (f"{BANNER} real hermitian\n", "line 1: the matrix is 'hermitian'"),
-    (f"{BANNER} pattern general\n%\n", "ends before the line of its sizes"),
+    (f"{BANNER} pattern general\n%\n", "the file ends before the line with its sizes"),
     (f"{BANNER} pattern general\n%\n3 4 1\n", "line 3: 3 rows and 4 columns"),
-    (f"{BANNER} pattern general\n3 -3 1\n", "line 2: rows, columns and entries are expected"),
-    (f"{BANNER} pattern general\n3 3 {'9' * 5000}\n", "line 2: rows, columns and entries"),
-    (f"{BANNER} pattern general\n3 3\n", "line 2: rows, columns and entries are expected, not"),
-    (f"{BANNER} pattern general\n3 3 +1\n1 +2\n", "line 3: '+2' is no vertex number"),
-    (f"{BANNER} pattern general\n3 3 1\n1 0x2\n", "line 3: '0x2' is no vertex number"),
+    (
+        f"{BANNER} pattern general\n3 -3 1\n",
+        "line 2: the line must hold the numbers of rows, columns and entries",
+    ),
+    (
+        f"{BANNER} pattern general\n3 3 {'9' * 5000}\n",
+        "line 2: the line must hold the numbers of rows, columns and entries",
+    ),
+    (
+        f"{BANNER} pattern general\n3 3\n",
+        "line 2: the line must hold the numbers of rows, columns and entries, not",
+    ),
+    (f"{BANNER} pattern general\n3 3 +1\n1 +2\n", "line 3: '+2' is not a vertex number"),
+    (f"{BANNER} pattern general\n3 3 1\n1 0x2\n", "line 3: '0x2' is not a vertex number"),
     (f"{BANNER} pattern general\n2 2 1\n1 {'7' * 5000}\n", "line 3: '77777777777777777777...'"),
     (f"{BANNER} integer general\n2 2 1\n1 2 {'7' * 5000}\n", "line 3: '77777777777777777777..."),
     (f"{BANNER} pattern {'x' * 5000}\n", "line 1: the matrix is 'xxxxxxxxxxxxxxxxxxxx...'"),
     (f"{BANNER} pattern general\n2 2 1\n0 1\n", "line 3: there is no vertex 0"),
     (f"{BANNER} pattern general\n2 2 1\n1 3\n", "there is no vertex 3: they are numbered from 1"),
-    (f"{BANNER} pattern general\n2 2 3\n1 2\n", "1 entries, where its header promises 3"),
-    (f"{BANNER} pattern general\n2 2 1\n1 2\n2 1\n", "2 entries, where its header promises 1"),
+    (f"{BANNER} pattern general\n2 2 3\n1 2\n", "1 entries, but its header promises 3"),
+    (f"{BANNER} pattern general\n2 2 1\n1 2\n2 1\n", "2 entries, but its header promises 1"),
     (f"{BANNER} pattern general\n2 2 1\n1 2 3\n", "line 3: 3 columns, not 2"),
-    (f"{BANNER} real general\n2 2 1\n1 2 nan\n", "line 3: 'nan' is no weight"),
-    (f"{BANNER} integer general\n2 2 1\n1 2 .5\n", "line 3: '.5' is no integer"),
+    (f"{BANNER} real general\n2 2 1\n1 2 nan\n", "line 3: 'nan' is not a weight"),
+    (f"{BANNER} integer general\n2 2 1\n1 2 .5\n", "line 3: '.5' is not a 64-bit integer"),
 ]
 
 
@@ -91,10 +100,12 @@ def test_a_header_that_promises_more_vertices_than_the_file_is_large(tmp_path):
     """They would all be written, of a file of 69 bytes."""
     path = tmp_path / "a.mtx"
     path.write_text(f"{BANNER} pattern general\n900000000 900000000 1\n1 2\n")
-    with pytest.raises(InputError, match=r"line 2: it promises 900,000,000 .*--max-unpacked SIZE"):
+    with pytest.raises(
+        InputError, match=r"line 2: the header promises 900,000,000 .*--max-unpacked SIZE"
+    ):
         converted(path)
     path.write_text(f"{BANNER} pattern general\n50 50 1\n1 2\n")
-    with pytest.raises(InputError, match="line 2: it promises 50 vertices"):
+    with pytest.raises(InputError, match="line 2: the header promises 50 vertices"):
         converted(path, max_unpacked=399)
     assert converted(path, max_unpacked=400)[1]["rows"] == 49
 

@@ -134,7 +134,7 @@ def test_what_cannot_be(tmp_path):
         (offsets + 40, struct.pack("<q", 7), "byte 17: offsets do not rise"),
         (entries + 4, struct.pack("<i", 5), f"byte {entries + 4}: vertex 5 of 5"),
         (entries + 8, struct.pack("<i", -1), f"byte {entries + 8}: vertex -1 of 5"),
-        (entries, struct.pack("<i", 0), "3 edges stand in the row of their lesser end and 4"),
+        (entries, struct.pack("<i", 0), "3 edges are in the row of their smaller vertex, and 4"),
     ):
         path.write_bytes(data[:at] + value + data[at + len(value) :])
         with pytest.raises(InputError) as refused:

@@ -125,19 +125,18 @@ class TestBetweenness:
         ran = delegraph("validate", edges, tmp_path / "out")
         assert (ran.code, ran.out) == (
             1,
-            "not judged: the result does not say whose paths were counted: give them, as "
-            "--sources FILE\n",
+            "not judged: the result does not name its sources: give them with --sources FILE\n",
         )
         pq.write_table(pa.table({"vertex": [3, 1]}), tmp_path / "some.parquet")
         for given in ("1,3", tmp_path / "some.parquet"):
             ran = ok("validate", edges, tmp_path / "out", "--sources", given)
-            assert ran.out == "valid: 5 of 5 vertices, by paths from 2\n"
+            assert ran.out == "valid: 5 of 5 vertices, with paths from 2 sources computed again\n"
         ran = delegraph("validate", edges, tmp_path / "out", "--sources", "1,2")
         assert ran.code == 2
         assert "--sources: these are not the sources of the result" in ran.err
         ok("components", edges, "-o", tmp_path / "c")
         ran = delegraph("validate", edges, tmp_path / "c", "--sources", "1,2")
-        assert (ran.code, "is of components" in ran.err) == (2, True)
+        assert (ran.code, "is a result of components" in ran.err) == (2, True)
 
     def test_nothing_is_known_without_metadata(self, delegraph, ok, edges, tmp_path):
         ok("betweenness", edges, "-o", tmp_path / "out")
@@ -193,13 +192,13 @@ def test_what_takes_too_long_is_not_judged(ok, delegraph, results, monkeypatch, 
     assert ran.json["unjudged"] == ran.json["rows"] - ran.json["found_anew"]
     ran = ok("validate", results / "graph.dg", results / "closeness", "--threads", 1)
     assert ran.out.startswith("valid as far as judged: ")
-    assert ran.out.endswith(" values are judged by their range alone\n")
+    assert ran.out.endswith(" values are judged by their range only\n")
     monkeypatch.setattr(distances, "MOST_LOOKED", 0)
     for name in ("closeness", "betweenness"):
         ran = delegraph("validate", results / "graph.dg", results / name)
         assert ran.code == 1
         assert ran.out.startswith("not judged: ")
-        assert ran.out.endswith(" values anew takes too long\n")
+        assert ran.out.endswith(" values again takes too long\n")
 
 
 def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
@@ -207,7 +206,7 @@ def test_sums_alone_find_what_is_changed(ok, delegraph, results, monkeypatch):
         "delegraph.pipeline.judging.centralities.dependencies_anew", lambda *given: None
     )
     ran = ok("validate", results / "graph.dg", results / "betweenness")
-    assert ran.out.endswith(" values are judged by what they add up to alone\n")
+    assert ran.out.endswith(" values are judged by their sum only\n")
     (path,) = (results / "betweenness").glob("*.parquet")
     table = pq.read_table(path)
     vertex = table["vertex"][int(np.argmax(table["betweenness"]))].as_py()

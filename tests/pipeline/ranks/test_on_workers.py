@@ -120,7 +120,7 @@ def test_refusals(delegraph, folder, tmp_path):
     ran = delegraph(
         "bfs", folder / "random.dg", "--source", 0, "-o", out, "--workers", 2, "--device", "cuda:1"
     )
-    assert (ran.code, "say --device cuda" in ran.err) == (2, True)
+    assert (ran.code, "give --device cuda" in ran.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
@@ -140,7 +140,10 @@ def test_a_worker_that_is_killed(folder, tmp_path):
         assert running.error is None
         record, _, notes = running.result
         assert record["ranks"] == 2
-        assert any("rank 1 is gone" in note and "again on 2" in note for note in notes)
+        assert any(
+            "rank 1 is gone" in note and "started again on 2 remaining workers" in note
+            for note in notes
+        )
         assert killed < running.ended
     assert record["search"]["reached"] == LONG
     assert distances_of(tmp_path / "out") == {i: i for i in range(LONG)}

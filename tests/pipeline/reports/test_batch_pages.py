@@ -103,8 +103,8 @@ def test_each_state(batch):
     for words in (
         "ranks-of-eu\u2026he-rest-2026: done",
         "between: cut off",
-        "Where a bar is torn, nobody knows when the try ended.",
-        "When these ended, as their batch was killed: between.",
+        "A bar with a torn end is a try whose end is not known.",
+        "When these jobs ended, because their batch was killed: between.",
         "check: left out a job that it needs has failed",
         "page: waiting it has not begun",
     ):
@@ -116,7 +116,7 @@ def test_each_state(batch):
         made = page(jobs)
     assert figures(made)["running"] == ["1", ""]
     assert bars(made)["between"][:2] == ("running", drawn["between"][1])
-    assert "Those that run have bars with a point." in made.text
+    assert "Jobs that are running have bars with a point." in made.text
     assert "cut off" not in made.text
     assert "Not known" not in made.text
 
@@ -124,8 +124,8 @@ def test_each_state(batch):
 def test_jobs_of_long_ago_do_not_squeeze_those_of_today(batch):
     made = page(batch(*every_state()))
     assert "store: done ended 2026-06-12 05:30:00, before this axis" in made.text
-    assert "longer than 5 minutes and than all that follows it" in made.text
-    assert "without a bar: 1 job." in made.text
+    assert "longer than 5 minutes and longer than all the time after it" in made.text
+    assert "Earlier, and without a bar: 1 job." in made.text
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_where_the_axis_begins(batch, times, drawn):
 
 def test_before_anything_has_begun(batch):
     made = page(batch(Entry("one", "waiting"), Entry("two", "failed", error="cannot begin: no")))
-    assert "None has begun." in made.text
+    assert "No job has begun." in made.text
     assert not made.root.findall(".//figure")
     assert made.facts["two"] == "cannot begin: no (0 tries)"
 
@@ -159,7 +159,7 @@ def test_very_many_jobs(batch):
     assert len(made.tables[CAPTION]) == 300
     drawn = bars(made)
     assert len(drawn) == 100
-    assert "Of 300 jobs the 100 are drawn whose bars are longest." in made.text
+    assert "Only the 100 longest bars of 300 jobs are drawn." in made.text
     assert all(int(name[4:]) % 7 > 3 for name in drawn)
 
 
@@ -239,9 +239,9 @@ def changed(statement):
         (lambda path: path.unlink(), "no batch has run here"),
         (changed("delete from jobs"), "no batch has run here"),
         (lambda path: path.write_bytes(b""), "no batch has run here"),
-        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or no ledger"),
-        (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or no ledger"),
-        (changed("drop table jobs"), "damaged, or no ledger"),
+        (lambda path: path.write_bytes(b"no ledger" * 1000), "damaged, or not a ledger"),
+        (lambda path: path.write_bytes(path.read_bytes()[:9000]), "damaged, or not a ledger"),
+        (changed("drop table jobs"), "damaged, or not a ledger"),
         (changed("update batch set version = 1"), "a ledger of version 1"),
         (changed("update jobs set state = 'flying'"), "a job's 'state' is 'flying'"),
         (changed("update jobs set began = 'yesterday'"), "'yesterday'"),
@@ -258,7 +258,7 @@ def changed(statement):
             changed("insert into tries (name, state, began) values ('a', 'done', 'yesterday')"),
             "'yesterday'",
         ),
-        (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or no ledger"),
+        (changed("update jobs set error = cast(x'ff' as text)"), "damaged, or not a ledger"),
     ],
 )
 def test_a_ledger_that_is_not_ours(delegraph, batch, tmp_path, damage, told):

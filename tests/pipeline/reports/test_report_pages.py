@@ -206,7 +206,7 @@ def test_bench_by_ranks(bench_file):
         ["2", "75.0%", "4.5", "6"],
         ["4", "62.5%", "7.5", "12"],
     ]
-    assert "The rate of 4 ranks is 2.5 times that of 1; ideal are 4 times." in made.text
+    assert "The rate of 4 ranks is 2.5 times that of 1; ideal is 4 times." in made.text
     assert "a device would not do" in made.text
     assert made.tables["Bytes sent a search, by kind"][1] == ["normals", "3.00 kB", "75.0%"]
     alone = page(bench_file(scaling_rows()[2:]))
@@ -257,7 +257,7 @@ def test_result_of_another_program(tmp_path):
     table = pa.table({"vertex": [1, 2, 3], "distance": [0, 1, None], "parent": [None, 1, None]})
     pq.write_table(table, tmp_path / "theirs.parquet")
     made = page(tmp_path / "theirs.parquet")
-    assert "Of which graph, and by which options: the files do not say." in made.text
+    assert "The graph and the options of the result: the files do not name them." in made.text
     assert made.tables["Vertices by distance"] == [["0", "1"], ["1", "1"]]
 
 
@@ -355,24 +355,24 @@ def test_very_many_levels(found, tmp_path):
     data = render(page_of(found))
     assert len(data) < MOST_BYTES
     made = PageText(data)
-    rows = made.tables["Supersteps; of several levels the sums"]
+    rows = made.tables["Supersteps; sums for several levels"]
     assert len(rows) <= MOST_COLUMNS
     assert sum(int(row[2].replace(",", "")) for row in rows) == count * (count + 1) // 2
-    assert "Each column is of 1,500 levels and shows their mean." in made.text
+    assert "Each column shows the mean of 1,500 levels." in made.text
 
     hops = np.arange(count, dtype=np.int32)
     table = pa.table({"vertex": hops, "distance": hops, "parent": hops})
     pq.write_table(table, tmp_path / "path.parquet")
     data = render(page_of(tmp_path / "path.parquet"))
     assert len(data) < MOST_BYTES
-    assert "Each column is of 1,500 distances" in PageText(data).text
+    assert "Each column shows the mean of 1,500 distances" in PageText(data).text
 
 
 def test_levels_that_a_record_leaves_out(ok, edge_list, tmp_path):
     ok("bfs", edge_list(np.arange(1200), np.arange(1, 1201)), "--source", 0, "-o", tmp_path / "out")
     made = page(tmp_path / "out")
-    assert "Of levels 101 to 1,101 only the sums are recorded" in made.text
-    rows = made.tables["Supersteps; of several levels the sums"]
+    assert "Only the sums of levels 101 to 1,101 are recorded" in made.text
+    rows = made.tables["Supersteps; sums for several levels"]
     assert len(rows) == 201
     assert rows[100][0] == "101 to 1,101"
     assert rows[100][3] == "1,001"

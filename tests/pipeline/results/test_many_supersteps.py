@@ -128,7 +128,7 @@ def test_a_search_of_many_levels(ok, path_graph, tmp_path):
     assert "level" not in ran.err  # no table beside the file
 
     ran = ok("bfs", path_graph, "--source", 0, "-o", out, "--overwrite", "--profile")
-    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet has" in ran.err
+    assert f"levels 101 to {table.num_rows - 100:,}: --profile FILE.parquet writes" in ran.err
     assert len(ran.err.splitlines()) < 250
 
 
@@ -159,11 +159,11 @@ def test_of_a_result_that_is_there(ok, delegraph, edge_list, path_graph, tmp_pat
     ("name", "why"),
     [
         ("steps.json", "ends with .parquet"),
-        ("taken.parquet/steps.parquet", "is no folder"),
-        ("edges.parquet", "is no place for it"),
-        ("taken.parquet", "holds no supersteps"),
-        ("out.parquet", "is no place for it"),
-        ("read/steps.parquet", "is no place for it"),
+        ("taken.parquet/steps.parquet", "is not a folder"),
+        ("edges.parquet", "is inside"),
+        ("taken.parquet", "exists, but delegraph did not write it"),
+        ("out.parquet", "is inside"),
+        ("read/steps.parquet", "is inside"),
     ],
 )
 def test_places_that_will_not_do(edge_list, tmp_path, name, why):

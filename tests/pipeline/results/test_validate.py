@@ -102,7 +102,7 @@ def test_a_row_twice(delegraph, graph, tmp_path):
     assert ran.json["rules"] == [
         {
             "rule": 0,
-            "meaning": "every vertex of the graph stands in one row, and nothing else does",
+            "meaning": "every vertex of the graph has exactly one row, and nothing else has a row",
             "violations": 1,
             "example": [3],
         }
@@ -152,7 +152,7 @@ def test_a_result_of_the_other_kind_of_edges(ok, delegraph, edge_list, tmp_path)
     assert ran.code == 2
     assert "directed" in ran.err
     ok("bfs", edges, "--source", 0, "-o", tmp_path / "undirected")
-    for graph, told in ((edges, "of undirected edges"), (tmp_path / "graph.dg", "is a store")):
+    for graph, told in ((edges, "is for undirected edges"), (tmp_path / "graph.dg", "is a store")):
         ran = delegraph("validate", graph, tmp_path / "undirected", "--directed")
         assert (ran.code, told in ran.err) == (2, True), ran.err
 

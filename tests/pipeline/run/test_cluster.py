@@ -146,7 +146,7 @@ def test_a_client_that_is_closed(edges, tmp_path, local):
         pass
     with pytest.raises(InputError) as failed:
         package.build(edges, tmp_path / "graph.dg", scheduler=client)
-    assert str(failed.value) == "the client is closed: give one that is connected"
+    assert str(failed.value) == "the client is closed: give a client that is connected"
     assert not list(tmp_path.iterdir())
 
 
@@ -159,7 +159,7 @@ def test_a_client_of_the_same_loop(edges, tmp_path, local):
                 package.build(edges, tmp_path / "graph.dg", scheduler=client)
         return str(failed.value)
 
-    told = "the client is asynchronous: give one that is not, or the address"
+    told = "the client is asynchronous: give a synchronous client, or the scheduler's address"
     assert asyncio.run(ask()) == told
     assert not list(tmp_path.iterdir())
 
@@ -191,7 +191,7 @@ def test_what_is_no_address_is_not_asked(monkeypatch, address):
     """Dask's client may wait for all of its time before it says so."""
     monkeypatch.setattr("distributed.Client", lambda *_, **__: pytest.fail("it was asked"))
     with (
-        pytest.raises(InputError, match="is no address of a Dask scheduler: "),
+        pytest.raises(InputError, match="is not the address of a Dask scheduler: "),
         open_cluster(ClusterOptions(scheduler=address), 1),
     ):
         pass
@@ -203,8 +203,8 @@ def test_no_scheduler_there(delegraph, edges, tmp_path, monkeypatch):
     for where, told, code in (
         (("--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1", 75),
         (("--scheduler-file", tmp_path / "none.json"), "none.json", 2),
-        (("--scheduler", "no address"), "no address", 2),
-        (("--scheduler", "tcp://127.0.0.1:9", "--workers", 2), "give one of", 2),
+        (("--scheduler", "no address"), "is not the address of a Dask scheduler", 2),
+        (("--scheduler", "tcp://127.0.0.1:9", "--workers", 2), "give only one of", 2),
     ):
         ran = delegraph("build", edges, "-o", out, *where)
         assert ran.code == code, ran.err

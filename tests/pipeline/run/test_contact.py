@@ -151,7 +151,7 @@ def test_the_lease_of_a_client_that_is_gone_is_free():
         ({"pandas": None}, ""),
         ({"numba": None, "xxhash": None}, "lacks numba, xxhash"),
         ({"delegraph": None}, "lacks delegraph"),
-        ({"delegraph": "0.0.1"}, f"has delegraph 0.0.1, and this is {clusters.__version__}"),
+        ({"delegraph": "0.0.1"}, f"has delegraph 0.0.1, but this is {clusters.__version__}"),
     ],
 )
 def test_what_a_worker_lacks(packages, told):
@@ -163,7 +163,7 @@ def test_workers_that_are_not_like_this_process(monkeypatch):
     with cluster(1) as (local, _):
         options = ClusterOptions(scheduler=local.scheduler_address)
         monkeypatch.setattr(clusters, "__version__", "another")
-        told = r"worker tcp://\S+ has delegraph \S+, and this is another: install the same"
+        told = r"worker tcp://\S+ has delegraph \S+, but this is another: install the same"
         with pytest.raises(InputError, match=told), open_cluster(options, 1):
             pass
         monkeypatch.undo()

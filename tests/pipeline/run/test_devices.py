@@ -93,10 +93,12 @@ def test_opening_a_device(monkeypatch):
     monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(90))
     assert open_device().memory_bytes == 100
     assert open_device(0, 60).memory_bytes == 60
-    with pytest.raises(DeviceError, match=r"there is no device cuda:1; of 1, the first is cuda:0"):
+    with pytest.raises(DeviceError, match=r"there is no device cuda:1; the last one is cuda:0"):
         open_device(1)
     monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(70))
-    with pytest.raises(DeviceError, match=r"cuda:0 \(Stand-in\) is too old: .* 7.0, and 7.5 is"):
+    with pytest.raises(
+        DeviceError, match=r"cuda:0 \(Stand-in\) is too old: .* 7.0, but delegraph needs 7.5"
+    ):
         open_device()
     monkeypatch.setattr(device_module, "import_cupy", lambda: stand_in(90, failing=True))
     with pytest.raises(DeviceError, match="cuda:0 is not usable: cudaErrorInsufficientDriver"):
@@ -161,7 +163,7 @@ def test_bench_without_a_device(no_device, delegraph, edge_list, tmp_path):
     for graph, device, reason in (
         (tmp_path / "graph.dg", "cuda", "no device 0"),
         ("kronecker:10", "auto", "no device 0"),
-        ("grid:10x10", "cpu", "on a GPU only"),
+        ("grid:10x10", "cpu", "a generated graph needs a GPU"),
         ("kronecker:99", "auto", "the scale must be"),
         ("kronecker", "auto", "not a store"),
     ):
@@ -184,7 +186,7 @@ def test_a_device_without_room(monkeypatch, delegraph, edge_list, tmp_path, opti
     for name, device in (("cpu", ()), ("small", ("--device", "cuda"))):
         ran = delegraph("build", path, "-o", tmp_path / f"{name}.dg", *options, *device)
         assert ran.code == 0, ran.err
-    assert "built on the CPU: 2 kB may be held on cuda:0 (Small)" in ran.err
+    assert "built on the CPU: only 2 kB of memory may be used on cuda:0 (Small)" in ran.err
     assert digest(tmp_path / "small.dg") == digest(tmp_path / "cpu.dg")
     assert json.loads((tmp_path / "small.dg.run.json").read_text())["device"] == "cpu"
 
@@ -232,6 +234,6 @@ def test_a_search_that_the_host_has_no_room_for(monkeypatch, delegraph, edge_lis
     monkeypatch.setattr(device_engine, "room_for", lambda *_: Room(0, 10**15, 10**6, 0))
     ran = delegraph("bfs", path, "--source", 0, "-o", tmp_path / "result", "--device", "cuda")
     assert ran.code == 0, ran.err
-    assert "searched on the CPU: beside what cuda:0 (Fake) takes, " in ran.err
-    assert "of host memory are needed, more than the memory limit leaves" in ran.err
+    assert "searched on the CPU: a search on cuda:0 (Fake) also needs " in ran.err
+    assert "of host memory, more than the memory limit leaves" in ran.err
     assert json.loads((tmp_path / "result.run.json").read_text())["device"] == "cpu"

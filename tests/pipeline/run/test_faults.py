@@ -291,7 +291,7 @@ def test_a_worker_of_a_program_killed_at_any_moment(request, tmp_path, ok, edges
             with contextlib.suppress(ProcessLookupError):  # it was faster
                 os.kill(rng.choice(workers), signal.SIGKILL)
             _, told = process.communicate(timeout=120)
-        hits += "begun again" in told
+        hits += "started again" in told
         assert process.returncode == 0, told
         found = pq.read_table(tmp_path / "out")
         for column in columns:  # sums depend on the ranks

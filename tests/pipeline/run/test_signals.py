@@ -22,7 +22,7 @@ from support.marks import slow
 from support.outputs import digest
 from support.processes import command, wait_until
 
-SAVED = "; what it has done is saved: run the same command again to go on"
+SAVED = "; the work so far is saved: run the same command again to continue"
 
 
 @pytest.fixture(autouse=True)

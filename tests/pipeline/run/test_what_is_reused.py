@@ -45,7 +45,7 @@ def test_a_result_of_other_edges_is_not_current(ok, delegraph, twins, tmp_path):
     replace(edges, twins[1])
     ran = delegraph(*args)
     assert ran.code == 2
-    assert "of something else: the graph was" in ran.err
+    assert "from another command: the graph was" in ran.err
     ok(*args, "--overwrite")
     ok("bfs", twins[1], "--source", 7, "-o", tmp_path / "wanted")
     assert distances_of(tmp_path / "out") == distances_of(tmp_path / "wanted")
