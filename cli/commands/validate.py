@@ -79,7 +79,7 @@ def validate(graph: str, result: str, as_json: bool, quiet: bool, **values: Any)
         )
     elif verdict["same_graph"] is None:
         told = "note: the result does not say which question it answers; it is checked as "
-        by_default = {"bfs": "a search from the vertex at 0", "pagerank": "one by default options"}
+        by_default = {"bfs": "a search from the vertex at 0", "pagerank": "PageRank with default options"}
         of = verdict["algorithm"]
         options.talk(quiet, told + by_default.get(of, of))
     if as_json:

@@ -84,9 +84,9 @@ def validate_result(
     """
     result = open_result(result_path)
     if personalize is not None and result.algorithm != "pagerank":
-        raise InputError(f"{result_path} is of {result.algorithm}, which --personalize is not for")
+        raise InputError(f"{result_path} is a result of {result.algorithm}: leave out --personalize")
     if sources is not None and result.algorithm != "betweenness":
-        raise InputError(f"{result_path} is of {result.algorithm}, which --sources is not for")
+        raise InputError(f"{result_path} is a result of {result.algorithm}: leave out --sources")
     graph = open_graph(path, build_options)
     ranks_by_weights = result.algorithm == "pagerank" and result.info and is_by_weights(result)
     if result.algorithm == "sssp" or ranks_by_weights:

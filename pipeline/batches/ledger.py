@@ -282,5 +282,5 @@ def _told(path: Path) -> Iterator[None]:
         if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
             raise DelegraphError(f"{path}: cannot be read or written: {error}") from error
         raise InputError(
-            f"{path}: damaged, or no ledger: {error}; move it away to start over"
+            f"{path}: damaged, or not a ledger: {error}; move it away to start over"
         ) from error

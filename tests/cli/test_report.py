@@ -60,7 +60,7 @@ def test_what_it_is_not_about(delegraph, store, tmp_path, edge_list):
         (tmp_path / "some.json", "bench did not print it"),
         (tmp_path / "list.json", "bench did not print it"),
         (tmp_path / "text", "not a Parquet file"),
-        (tmp_path / "graph.dg.run.json", "the record of an output"),
+        (tmp_path / "graph.dg.run.json", "the run record of an output"),
         (tmp_path / ("x" * 255), "not a result"),
     ):
         ran = delegraph("report", path, "-o", tmp_path / "page.html")

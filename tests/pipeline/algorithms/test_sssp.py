@@ -157,8 +157,8 @@ def test_what_is_not_reached_has_no_parent(ok, delegraph, edge_list, tmp_path):
         (["--source", 9], "source 9 is not a vertex"),
         (["--source", "x"], "is not an integer"),
         (["--source", 0, "--max-distance", -1], "must be a number of at least 0"),
-        (["--source", 0, "--max-distance", "nan"], "is no finite number"),
-        (["--source", 0, "--max-distance", "inf"], "is no finite number"),
+        (["--source", 0, "--max-distance", "nan"], "is not a finite number"),
+        (["--source", 0, "--max-distance", "inf"], "is not a finite number"),
         (["--source", 0, "--device", "cuda"], "--device"),
     ],
 )
