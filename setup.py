@@ -18,7 +18,7 @@ setup(
     ],
     package_dir=FOLDERS,
     package_data={
-        "delegraph": ["py.typed"],
+        "delegraph": ["py.typed", "*.pyi"],
         **{f"delegraph.kernels.{name}": ["*.cu", "*.cuh"] for name in folders("kernels")},
         "delegraph.pipeline": ["reports/page/*.css"],
     },

@@ -1,86 +1,29 @@
-"""delegraph: questions to graphs that are Parquet edge lists, on one core or many GPUs."""
+"""delegraph: questions to graphs that are Parquet edge lists, on one core or many GPUs.
+
+``__init__.pyi`` names the same things for type checkers.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._version import __version__
+from ._version import __version__ as __version__
+from .pipeline.questions import QUESTIONS
 
-if TYPE_CHECKING:
-    from .partition.errors import BusyError, DelegraphError, InputError
-    from .partition.store.store import open_store
-    from .pipeline.api import (
-        bench,
-        betweenness,
-        bfs,
-        build,
-        closeness,
-        components,
-        convert,
-        eccentricity,
-        generate,
-        info,
-        open,
-        pagerank,
-        plan,
-        report,
-        sssp,
-        validate,
-    )
-    from .pipeline.graph import Graph
-    from .pipeline.result import Result
-
-_HOME = {
-    "bench": ".pipeline.api",
-    "betweenness": ".pipeline.api",
-    "bfs": ".pipeline.api",
-    "build": ".pipeline.api",
-    "closeness": ".pipeline.api",
-    "components": ".pipeline.api",
-    "convert": ".pipeline.api",
-    "eccentricity": ".pipeline.api",
-    "generate": ".pipeline.api",
-    "info": ".pipeline.api",
-    "open": ".pipeline.api",
-    "pagerank": ".pipeline.api",
-    "plan": ".pipeline.api",
-    "report": ".pipeline.api",
-    "sssp": ".pipeline.api",
-    "validate": ".pipeline.api",
-    "open_store": ".partition.store.store",
-    "BusyError": ".partition.errors",
-    "DelegraphError": ".partition.errors",
-    "InputError": ".partition.errors",
-    "Graph": ".pipeline.graph",
-    "Result": ".pipeline.result",
+_HOMES = {
+    ".partition.errors": ("BusyError", "DelegraphError", "InputError"),
+    ".partition.store.store": ("open_store",),
+    ".pipeline.api": (
+        *("bench", "build", "convert", "generate", "info", "open", "plan", "report", "validate"),
+    ),
+    ".pipeline.functions": tuple(QUESTIONS),
+    ".pipeline.graph": ("Graph",),
+    ".pipeline.result": ("Result",),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "BusyError",
-    "DelegraphError",
-    "Graph",
-    "InputError",
-    "Result",
-    "__version__",
-    "bench",
-    "betweenness",
-    "bfs",
-    "build",
-    "closeness",
-    "components",
-    "convert",
-    "eccentricity",
-    "generate",
-    "info",
-    "open",
-    "open_store",
-    "pagerank",
-    "plan",
-    "report",
-    "sssp",
-    "validate",
-]
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

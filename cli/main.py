@@ -57,8 +57,11 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        folder = "algorithms" if cmd_name in QUESTIONS else "commands"
-        return getattr(import_module(f".{folder}.{cmd_name}", __package__), cmd_name)
+        if cmd_name in QUESTIONS:
+            from .questions import command_of
+
+            return command_of(QUESTIONS[cmd_name])
+        return getattr(import_module(f".commands.{cmd_name}", __package__), cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

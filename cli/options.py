@@ -1,152 +1,20 @@
-"""Options that several commands share, and what they tell a person."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from ..partition.errors import DelegraphError, InputError
-from ..partition.numbers import (
-    GREATEST,
-    GREATEST_SEED,
-    MOST_SECONDS,
-    parse_integer,
-    parse_number,
-)
+from ..partition.numbers import GREATEST, MOST_SECONDS, parse_integer
 from . import events
-from .names import check_command
+from .command import DeviceOption
+from .numbers import Number, WholeNumber
 
 _Command = Callable[..., Any]
-
-
-class WholeNumber(click.IntRange):
-    """A whole number in a range; where that has no end, one of 64 bits. (Click's own type fails at
-    more than 4,300 digits.) limit: the greatest one that is taken, if the help is not to name it.
-    """
-
-    def __init__(self, min: int | None = None, max: int | None = None, limit: int = GREATEST):
-        super().__init__(min, max)
-        self._limit = limit
-        self.name = "integer" if min is None and max is None else "integer range"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str):
-            limits = -self._limit - 1, self._limit
-            value = _number_of(parse_integer, value, *limits, param=param, ctx=ctx)
-        return super().convert(value, param, ctx)
-
-    def _describe_range(self) -> str:
-        """What the help says of it: nothing of a range that has no ends."""
-        return "" if self.min is None and self.max is None else super()._describe_range()
-
-
-class Number(click.FloatRange):
-    """A finite number in a range. (Click's own type takes nan and inf.)
-
-    limit: as of WholeNumber.
-    """
-
-    def __init__(
-        self,
-        min: float | None = None,
-        min_open: bool = False,
-        limit: float = sys.float_info.max,
-    ):
-        super().__init__(min, min_open=min_open)
-        self._limit = limit
-        self.name = "float" if min is None else "float range"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str):
-            value = _number_of(parse_number, value, param=param, ctx=ctx)
-            if value > self._limit:
-                self.fail(f"{value:g} is more than {self._limit:,}", param, ctx)
-        return super().convert(value, param, ctx)
-
-    def _describe_range(self) -> str:
-        """As of WholeNumber."""
-        return "" if self.min is None else super()._describe_range()
-
-
-def _number_of(
-    parse: Callable[..., Any],
-    text: str,
-    *limits: int,
-    param: click.Parameter | None,
-    ctx: click.Context | None,
-) -> Any:
-    """What ``parse`` makes of an option's text; BadParameter: nothing."""
-    try:
-        return parse(text.strip(), *limits)
-    except InputError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-class Command(click.Command):
-    """Refuses an option that is given twice, where the last one would be taken silently. A GPU, or
-    local workers, begin to start while the rest is imported.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for param in self.params:
-            once = isinstance(param, click.Option) and not param.multiple
-            if once and given.count(param) > 1:
-                raise click.UsageError(f"{param.opts[-1]} is given twice: give it once", ctx)
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        from ..kernels.gpu.driver import begin_driver
-
-        given, device = ctx.params, self._asked_device(ctx)
-        _tell_threads(given)
-        if given.get("workers"):
-            from ..pipeline.run.fork_server import fork_server
-
-            devices = device != "cpu" and os.path.exists("/proc/driver/nvidia")
-            with fork_server(devices):
-                if devices:
-                    begin_driver(None)
-                return super().invoke(ctx)
-        if device != "cpu" and not (given.get("scheduler") or given.get("scheduler_file")):
-            begin_driver(int(device.partition(":")[2] or 0))  # as check_choice takes it
-        return super().invoke(ctx)
-
-    def _asked_device(self, ctx: click.Context) -> str:
-        """By name, or as the command's default; cpu where it has none."""
-        asked = ctx.params.get("device", "cpu")
-        option = next((one for one in self.params if isinstance(one, _Device)), None)
-        return "cpu" if asked == "auto" and option and option.if_named else asked
-
-
-class _Device(click.Option):
-    """if_named: auto is the CPU. (Or a GPU with a limit of its memory: that one begins later.)"""
-
-    def __init__(self, *names: Any, if_named: bool, **more: Any) -> None:
-        super().__init__(*names, **more)
-        self.if_named = if_named
-
-
-class Group(click.Group):
-    """Of such commands."""
-
-    command_class = Command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        check_command(self, ctx, args[0])
-        return super().resolve_command(ctx, args)
-
-
-def command() -> Callable[[_Command], click.Command]:
-    return click.command(cls=Command)
 
 
 def _together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
@@ -165,21 +33,6 @@ def _threshold(ctx: click.Context, param: click.Parameter, value: str) -> int | 
         return parse_integer(value.strip(), 1, GREATEST)
     except InputError as error:
         raise click.BadParameter(f"{error}: give 'auto' or a positive integer") from None
-
-
-def _tell_threads(given: dict[str, Any]) -> None:
-    """Say so where fewer threads are used than were asked for."""
-    asked = given.get("threads")
-    if asked is None or asked <= 1:
-        return
-    from ..kernels.base.threads import available_threads, useful_threads
-
-    if (used := useful_threads(asked)) < asked:
-        talk(
-            given.get("quiet", False),
-            f"--threads {asked:,}: {used:,} threads are used; more do not help on "
-            f"{available_threads():,} cores",
-        )
 
 
 def _grid(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
@@ -260,9 +113,6 @@ threads = click.option(
     help="Number of cores to use: at most 64, or four times the available cores if that is more.  "
     "[default: all that are available]",
 )
-max_depth = click.option(
-    "--max-depth", type=WholeNumber(min=0), help="Greatest distance to search, in hops."
-)
 reading_options = _together(
     click.option(
         "--directed",
@@ -291,8 +141,7 @@ weight_options = _together(
         help="Weight of an edge that several rows name: the least, the greatest, or the sum.",
     ),
 )
-build_options = _together(
-    reading_options,
+store_options = _together(
     click.option(
         "--partitions",
         type=WholeNumber(min=1),
@@ -316,6 +165,9 @@ build_options = _together(
         help="How vertices are numbered: by falling degree, by id (none), or at random.",
     ),
 )
+
+
+build_options = _together(reading_options, store_options)
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -367,7 +219,7 @@ def _on_device(auto: str, if_named: bool) -> Callable[[_Command], _Command]:
     """auto: what that means."""
     return click.option(
         "--device",
-        cls=_Device,
+        cls=DeviceOption,
         if_named=if_named,
         metavar="DEVICE",
         default="auto",
@@ -431,11 +283,15 @@ cluster_options = _together(
 )
 
 
+graph_and_output = _together(click.argument("graph", type=click.Path()), result, overwrite, as_json)
+"""What every question takes first."""
+
 running = _together(
-    click.argument("graph", type=click.Path()),
-    result,
+    reading_options,
     memory_limit,
     threads,
+    device_memory_limit,
+    cluster_options,
     click.option(
         "--checkpoint",
         default=60.0,
@@ -445,52 +301,10 @@ running = _together(
         help="Seconds between two saves of a long run. An interrupted run resumes from the last "
         "save. 0: save after each step.",
     ),
-    cluster_options,
     scratch,
     restart,
-    overwrite,
-    build_options,
-    as_json,
+    store_options,
     quiet,
     debug,
 )
 """Of every command that asks a question of a graph."""
-
-
-def sources(wanted: str) -> Callable[[_Command], _Command]:
-    """Of commands that search from many vertices. wanted: what for, with a colon."""
-    ways = "K random ones, ids (one id is written 17,), or a .parquet file with a column vertex."
-    return _together(
-        click.option("--sources", metavar="K|ID,ID|FILE", help=f"{wanted} {ways}  [default: all]"),
-        click.option(
-            "--seed",
-            type=WholeNumber(min=0, limit=GREATEST_SEED),
-            default=1,
-            show_default=True,
-            help="Seed that chooses the K random vertices.",
-        ),
-    )
-
-
-def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Those of a command's parameters that were typed, not left at their defaults."""
-    context = click.get_current_context()
-    typed = click.core.ParameterSource.COMMANDLINE
-    return {
-        name: value for name, value in values.items() if context.get_parameter_source(name) is typed
-    }
-
-
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=1))
-
-
-def talk(quiet: bool, message: str) -> None:
-    """A line for a person, or an event."""
-    if not quiet:
-        events.tell(message)
-
-
-def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
-    if steps:
-        talk(quiet, f"resumed an earlier run; reused steps: {', '.join(steps)}")

@@ -27,31 +27,26 @@ DelegraphError for a failure while running.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..kernels.base.threads import useful_threads
 from ..partition.disk.memory import as_bytes
 from ..partition.disk.outputs import local
-from ..partition.disk.urls import named
+from ..partition.disk.urls import AnyPath, named
 from ..partition.errors import DelegraphError, InputError
 from ..partition.numbers import check_whole
-from . import parameters
 from .build.prepare import BuildOptions, StoreOptions, build_options_of
-from .parameters import AnyPath, Some, Vertex, Vertices
-from .questions import FORMS, load
+from .parameter_checks import AnyVertices, named_vertices
+from .questions import FORMS, Form, load
 from .run.execute import Executor, Progress
 from .run.resources import ResourceOptions, Resources, as_plain, resources_of
 
 # Each function loads what it needs itself, so that none waits for the others' modules.
 if TYPE_CHECKING:
     from ..partition.input.weights import Duplicates
-    from ..partition.store.manifest import GraphInfo
-    from .algorithms.programs import Question
-    from .algorithms.run import Algorithm, Outcome
     from .bench.ablation import AblationReport
     from .bench.across import ScalingRow
     from .bench.algorithms import AlgorithmReport
@@ -60,7 +55,6 @@ if TYPE_CHECKING:
     from .build.build import Built
     from .build.generate import Kind
     from .engines.engine import Strategy
-    from .engines.operations.program import Program
     from .frames import Frame
     from .graph import Graph
     from .interchange.convert import Converted
@@ -73,15 +67,6 @@ if TYPE_CHECKING:
 
 class AllOptions(ResourceOptions, StoreOptions, total=False):
     """What a run may use, and how edges are read and stored."""
-
-
-class RunningOptions(AllOptions, total=False):
-    """Of what is asked of a graph. checkpoint: seconds between two saves of a long run."""
-
-    threads: int | None
-    checkpoint: float
-    overwrite: bool
-    progress: Progress | None
 
 
 def generate(
@@ -102,7 +87,7 @@ def generate(
     """
     from .build.generate import Recipe, generate_edges
 
-    executor = Executor(_threads(threads), progress)
+    executor = Executor(usable_threads(threads), progress)
     plain = {name: as_plain(value) for name, value in recipe.items()}
     return generate_edges(Recipe(kind, **plain), local(named(output)), executor, overwrite)
 
@@ -144,7 +129,7 @@ def convert(
     from .interchange.delimited import Choices
 
     choices = Choices(src, dst, weight, header, id_type, weight_type)
-    executor = Executor(_threads(threads), progress)
+    executor = Executor(usable_threads(threads), progress)
     resources = resources_of(memory_limit=memory_limit)
     most = math.inf if max_unpacked == "none" else as_bytes(max_unpacked)
     of = named(input), local(named(output)), format
@@ -174,10 +159,16 @@ def build(
 
     if not isinstance(edges, (str, PathLike)):
         options["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
-    resources, chosen = _sorted(options)
+    resources, chosen = sorted_options(options)
     with as_path(edges, columns_of(chosen)) as path:
         return build_graph(
-            path, local(named(output)), chosen, _threads(threads), resources, overwrite, progress
+            path,
+            local(named(output)),
+            chosen,
+            usable_threads(threads),
+            resources,
+            overwrite,
+            progress,
         )
 
 
@@ -201,7 +192,7 @@ def plan(
     from .build.build import plan_graph
     from .engines.plan import plan_search
 
-    resources, chosen = _sorted(options)
+    resources, chosen = sorted_options(options)
     edges = named(edges)
     if is_store(edges):
         if exact or options.keys() & StoreOptions.__annotations__.keys():
@@ -209,253 +200,25 @@ def plan(
                 f"{edges} is a store, which was read and built with options of its own: leave "
                 "these out"
             )
-        program = None
-        if algorithm != "bfs":
-            asked: Any = {**options}
-            resources = replace(resources, device=_where(asked).get("device", "auto"))
-            program = _program_of(algorithm)
-        writes = algorithm == "bfs-each"
-        return plan_search(edges, _threads(threads), resources, program, writes)
+        form = _form(algorithm)
+        program: Any = None if form.program is None else load(form.program)
+        if (
+            not form.gpu_by_default
+            and resources.device == "auto"
+            and resources.device_memory_limit is None
+        ):
+            resources = replace(resources, device="cpu")
+        writes_early = "source" in form.columns  # rows of each source, while the graph is held
+        return plan_search(edges, usable_threads(threads), resources, program, writes_early)
     if algorithm != "bfs":
         raise InputError(f"{edges} is not a store, so its build is planned: leave out --algorithm")
-    return plan_graph(edges, chosen, _threads(threads), resources, exact, progress)
+    return plan_graph(edges, chosen, usable_threads(threads), resources, exact, progress)
 
 
-def _program_of(form: str) -> Callable[[GraphInfo], Program]:
-    """The program that ``plan`` plans, of a graph."""
-    if form not in FORMS:
-        raise InputError(f"{form!r}: there are {', '.join(FORMS)}")
-    program = FORMS[form].program
-    assert program is not None
-    return load(program)
-
-
-def bfs(
-    graph: AnyPath,
-    source: Vertex | None = None,
-    output: AnyPath | None = None,
-    *,
-    sources: Vertices | None = None,
-    together: bool = False,
-    max_depth: int | None = None,
-    profile: AnyPath | None = None,
-    strategy: Strategy = "auto",
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Search a graph breadth-first, from one source or from several.
-
-    Writes a result folder and its run record.
-
-    Args:
-        graph: a store or an edge list.
-        source: the id of the vertex to search from.
-        output: the folder of the result.
-        sources: instead of ``source``, several ids: a sequence, text with commas between them, or a
-            Parquet file with a column ``vertex``. Each is searched from on its own.
-        together: find the distance to the nearest of ``sources`` instead.
-        max_depth: the greatest distance to search, in hops; None for no bound.
-        profile: a Parquet file to write, with a row for each superstep of a search from one source.
-        strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` is rows here.
-
-    Raises:
-        InputError: also if a source is not in the graph.
-    """
-    if output is None:
-        raise TypeError("bfs() needs an output")
-    parameters.check_sources(source, sources, together)
-    if source is not None:
-        asked = parameters.bfs(source, max_depth, strategy)
-        return _run(asked, graph, output, options, profile)
-    if profile is not None or strategy != "auto":
-        raise InputError("--profile and --strategy need a search from one --source")
-    assert sources is not None
-    if together:
-        return _ask(parameters.bfs_together(sources, max_depth), graph, output, options)
-    return _run(parameters.bfs_each(sources, max_depth), graph, output, _where(options))
-
-
-def components(graph: AnyPath, output: AnyPath, **options: Unpack[RunningOptions]) -> Outcome:
-    """Find the connected components of a graph; the weakly connected ones if it is directed.
-
-    ``component`` is the least vertex id of the component, in the order of the ids' type.
-
-    Args:
-        graph: a store or an edge list.
-        output: the folder of the result.
-    """
-    return _ask(parameters.components(), graph, output, options)
-
-
-def pagerank(
-    graph: AnyPath,
-    output: AnyPath,
-    *,
-    damping: float = 0.85,
-    tolerance: float = 1e-6,
-    max_iterations: int = 100,
-    iterations: int | None = None,
-    personalize: AnyPath | Mapping[Vertex, float] | None = None,
-    dangling: Literal["even", "none"] = "even",
-    unweighted: bool = False,
-    precision: Literal["double", "single"] = "double",
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Compute PageRank. The values add up to 1.
-
-    The run stops when an iteration changes less than ``tolerance`` in all (L1 norm), or after
-    ``max_iterations``. The record says whether it has converged.
-
-    Args:
-        graph: a store or an edge list. Edges count by their weights, if the graph has any.
-        output: the folder of the result.
-        damping: the probability to follow an edge, above 0 and below 1.
-        iterations: run exactly this many iterations instead.
-        personalize: where the walk restarts: a weight for each of some vertices, or a Parquet file
-            with ``vertex`` and, unless all weights are equal, ``weight``.
-        dangling: ``"even"`` spreads the rank of vertices without outgoing edges as restarts are
-            spread; ``"none"`` drops it.
-        unweighted: ignore the weights of the graph.
-        precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
-            1e-6, which GPUs compute faster.
-    """
-    question = parameters.pagerank(
-        damping=damping,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        iterations=iterations,
-        personalize=personalize,
-        dangling=dangling,
-        unweighted=unweighted,
-        precision=precision,
-    )
-    return _ask(question, graph, output, options)
-
-
-def sssp(
-    graph: AnyPath,
-    source: Vertex,
-    output: AnyPath,
-    *,
-    max_distance: float | None = None,
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Find shortest paths from one vertex, by weights.
-
-    Args:
-        graph: a store with weights, or an edge list whose column ``weight=`` names.
-        source: the id of the vertex to start from.
-        output: the folder of the result.
-        max_distance: ignore longer paths; None for no bound.
-
-    Raises:
-        InputError: also if the graph has no weights, or the source is not in it.
-        DelegraphError: also if a distance of integer weights exceeds 2^53.
-    """
-    return _ask(parameters.sssp(source, max_distance), graph, output, options)
-
-
-def closeness(
-    graph: AnyPath,
-    output: AnyPath,
-    *,
-    sources: Some | None = None,
-    seed: int = 1,
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Compute the closeness of every vertex, by distances to it in hops (Wasserman and Faust).
-
-    Args:
-        graph: a store or an edge list.
-        output: the folder of the result.
-        sources: only these vertices: a number of random ones, some ids, or a Parquet file with a
-            column ``vertex``.
-        seed: chooses the random vertices.
-    """
-    return _ask(parameters.closeness(sources, seed), graph, output, options)
-
-
-def betweenness(
-    graph: AnyPath,
-    output: AnyPath,
-    *,
-    sources: Some | None = None,
-    seed: int = 1,
-    normalized: bool = False,
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Compute the betweenness of every vertex: its share of shortest paths, by hops (Brandes 2001).
-
-    Args:
-        graph: a store or an edge list.
-        output: the folder of the result.
-        sources: count the paths from these vertices only, and scale the sums up: a number of random
-            vertices, some ids, or a Parquet file with a column ``vertex``.
-        seed: chooses the random vertices.
-        normalized: divide by the number of pairs of other vertices.
-    """
-    return _ask(parameters.betweenness(sources, seed, normalized), graph, output, options)
-
-
-def eccentricity(
-    graph: AnyPath,
-    output: AnyPath,
-    *,
-    sources: Some | None = None,
-    seed: int = 1,
-    **options: Unpack[RunningOptions],
-) -> Outcome:
-    """Compute the distance from every vertex to the farthest one that it reaches.
-
-    The record holds bounds of the diameter.
-
-    Args:
-        graph: a store or an edge list.
-        output: the folder of the result.
-        sources, seed: as for ``closeness``.
-    """
-    return _ask(parameters.eccentricity(sources, seed), graph, output, options)
-
-
-def _where(options: RunningOptions) -> RunningOptions:
-    """On CPUs, unless a device is named, or its memory limited."""
-    named = options.get("device", "auto") not in ("auto", "cpu")
-    if not named and options.get("device_memory_limit") is None:
-        return {**options, "device": "cpu"}
-    return options
-
-
-def _ask(question: Question, graph: AnyPath, output: AnyPath, options: RunningOptions) -> Outcome:
-    from .algorithms.programs import ByProgram
-
-    return _run(ByProgram(question), graph, output, _where(options))
-
-
-def _run(
-    algorithm: Algorithm[Any],
-    graph: AnyPath,
-    output: AnyPath,
-    options: RunningOptions,
-    profile: AnyPath | None = None,
-) -> Outcome:
-    from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
-
-    rest: dict[str, Any] = {**options}
-    threads, progress = _threads(rest.pop("threads", None)), rest.pop("progress", None)
-    overwrite = rest.pop("overwrite", False)
-    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
-    resources, chosen = _sorted(rest)
-    shaped = rest.keys() & StoreOptions.__annotations__.keys()
-    return run_to_result(
-        algorithm,
-        named(graph),
-        named(output),
-        running,
-        chosen if shaped else None,
-        Executor(threads, progress),
-        resources,
-        overwrite,
-        None if profile is None else named(profile),
-    )
+def _form(name: str) -> Form:
+    if name not in FORMS:
+        raise InputError(f"{name!r}: there are {', '.join(FORMS)}")
+    return FORMS[name]
 
 
 def open(
@@ -485,7 +248,7 @@ def open(
     resources = resources_of(
         device=device, memory_limit=memory_limit, device_memory_limit=device_memory_limit
     )
-    executor = Executor(_threads(threads), progress)
+    executor = Executor(usable_threads(threads), progress)
     with ExitStack() as temporary:
         path = temporary.enter_context(as_path(graph, columns_of(chosen or BuildOptions())))
         return open_graph(path, chosen, executor, resources, temporary)
@@ -520,7 +283,7 @@ def validate(
     weight: str | None = None,
     duplicates: Duplicates | None = None,
     personalize: AnyPath | None = None,
-    sources: Vertices | None = None,
+    sources: AnyVertices | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
     """Judge a result against its graph, by rules that make a result right.
@@ -538,9 +301,9 @@ def validate(
 
     chosen = _reading(directed, src, dst, weight, duplicates)
     resources = resources_of(memory_limit=memory_limit, scratch=scratch)
-    executor = Executor(_threads(threads), progress)
+    executor = Executor(usable_threads(threads), progress)
     file = None if personalize is None else named(personalize)
-    some = None if sources is None else parameters.named_vertices(sources)
+    some = None if sources is None else named_vertices(sources)
     return validate_result(named(graph), named(result), chosen, executor, resources, file, some)
 
 
@@ -600,7 +363,9 @@ def bench(
             f"{graph} needs a GPU, and none is usable ({error}): on the CPU, "
             "use 'delegraph generate' and 'delegraph build', and give the store"
         ) from error
-    options = BenchOptions(sources, seed, _threads(threads), progress=progress, strategy=strategy)
+    options = BenchOptions(
+        sources, seed, usable_threads(threads), progress=progress, strategy=strategy
+    )
     with device_errors():
         if recipe is not None:
             return bench_generated(recipe, options, chosen)
@@ -621,7 +386,7 @@ def bench_ablation(
     from .bench.ablation import bench_ablation
     from .bench.protocol import BenchOptions
 
-    options = BenchOptions(sources, seed, _threads(threads), progress=progress)
+    options = BenchOptions(sources, seed, usable_threads(threads), progress=progress)
     return bench_ablation(named(graph), options)
 
 
@@ -637,21 +402,25 @@ def bench_algorithm(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> AlgorithmReport:
-    """Run "components", "pagerank", "sssp", "betweenness" or "closeness" many times over a store
-    that stays loaded, or a generated graph, of which a temporary one is built; validate the last
-    result.
+    """Run a question such as "pagerank" many times over a store that stays loaded, and validate the
+    last result. For a generated graph, a temporary store is built.
     """
     from ..partition.store.store import open_store
-    from .bench.algorithms import bench_algorithm, check_algorithm, generated_store
+    from .bench.algorithms import (
+        bench_algorithm,
+        check_algorithm,
+        generated_store,
+        needs_weights,
+    )
     from .bench.device import parse_recipe
     from .bench.protocol import BenchOptions
 
     check_algorithm(algorithm, runs)
-    threads, recipe = _threads(threads), parse_recipe(str(graph))
+    threads, recipe = usable_threads(threads), parse_recipe(str(graph))
     limits: Any = {"memory_limit": memory_limit, "device_memory_limit": device_memory_limit}
     with ExitStack() as stack:
         if recipe is not None:
-            recipe = replace(recipe, weighted=algorithm == "sssp")
+            recipe = replace(recipe, weighted=needs_weights(algorithm))
             building = Executor(threads, progress), resources_of(device=device, **limits)
             graph = stack.enter_context(generated_store(recipe, *building))
         store = open_store(named(graph))
@@ -683,7 +452,7 @@ def bench_algorithm_across(
     from .bench.algorithms_across import bench_algorithm_by_workers
     from .bench.protocol import BenchOptions
 
-    chosen = BenchOptions(runs, seed, _threads(threads), progress)
+    chosen = BenchOptions(runs, seed, usable_threads(threads), progress)
     resources = resources_of(**options)
     return bench_algorithm_by_workers(named(graph), algorithm, scaling, resources, chosen)
 
@@ -707,9 +476,9 @@ def bench_across(
     from .bench.across import bench_by_workers
     from .bench.protocol import BenchOptions
 
-    resources, shape = _sorted(options)
+    resources, shape = sorted_options(options)
     shaped = options.keys() & StoreOptions.__annotations__.keys()
-    bench_options = BenchOptions(sources, seed, _threads(threads), progress)
+    bench_options = BenchOptions(sources, seed, usable_threads(threads), progress)
     return bench_by_workers(named(graph), scaling, resources, shape, shaped, bench_options)
 
 
@@ -727,7 +496,7 @@ def _reading(
     return build_options_of(**given) if given else None  # pyright: ignore[reportArgumentType]
 
 
-def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
+def sorted_options(options: Any) -> tuple[Resources, BuildOptions]:
     """TypeError for one that is neither's."""
     shape = {name: value for name, value in options.items() if name in StoreOptions.__annotations__}
     rest = {name: value for name, value in options.items() if name not in shape}
@@ -737,7 +506,7 @@ def _sorted(options: Any) -> tuple[Resources, BuildOptions]:
     return resources_of(**rest), build_options_of(**shape)
 
 
-def _threads(threads: int | None) -> int:
+def usable_threads(threads: int | None) -> int:
     threads = as_plain(threads)
     check_whole("threads", threads, 1)
     return useful_threads(threads)

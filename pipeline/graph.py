@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar
 
 from .._version import __version__
 from ..kernels.base.team import Team
@@ -33,7 +33,6 @@ from ..partition.input.edges import EdgeList
 from ..partition.input.ids import parse_id
 from ..partition.store.manifest import GraphInfo
 from ..partition.store.store import Store
-from . import parameters
 from .algorithms import run
 from .algorithms.bfs import Bfs, answer_of, find
 from .algorithms.bfs_each import BfsEach, first_batch, kept_bytes, no_sums, spare_to_search
@@ -48,7 +47,9 @@ from .engines.operations.program import LocalEngine, Program
 from .engines.plan import plan_of
 from .engines.programs import engines_of_program, engines_of_rows
 from .engines.store import engines_of_store, subject_of
-from .parameters import AnyPath, Some, Vertex, Vertices
+from .methods import QuestionMethods
+from .parameter_checks import algorithm_of
+from .questions import QUESTIONS
 from .result import BfsResult, Result
 from .results.names import Names, names_of_store
 from .results.result import ResultInfo
@@ -63,8 +64,10 @@ Found = TypeVar("Found")
 E = TypeVar("E", bound=Engine)
 
 
-class Graph:
+class Graph(QuestionMethods):
     """An open graph. ``delegraph.open`` makes it; close it, or use it in a ``with`` statement.
+
+    ``location`` is the path or the URL that it was opened from.
 
     It stands in memory, on a GPU, or on disk if it does not fit. Several graphs may be open at
     once. Any thread may ask a question; one graph answers one question after the other.
@@ -81,7 +84,7 @@ class Graph:
         temporary: ExitStack,
         notes: Sequence[str] = (),
     ) -> None:
-        self.path = path
+        self.location = path
         self._graph = graph
         self._executor = executor
         self._resources = resources
@@ -164,7 +167,7 @@ class Graph:
     @property
     def _open(self) -> SearchEngine:
         if self._engine is None:
-            raise DelegraphError(f"{self.path} is closed: open it again")
+            raise DelegraphError(f"{self.location} is closed: open it again")
         return self._engine
 
     @property
@@ -173,91 +176,17 @@ class Graph:
         assert self._open.subject is not None
         return self._open.subject
 
-    @overload
-    def bfs(self, source: Vertex, max_depth: int | None = None) -> BfsResult: ...
+    def _ask(self, name: str, values: Mapping[str, Any]) -> Result:
+        _, algorithm = algorithm_of(QUESTIONS[name], values)
+        return self.ask(algorithm)
 
-    @overload
-    def bfs(
-        self,
-        source: None = None,
-        max_depth: int | None = None,
-        *,
-        sources: Vertices,
-        together: bool = False,
-    ) -> Result: ...
-
-    def bfs(
-        self,
-        source: Vertex | None = None,
-        max_depth: int | None = None,
-        *,
-        sources: Vertices | None = None,
-        together: bool = False,
-    ) -> Result:
-        """Search from ``source``, or from ``sources``, as ``delegraph.bfs`` does.
-
-        If a vertex has several right parents, the two may name different ones.
-
-        Raises:
-            InputError: also if a source is not in the graph.
-        """
-        parameters.check_sources(source, sources, together)
-        if source is not None:
-            return self._search(parameters.bfs(source, max_depth))
-        assert sources is not None
-        if together:
-            return self.ask(parameters.bfs_together(sources, max_depth))
-        return self._search_each(parameters.bfs_each(sources, max_depth))
-
-    def components(self) -> Result:
-        """Find connected components, as ``delegraph.components`` does."""
-        return self.ask(parameters.components())
-
-    def pagerank(
-        self,
-        damping: float = 0.85,
-        tolerance: float = 1e-6,
-        max_iterations: int = 100,
-        iterations: int | None = None,
-        personalize: AnyPath | Mapping[Vertex, float] | None = None,
-        dangling: Literal["even", "none"] = "even",
-        unweighted: bool = False,
-        precision: Literal["double", "single"] = "double",
-    ) -> Result:
-        """Compute PageRank, as ``delegraph.pagerank`` does."""
-        question = parameters.pagerank(
-            damping=damping,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            iterations=iterations,
-            personalize=personalize,
-            dangling=dangling,
-            unweighted=unweighted,
-            precision=precision,
-        )
-        return self.ask(question)
-
-    def sssp(self, source: Vertex, max_distance: float | None = None) -> Result:
-        """Find shortest paths by weights, as ``delegraph.sssp`` does.
-
-        Raises:
-            InputError: also if the graph has no weights.
-        """
-        return self.ask(parameters.sssp(source, max_distance))
-
-    def closeness(self, sources: Some | None = None, seed: int = 1) -> Result:
-        """Compute closeness, as ``delegraph.closeness`` does."""
-        return self.ask(parameters.closeness(sources, seed))
-
-    def betweenness(
-        self, sources: Some | None = None, seed: int = 1, normalized: bool = False
-    ) -> Result:
-        """Compute betweenness, as ``delegraph.betweenness`` does."""
-        return self.ask(parameters.betweenness(sources, seed, normalized))
-
-    def eccentricity(self, sources: Some | None = None, seed: int = 1) -> Result:
-        """Compute eccentricity, as ``delegraph.eccentricity`` does."""
-        return self.ask(parameters.eccentricity(sources, seed))
+    def ask(self, algorithm: Question | Bfs | BfsEach) -> Result:
+        """Run an algorithm that a file of ``pipeline/algorithms`` makes."""
+        if isinstance(algorithm, Bfs):
+            return self._search(algorithm)
+        if isinstance(algorithm, BfsEach):
+            return self._search_each(algorithm)
+        return self._run_program(algorithm)
 
     def _search(self, asked: Bfs) -> BfsResult:
         with self._lock, device_errors():
@@ -271,8 +200,7 @@ class Graph:
                 answer_of(found, value, asked.max_depth, engine.method), Ran.of(engine), this
             )
 
-    def ask(self, question: Question) -> Result:
-        """Answer a question that a file of ``pipeline/algorithms`` makes."""
+    def _run_program(self, question: Question) -> Result:
         with self._lock, device_errors():
             if question.weighted:
                 self._check_weights()
@@ -318,10 +246,10 @@ class Graph:
 
     def _check_weights(self) -> None:
         if isinstance(self._graph, Store):
-            run.check_weights(self._graph, self.path)
+            run.check_weights(self._graph, self.location)
         elif self._graph.weight is None:
             raise InputError(
-                f"{self.path} was opened without weights: give their column with weight="
+                f"{self.location} was opened without weights: give their column with weight="
             )
 
     def _ready(
@@ -408,9 +336,9 @@ class Graph:
 
     def __repr__(self) -> str:
         if self._engine is None:
-            return f"<Graph {self.path}, closed>"
+            return f"<Graph {self.location}, closed>"
         vertices = self._engine.subject.record["vertices"] if self._engine.subject else 0
-        return f"<Graph {self.path}: {vertices:,} vertices, on {self.device}>"
+        return f"<Graph {self.location}: {vertices:,} vertices, on {self.device}>"
 
 
 def open_graph(

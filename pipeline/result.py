@@ -21,13 +21,12 @@ from typing import Any
 import pyarrow as pa
 
 from ..partition.disk.outputs import check_output
-from ..partition.disk.urls import named
+from ..partition.disk.urls import AnyPath, named
 from ..partition.disk.work import begin_work
 from ..partition.errors import InputError
 from .algorithms import run
 from .algorithms.bfs_each import write_batch
 from .engines.engine import Ran
-from .parameters import AnyPath
 from .results.by_source import RowsBySource
 from .results.columns import schema_of
 from .results.result import batches_of

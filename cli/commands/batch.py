@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,10 @@ import click
 from ...partition.numbers import shown as shown_value
 from ...pipeline.questions import QUESTIONS
 from .. import events, options
+from ..command import Group
+from ..numbers import WholeNumber
 from ..progress import shown
+from ..talk import print_json, talk
 
 _JOBS = sorted({*QUESTIONS, "build", "convert", "report", "validate"})
 """Commands that may be jobs."""
@@ -103,23 +105,17 @@ class _Commands:
 def _wrong_together(command: str, values: Mapping[str, Any]) -> dict[str, str]:
     """What no graph would make right: of the whole job, so told where its command stands."""
     from ...partition.errors import InputError
-    from ...pipeline import parameters
     from ...pipeline.build.prepare import StoreOptions, build_options_of
+    from ...pipeline.parameter_checks import algorithm_of
 
     def of(known: Collection[str]) -> dict[str, Any]:
         return {name: value for name, value in values.items() if name in known}
 
-    asks = command
     try:
         build_options_of(**of(StoreOptions.__annotations__))
-        if command == "bfs":
-            together = values.get("together", False)
-            parameters.check_sources(values.get("source"), values.get("sources"), together)
-            if "sources" in values:
-                asks = "bfs_together" if together else "bfs_each"
         if command in QUESTIONS:
-            ask = getattr(parameters, asks)
-            ask(**of(signature(ask).parameters))
+            question = QUESTIONS[command]
+            algorithm_of(question, of([parameter.name for parameter in question.parameters]))
     except InputError as error:
         return {"command": str(error)}
     return {}
@@ -205,7 +201,7 @@ def _command(name: str) -> click.Command:
     return found
 
 
-@click.group(cls=options.Group)
+@click.group(cls=Group)
 def batch() -> None:
     """Run many commands from one job file. Later runs repeat only those that are due.
 
@@ -245,7 +241,7 @@ _set = click.option(
 _jobs = click.option(
     "--jobs",
     "at_once",
-    type=options.WholeNumber(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="Number of jobs to run at once. Each gets a share of the memory limit.",
@@ -284,7 +280,7 @@ def run(file: Path, as_json: bool, quiet: bool, **values: Any) -> None:
     left = [entry.name for entry in entries if entry.state != "done"]
     if as_json:
         with open_ledger(ledger_of(file), write=False) as ledger:
-            options.print_json(_document(entries, ledger.tries()))
+            print_json(_document(entries, ledger.tries()))
     else:
         click.echo(f"{len(entries) - len(left)} of {len(entries)} jobs done")
     if left:
@@ -310,7 +306,7 @@ def _document(entries: Sequence[Any], tries: Mapping[str, Sequence[Any]]) -> Any
 
 def _tell(quiet: bool, name: str, told: str) -> None:
     """A failure is told, too, where all else is not: by cron's mail."""
-    options.talk(quiet and not told.startswith("failed"), f"{name}: {told}")
+    talk(quiet and not told.startswith("failed"), f"{name}: {told}")
 
 
 @batch.command()
@@ -352,7 +348,7 @@ def plan(file: Path, as_json: bool, **values: Any) -> None:
             }
             for one in planned
         ]
-        options.print_json({"jobs": facts})
+        print_json({"jobs": facts})
         return
     width = max(len(one.job.name) for one in planned)
     for one in planned:
@@ -385,7 +381,7 @@ def status(file: Path, as_json: bool) -> None:
         ]
         tries = {name: with_cut_off(some) for name, some in tries.items()}
     if as_json:
-        options.print_json(_document(entries, tries))
+        print_json(_document(entries, tries))
         return
     width = max((len(entry.name) for entry in entries), default=0)
     for entry in entries:

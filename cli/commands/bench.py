@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...partition.numbers import GREATEST_SEED
+from ...pipeline.questions import QUESTIONS
 from .. import options
+from ..command import command
+from ..numbers import WholeNumber
 from ..progress import shown
+from ..talk import given, print_json, talk
 
 if TYPE_CHECKING:
     from ...partition.store.grid import Grid, LayoutName
     from ...pipeline.engines.engine import Strategy
 
 
-@options.command()
+_BENCHED = [name for name, question in QUESTIONS.items() if question.in_bench]
+
+
+@command()
 @click.argument("graph", type=click.Path())
 @options.device
 @options.device_memory_limit
@@ -23,16 +31,16 @@ if TYPE_CHECKING:
 @click.option(
     "--algorithm",
     metavar="NAME",
-    help="Measure this question instead: components, pagerank, sssp, betweenness or closeness.",
+    help=f"Measure this question instead: {', '.join(_BENCHED)}.",
 )
 @click.option(
     "--sources",
-    type=options.WholeNumber(min=1),
+    type=WholeNumber(min=1),
     help="Number of searches, or of runs of --algorithm.  [default: 64 searches, 16 runs]",
 )
 @click.option(
     "--seed",
-    type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
+    type=WholeNumber(min=0, limit=GREATEST_SEED),
     default=1,
     show_default=True,
     help="Seed that chooses the sources.",
@@ -136,7 +144,7 @@ def bench(
     )
 
     def refuse(values: dict[str, object], why: str) -> None:
-        for name in options.given(values):
+        for name in given(values):
             raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
 
     across = {
@@ -179,9 +187,9 @@ def bench(
                 **on_workers,
             )
         for note in (note for row in measured for note in row.notes):
-            options.talk(quiet, note)
+            talk(quiet, note)
         if as_json:
-            options.print_json([row.document() for row in measured])
+            print_json([row.document() for row in measured])
             return
         last = measured[-1].report
         told = f"{last['runs']} runs of {algorithm} each, last results valid, {last['method']}"
@@ -189,7 +197,7 @@ def bench(
         click.echo(algorithm_scaling_table(measured))
         return
     if algorithm is not None:
-        for name in options.given({"scaling": scaling, "timeout": timeout}):
+        for name in given({"scaling": scaling, "timeout": timeout}):
             raise InputError(f"--{name} is only for several worker processes: give --workers too")
         with shown(quiet) as progress:
             found = bench_algorithm(
@@ -204,7 +212,7 @@ def bench(
                 progress=progress,
             )
         if as_json:
-            options.print_json(found)
+            print_json(found)
             return
         click.echo(algorithm_table(found))
         return
@@ -223,7 +231,7 @@ def bench(
                 graph, sources=sources, seed=seed, threads=threads, progress=progress
             )
         if as_json:
-            options.print_json(figures)
+            print_json(figures)
             return
         count, cores = len(figures["sources"]), figures["threads"]
         click.echo(
@@ -232,7 +240,7 @@ def bench(
         click.echo(ablation_table(figures))
         return
     if by_workers:
-        if options.given({"strategy": strategy}):
+        if given({"strategy": strategy}):
             raise InputError("--strategy is only for searches on one GPU: leave out --strategy")
         shape = {"layout": layout, "grid": grid, "threshold": threshold}
         with shown(quiet) as progress:
@@ -241,12 +249,12 @@ def bench(
                 sources=sources,
                 progress=progress,
                 **on_workers,
-                **options.given(shape),
+                **given(shape),
             )
         for note in (note for row in rows for note in row.notes):
-            options.talk(quiet, note)
+            talk(quiet, note)
         if as_json:
-            options.print_json([row.document() for row in rows])
+            print_json([row.document() for row in rows])
             return
         report, exchanged = rows[-1].report, rows[-1].exchanged
         click.echo(f"{len(report['sources'])} searches each, all valid, on {where_of_all(report)}")
@@ -262,7 +270,7 @@ def bench(
         "timeout": timeout,
         "memory_limit": memory_limit,
     }
-    for name in options.given(values):
+    for name in given(values):
         option = name.replace("_", "-")
         raise InputError(f"--{option} is only for several worker processes: give --workers too")
     with shown(quiet) as progress:
@@ -277,7 +285,7 @@ def bench(
             progress=progress,
         )
     if as_json:
-        options.print_json(report)
+        print_json(report)
         return
     click.echo(
         f"{len(report['sources'])} searches, all valid; {report['gteps_harmonic_mean']:.3f} GTEPS "

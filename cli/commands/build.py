@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from .. import options
+from ..command import command
 from ..progress import shown
+from ..talk import print_json, talk, tell_reused
 
 
-@options.command()
+@command("Temporary stores")
 @click.argument("edges", type=click.Path())
 @options.output
 @options.build_options
@@ -69,11 +71,11 @@ def build(
             **values,
         )
     for note in built.notes:
-        options.talk(quiet, note)
-    options.tell_reused(quiet, built.reused)
-    options.talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
+        talk(quiet, note)
+    tell_reused(quiet, built.reused)
+    talk(quiet, f"{output}: {'already built' if built.already else 'written'}")
     document = store_document(built.store)
     if as_json:
-        options.print_json({**document, "already": built.already, "notes": list(built.notes)})
+        print_json({**document, "already": built.already, "notes": list(built.notes)})
     else:
         click.echo(lines(document))

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from .. import options
+from ..command import command
 from ..progress import shown
+from ..talk import print_json, talk
 
 
 def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -21,7 +23,7 @@ def _max_unpacked(ctx: click.Context, param: click.Parameter, value: str | None)
     return value
 
 
-@options.command()
+@command()
 @click.argument("input", type=click.Path())
 @options.output
 @click.option(
@@ -114,14 +116,14 @@ def convert(
         converted = convert(input, output, header=not no_header, progress=progress, **values)
     record = converted.record
     if as_json:
-        options.print_json({**record, "already": converted.already})
+        print_json({**record, "already": converted.already})
         return
     for note in record.get("notes", []):  # of versions before there were any, none
-        options.talk(quiet, note)
-    options.talk(quiet, _told(record))
+        talk(quiet, note)
+    talk(quiet, _told(record))
     click.echo(f"{output}: {record['rows']:,} {_ROWS[record['written']]}")
     if converted.already:
-        options.talk(quiet, f"{output}: already converted")
+        talk(quiet, f"{output}: already converted")
 
 
 _ROWS = {"edge list": "rows", "matrix": "entries", "text": "lines"}

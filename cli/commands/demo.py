@@ -10,12 +10,14 @@ from pathlib import Path
 import click
 
 from .. import options
+from ..command import command
+from ..numbers import WholeNumber
 
 
-@options.command()
+@command()
 @click.option(
     "--scale",
-    type=options.WholeNumber(1, 30),
+    type=WholeNumber(1, 30),
     default=16,
     show_default=True,
     help="Size of the Kronecker graph: at most 2^SCALE vertices.",
@@ -50,7 +52,7 @@ def _run_all(folder: Path, scale: int) -> None:
     click.echo(
         f"# in {folder}; the first run on a machine compiles its kernels, which takes some seconds"
     )
-    for command in (
+    for line in (
         f"generate kronecker --scale {scale} --edge-factor 16 --seed 1 -o edges",
         "info edges",
         "bfs edges --source {source} -o distances",
@@ -60,12 +62,13 @@ def _run_all(folder: Path, scale: int) -> None:
         "validate graph.dg distances",
         "bench graph.dg --sources 8",
     ):
-        if "{source}" in command:
-            command = command.format(source=_first_source(folder / "edges"))
-        click.echo(f"\n$ delegraph {command}")
+        typed = line
+        if "{source}" in line:
+            typed = line.format(source=_first_source(folder / "edges"))
+        click.echo(f"\n$ delegraph {typed}")
         sys.stdout.flush()
         done = subprocess.run(
-            [sys.executable, "-m", "delegraph", *shlex.split(command)], cwd=folder, check=False
+            [sys.executable, "-m", "delegraph", *shlex.split(typed)], cwd=folder, check=False
         )
         if done.returncode:
             sys.exit(done.returncode)

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...partition.numbers import GREATEST_SEED
 from .. import options
+from ..command import Group
+from ..numbers import Number, WholeNumber
 from ..progress import shown
+from ..talk import print_json, talk
 
 if TYPE_CHECKING:
     from ...pipeline.build.generate import Kind
 
 
-@click.group(cls=options.Group)
+@click.group(cls=Group)
 def generate() -> None:
     """Generate a synthetic edge list, as a folder of Parquet files.
 
@@ -29,14 +33,14 @@ _HOW = ("threads",)  # options that do not change the rows
 
 _seed = click.option(
     "--seed",
-    type=options.WholeNumber(min=0, limit=options.GREATEST_SEED),
+    type=WholeNumber(min=0, limit=GREATEST_SEED),
     default=1,
     show_default=True,
     help="Seed of the random numbers.",
 )
 _scale = click.option(
     "--scale",
-    type=options.WholeNumber(),
+    type=WholeNumber(),
     required=True,
     help="Binary logarithm of the number of vertices: 2^SCALE.",
 )
@@ -47,7 +51,7 @@ _weighted = click.option(
 )
 _edge_factor = click.option(
     "--edge-factor",
-    type=options.WholeNumber(),
+    type=WholeNumber(),
     default=16,
     show_default=True,
     help="Number of rows for each vertex.",
@@ -96,18 +100,16 @@ def uniform(**values: Any) -> None:
 
 
 @generate.command()
-@click.option(
-    "--height", type=options.WholeNumber(), required=True, help="Number of rows of the grid."
-)
+@click.option("--height", type=WholeNumber(), required=True, help="Number of rows of the grid.")
 @click.option(
     "--width",
-    type=options.WholeNumber(),
+    type=WholeNumber(),
     required=True,
     help="Number of vertices in a row of the grid.",
 )
 @click.option(
     "--drop",
-    type=options.Number(),
+    type=Number(),
     default=0.0,
     show_default=True,
     help="Share of edges to remove, from 0 to 1.",
@@ -136,8 +138,8 @@ def _write(
             rows = generate(kind, output, overwrite=overwrite, progress=progress, **values)
     if as_json:
         told = {"kind": kind, **recipe, "output": output, "rows": rows, "already": already}
-        options.print_json(told)
+        print_json(told)
         return
     click.echo(f"{output}: {rows:,} rows")
     if already:
-        options.talk(quiet, f"{output}: already generated")
+        talk(quiet, f"{output}: already generated")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import click
 
 from .. import options
+from ..command import command
+from ..numbers import WholeNumber
+from ..talk import print_json, talk
 
 
-@options.command()
+@command()
 @click.argument("path", type=click.Path())
 @click.option(
     "--src", default="src", show_default=True, help="Column where edges begin, for an edge list."
@@ -17,7 +20,7 @@ from .. import options
 )
 @click.option(
     "--ranks",
-    type=options.WholeNumber(min=1),
+    type=WholeNumber(min=1),
     help="For a store: show also what this many workers would each hold and send.",
 )
 @options.as_json
@@ -37,8 +40,8 @@ def info(path: str, src: str, dst: str, ranks: int | None, as_json: bool) -> Non
 
     document = describe(path, src, dst, ranks)
     for note in document.get("notes", ()):
-        options.talk(False, note)
+        talk(False, note)
     if as_json:
-        options.print_json(document)
+        print_json(document)
     else:
         click.echo(lines(document))

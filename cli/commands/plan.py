@@ -8,10 +8,12 @@ import click
 
 from ...pipeline.questions import FORMS
 from .. import options
+from ..command import command
 from ..progress import shown
+from ..talk import given, print_json, talk
 
 
-@options.command()
+@command("Temporary stores")
 @click.argument("edges", type=click.Path())
 @options.device
 @options.device_memory_limit
@@ -72,12 +74,12 @@ def plan(
             edges,
             exact=exact,
             progress=progress,
-            **options.given(values),
+            **given(values),
         )
     for note in found.notes:
-        options.talk(quiet, note)
+        talk(quiet, note)
     document = plan_document(found)
     if as_json:
-        options.print_json(document)
+        print_json(document)
     else:
         click.echo(lines(document))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 
 from .. import options
+from ..command import command
+from ..talk import talk
 
 
-@options.command()
+@command()
 @click.argument("path", type=click.Path())
 @options.output
 @options.overwrite
@@ -31,4 +33,4 @@ def report(path: str, output: str, overwrite: bool, quiet: bool) -> None:
     from ...pipeline.api import report
 
     report(path, output, overwrite)
-    options.talk(quiet, f"{output}: written")
+    talk(quiet, f"{output}: written")

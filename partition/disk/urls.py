@@ -102,8 +102,7 @@ def named(name: AnyPath) -> str:
     """
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(
-            f"{type(name).__name__} is not a path: only delegraph.open and delegraph.build take a "
-            "table"
+            f"{type(name).__name__} is not a path: only questions, open and build take a table"
         )
     if not isinstance(name, str) and _SQUEEZED.match(os.fspath(name)):
         raise InputError(f"{name}: give the URL as a str: a Path removes slashes from it")

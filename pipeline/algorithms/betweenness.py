@@ -44,12 +44,14 @@ from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
+from ..results.weights import NamedVertices
 from .many_sources import (
     SOURCE_BYTES,
     Sources,
     left_of,
     nothing_answered,
     some_places,
+    sources_of,
     sources_record,
 )
 from .run import Answer
@@ -444,6 +446,10 @@ class Betweenness:
         column = Column("betweenness", values, missing=_UNKNOWN)
         notes = (_ONLY_SOURCE,) if math.isnan(own) else ()
         return Answer((column,), {"betweenness": record}, notes=notes)
+
+
+def betweenness_of(sources: int | NamedVertices | None, seed: int, normalized: bool) -> Betweenness:
+    return Betweenness(sources_of(sources, seed), normalized)
 
 
 def planned(info: GraphInfo) -> Brandes:

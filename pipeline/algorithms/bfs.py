@@ -18,6 +18,7 @@ from ..build.prepare import BuildOptions
 from ..engines.edges import ScanEngine
 from ..engines.engine import SearchEngine, Strategy, Subject, check_strategy
 from ..engines.store import engines_of_store
+from ..questions.bfs import SearchRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column, Columns
 from ..results.found import Found
@@ -26,7 +27,6 @@ from ..results.result import Option
 from ..results.supersteps import shortened
 from ..run.execute import Executor
 from ..run.plan import Facts
-from ..run.records import SearchRecord
 from .run import Answer, Run
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .many_sources import ByDistances, Distances, Sources
+from ..results.weights import NamedVertices
+from .many_sources import ByDistances, Distances, sources_of
 
 
-def closeness_of(sources: Sources) -> ByDistances:
-    return ByDistances("closeness", sources, along=False, value=_closeness)
+def closeness_of(sources: int | NamedVertices | None, seed: int) -> ByDistances:
+    return ByDistances("closeness", sources_of(sources, seed), along=False, value=_closeness)
 
 
 def _closeness(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:

@@ -25,12 +25,12 @@ from ..engines.operations.forests import Looked
 from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, ProgramEngine, Tell
 from ..engines.operations.saving import RanksSaving
+from ..questions.components import ComponentsRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..run.execute import Executor
-from ..run.records import ComponentsRecord
 from .run import Answer
 
 

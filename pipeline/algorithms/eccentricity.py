@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .many_sources import ByDistances, Distances, Sources
+from ..results.weights import NamedVertices
+from .many_sources import ByDistances, Distances, sources_of
 
 
-def eccentricity_of(sources: Sources) -> ByDistances:
-    return ByDistances("eccentricity", sources, along=True, value=_eccentricity)
+def eccentricity_of(sources: int | NamedVertices | None, seed: int) -> ByDistances:
+    chosen = sources_of(sources, seed)
+    return ByDistances("eccentricity", chosen, along=True, value=_eccentricity)
 
 
 def _eccentricity(found: Distances) -> tuple[NDArray, Mapping[str, Any]]:

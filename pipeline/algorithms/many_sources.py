@@ -26,12 +26,13 @@ from ..engines.operations.operations import Operations
 from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.saving import ANSWERED
 from ..engines.ranks.edges import Rows
+from ..questions.bfs import SearchesRecord
+from ..questions.facts import SourcesRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import NamedVertices
-from ..run.records import SearchesRecord, SourcesRecord
 from .run import Answer
 from .searches import Searches, search_apart, sums_bytes
 
@@ -227,6 +228,11 @@ class Sources:
             places.append(names.piece(number)[1][chosen[first : first + length]])
             first += length
         return np.concatenate(places)
+
+
+def sources_of(sources: int | NamedVertices | None, seed: int) -> Sources:
+    """Return the sources of a question: all vertices, named ones, or a number of random ones."""
+    return Sources(sources, seed) if isinstance(sources, int) else Sources(None, seed, sources)
 
 
 class Distances(NamedTuple):

@@ -40,12 +40,12 @@ from ..engines.operations.program import Counts, Given, Program, Tell
 from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import Rows
+from ..questions.pagerank import IterationRecord, PageRankRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
 from ..results.weights import WEIGHT_BYTES, NamedVertices
-from ..run.records import IterationRecord, PageRankRecord
 from .run import Answer
 
 Dangling = Literal["even", "none"]

@@ -56,11 +56,11 @@ from ..engines.operations.saving import RanksSaving
 from ..engines.operations.vectors import Vector, links_bytes
 from ..engines.ranks.edges import EDGES_A_TURN, Rows
 from ..engines.ranks.graph import Adjacency, Side
+from ..questions.sssp import ShortestPathsRecord
 from ..results.checkpoint import Checkpoint
 from ..results.columns import Column
 from ..results.names import Names
 from ..results.result import Option
-from ..run.records import ShortestPathsRecord
 from .bfs import find
 from .run import Answer
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,24 +35,16 @@ from ..build.build import build_store_for
 from ..build.plan import dictionary_bytes, facts_of, reading_bytes, steps_of
 from ..build.prepare import BuildOptions
 from ..build.read import DenseEdges, dense_domain, graph_fingerprint, read_edges
-from ..judging.centralities import (
-    validate_betweenness,
-    validate_closeness,
-    validate_eccentricity,
-)
-from ..judging.distances import WORD_BYTES
 from ..judging.graph import JudgedEdges, judged_edges
-from ..judging.paths import PATHS_BYTES, validate_paths
-from ..judging.programs import is_by_weights, validate_components, validate_pagerank
+from ..judging.judge import Judge
 from ..judging.searches import (
     Judged,
     Verdict,
     judged_store,
     judging_bytes,
     reading_store_bytes,
-    validate_search,
 )
-from ..judging.sources import EACH_BYTES, validate_each, validate_together
+from ..questions import FORMS, load
 from ..results.names import names_of_ids
 from ..results.result import Result, open_result
 from ..results.store_names import text_bytes
@@ -83,30 +74,33 @@ def validate_result(
     whose paths were counted. Raises InputError for bad input or a memory limit that is too small.
     """
     result = open_result(result_path)
-    if personalize is not None and result.algorithm != "pagerank":
-        raise InputError(f"{result_path} is a result of {result.algorithm}: leave out --personalize")
-    if sources is not None and result.algorithm != "betweenness":
-        raise InputError(f"{result_path} is a result of {result.algorithm}: leave out --sources")
+    judge: Judge = load(FORMS[result.algorithm].judge)
+    if personalize is not None and not judge.personalizes:
+        raise _left_out("--personalize", result_path, result)
+    if sources is not None and judge.graph != "sources":
+        raise _left_out("--sources", result_path, result)
     graph = open_graph(path, build_options)
-    ranks_by_weights = result.algorithm == "pagerank" and result.info and is_by_weights(result)
-    if result.algorithm == "sssp" or ranks_by_weights:
+    if judge.needs_weights(result):
         check_weights(graph, path)
-    judge = _JUDGES[result.algorithm]
     if personalize is not None:
-        of = partial(validate_pagerank, personalize=VertexFile(personalize, weighted=True))
+        validate = partial(judge.validate, personalize=VertexFile(personalize, weighted=True))
         # The file may name every vertex.
-        judge = judge._replace(by_store=_of_edges(of), more=judge.more + 8 + WEIGHT_BYTES)
+        vertex_bytes = judge.vertex_bytes + 8 + WEIGHT_BYTES
+        judge = judge._replace(validate=validate, vertex_bytes=vertex_bytes)
     if sources is not None:
-        by_store = _of_sources(validate_betweenness, sources)
-        judge = judge._replace(by_store=by_store, more=judge.more + WEIGHT_BYTES)
+        judge = judge._replace(vertex_bytes=judge.vertex_bytes + WEIGHT_BYTES)
     if isinstance(graph, Store):
         compile_judging(graph.offsets_types(), judge.kernels)
-        return _judge_store(graph, result, judge, executor, resources)
+        return _judge_store(graph, result, judge, sources, executor, resources)
     compile_judging({np.dtype(offsets_dtype(2 * graph.rows))}, judge.kernels)
     choices = build_options or BuildOptions()
     if result.info is not None and not choices.directed:
         choices = replace(choices, directed=result.info.directed)
-    return _judge_edges(graph, choices, result, judge, executor, resources)
+    return _judge_edges(graph, choices, result, judge, sources, executor, resources)
+
+
+def _left_out(option: str, path: str, result: Result) -> InputError:
+    return InputError(f"{path} is a result of {result.algorithm}: leave out {option}")
 
 
 _KERNELS = check, distances, programs
@@ -121,28 +115,31 @@ def compile_judging(
     compile_kernels(*kernels, lookup, offsets=set(offset_types))
 
 
-class _Judge(NamedTuple):
-    """How a result is judged by a store, and by edges in memory; None: as a store they are.
-
-    by_store is told how many bytes more it may hold than it always does. more: bytes a vertex that
-    it holds beside what judging a search does. kernels: modules of what it calls.
-    """
-
-    by_store: Callable[[Store, Result, Team, int], Verdict]
-    by_edges: Callable[[DenseEdges, str, bool, Result, Team], Verdict] | None = None
-    more: int = 0
-    kernels: Sequence[ModuleType] = (programs,)
-
-
 def _judge_store(
-    store: Store, result: Result, judge: _Judge, executor: Executor, resources: Resources
+    store: Store,
+    result: Result,
+    judge: Judge,
+    sources: NamedVertices | None,
+    executor: Executor,
+    resources: Resources,
 ) -> Verdict:
-    need = _store_bytes(store, result, executor.threads) + judge.more * store.info.vertices
+    need = _store_bytes(store, result, executor.threads) + judge.vertex_bytes * store.info.vertices
     if not fits(need, resources.limit):
         raise too_little(_STEP, need, resources.limit)
     team, planned = Team(executor.threads), held_now() + need
     spare = max(0, resources.limit - SLACK - planned)
-    return executor.once(_STEP, lambda: judge.by_store(store, result, team, spare), planned)
+
+    def validate() -> Verdict:
+        if judge.graph == "search":
+            return judge.validate(judged_store(store, team), result, team)
+        if judge.graph == "store":
+            return judge.validate(store, result, team)
+        edges = judged_edges(store, team, spare)
+        if judge.graph == "sources":
+            return judge.validate(edges, result, _sources_of(edges, result, sources))
+        return judge.validate(edges, result)
+
+    return executor.once(_STEP, validate, planned)
 
 
 def _store_bytes(store: Store, result: Result, threads: int) -> int:
@@ -161,7 +158,8 @@ def _judge_edges(
     edges: EdgeList,
     choices: BuildOptions,
     result: Result,
-    judge: _Judge,
+    judge: Judge,
+    sources: NamedVertices | None,
     executor: Executor,
     resources: Resources,
 ) -> Verdict:
@@ -173,7 +171,7 @@ def _judge_edges(
         facts = facts_of(edges, dense_domain(edges), choices.directed, True, 1, ONE, closely)
         texts = facts.reading.distinct
         judging = judging_bytes(facts.domain, edges.id_type, texts, result, threads)
-        judging += judge.more * facts.domain
+        judging += judge.vertex_bytes * facts.domain
         held = 8 * facts.rows + dictionary_bytes(facts)
         return facts, held + max(threads * reading_bytes(facts), judging), judging
 
@@ -181,43 +179,42 @@ def _judge_edges(
     if not fits(need, resources.limit):
         facts, need, judging = needed(closely=True)
     refused = None
-    if judge.by_edges is not None:
+    if judge.graph == "search" or judge.scans:
         if fits(need, resources.limit):
             dense, directed = read_edges(edges, executor), choices.directed
             fingerprint = graph_fingerprint(edges, directed, choices.duplicates)
-            of = dense, fingerprint, directed, result, Team(threads)
-            by_edges = partial(judge.by_edges, *of)
-            return executor.once(_STEP, by_edges, held_now() + judging)
+            names = names_of_ids(dense.ids, dense.present)
+
+            def validate() -> Verdict:
+                graph = names, dense.ids.domain, fingerprint, directed
+                if judge.graph == "search":
+                    judged = Judged(*graph, [_checks_of(dense, directed)])
+                    return judge.validate(judged, result, Team(threads))
+                batches = [(src, dst) for src, dst, *_ in dense.batches]
+                return judge.validate(JudgedEdges(*graph, lambda: iter(batches)), result)
+
+            return executor.once(_STEP, validate, held_now() + judging)
         refused = too_little(_STEP, need, resources.limit)
     built = next(step for step in steps_of(facts, Shape(), 1) if step.name == "vertices")
     n, offsets = facts.vertices, 8 * (facts.vertices + 1)
     texts = facts.reading.distinct
     reading = reading_store_bytes(n, edges.id_type, texts, built.final_bytes, offsets, threads)
-    then = _STEP, judging + reading + judge.more * n
+    then = _STEP, judging + reading + judge.vertex_bytes * n
     with TemporaryFolder(parent=resources.scratch) as folder:
         store = build_store_for(
             then, refused, edges, Path(folder, "graph.dg"), choices, executor, resources
         )
         return_freed_memory()
-        return _judge_store(store, result, judge, executor, resources)
+        return _judge_store(store, result, judge, sources, executor, resources)
 
 
-def _search_by_store(store: Store, result: Result, team: Team, spare: int) -> Verdict:
-    del spare
-    return validate_search(judged_store(store, team), result, team)
-
-
-def _search_by_edges(
-    dense: DenseEdges, fingerprint: str, directed: bool, result: Result, team: Team
-) -> Verdict:
-    names = names_of_ids(dense.ids, dense.present)
-    checks = [
+def _checks_of(dense: DenseEdges, directed: bool) -> list[Callable[..., check.Violations]]:
+    """Checks of a search's rules, each by some of the edges."""
+    return [
         partial(_check_some, batch, start, directed)
         for batch in dense.batches
         for start in range(0, len(batch[0]), EDGE_BATCH)
     ]
-    judged = Judged(names, dense.ids.domain, fingerprint, directed, [checks])
-    return validate_search(judged, result, team)
 
 
 def _check_some(
@@ -235,39 +232,6 @@ def _check_some(
     said = distance, parent, max_depth, joined, violations
     check.check_edges(sources, targets, *said, both_ways=not directed)
     return violations
-
-
-def _paths_by_store(store: Store, result: Result, team: Team, spare: int) -> Verdict:
-    del spare
-    return validate_paths(store, result, team)
-
-
-def _of_edges(judge: Callable[[JudgedEdges, Result], Verdict]) -> Callable[..., Verdict]:
-    def by_store(store: Store, result: Result, team: Team, spare: int) -> Verdict:
-        return judge(judged_edges(store, team, spare), result)
-
-    return by_store
-
-
-def _of_sources(
-    judge: Callable[[JudgedEdges, Result, NDArray[np.uint32] | None], Verdict],
-    named: NamedVertices | None = None,
-) -> Callable[..., Verdict]:
-    """named: what the result was asked for with, where that was given."""
-
-    def of_edges(graph: JudgedEdges, result: Result) -> Verdict:
-        return judge(graph, result, _sources_of(graph, result, named))
-
-    return _of_edges(of_edges)
-
-
-def _components_by_edges(
-    dense: DenseEdges, fingerprint: str, directed: bool, result: Result, team: Team
-) -> Verdict:
-    names = names_of_ids(dense.ids, dense.present)
-    batches = [(src, dst) for src, dst, *_ in dense.batches]
-    judged = JudgedEdges(names, dense.ids.domain, fingerprint, directed, lambda: iter(batches))
-    return validate_components(judged, result)
 
 
 def _sources_of(
@@ -293,22 +257,3 @@ def _sources_of(
     if vertices.digest != asked:
         raise InputError(f"{vertices.given}: these are not the sources of the result")
     return vertices.places(graph.names)
-
-
-_OF_SOURCES = programs, distances
-
-_JUDGES = {
-    "bfs": _Judge(_search_by_store, _search_by_edges, kernels=(check,)),
-    "sssp": _Judge(_paths_by_store, more=PATHS_BYTES),
-    "bfs-each": _Judge(_of_edges(validate_each), more=EACH_BYTES, kernels=_OF_SOURCES),
-    "bfs-together": _Judge(_of_edges(validate_together), more=24),
-    "components": _Judge(_of_edges(validate_components), _components_by_edges),
-    "pagerank": _Judge(_of_edges(validate_pagerank), more=24),
-    "closeness": _Judge(_of_sources(validate_closeness), more=24 + WORD_BYTES, kernels=_OF_SOURCES),
-    "eccentricity": _Judge(
-        _of_sources(validate_eccentricity), more=24 + WORD_BYTES, kernels=_OF_SOURCES
-    ),
-    "betweenness": _Judge(
-        _of_sources(validate_betweenness), more=64 + WORD_BYTES, kernels=_OF_SOURCES
-    ),
-}

@@ -3,14 +3,14 @@ graph a temporary one.
 
 A run's time is the algorithm's alone, from the graph as it is loaded to the arrays of its result.
 Shortest paths begin at a random vertex with an edge to follow, another one in each run (Graph500,
-GAP); betweenness counts those from four such vertices (GAP's bc); closeness is of 64 vertices.
-Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
+GAP); betweenness counts those from four such vertices (GAP's bc); closeness and eccentricity are of
+64 vertices. Vertices and edges over the seconds are the EVPS of LDBC Graphalytics.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +23,13 @@ from ...partition.disk.temporary import TemporaryFolder
 from ...partition.errors import DelegraphError, InputError
 from ...partition.input.edges import open_edges
 from ...partition.store.store import Store
-from .. import parameters
 from ..algorithms.programs import Question
 from ..algorithms.validate import validate_result
 from ..build.build import build_store
 from ..build.generate import Recipe, generate_edges
 from ..build.prepare import BuildOptions
+from ..parameter_checks import algorithm_of
+from ..questions import QUESTIONS
 from ..result import Result
 from ..results.names import names_of_store
 from ..run.execute import Executor
@@ -44,20 +45,26 @@ from .protocol import (
     rows_from_vertex,
 )
 
-_SOURCES = 4
-
 Vertices = list[int | str]
 
-ALGORITHMS: dict[str, Callable[[Vertices], Question]] = {
-    "components": lambda _: parameters.components(),
-    "pagerank": lambda _: parameters.pagerank(),
-    "sssp": lambda some: parameters.sssp(some[0]),
-    "betweenness": lambda some: parameters.betweenness(some[:_SOURCES]),
-    "closeness": lambda some: parameters.closeness(some[:WIDTH]),
-}
-"""What a graph is asked; of some random vertices, if of any."""
+BENCHED = {name: question for name, question in QUESTIONS.items() if question.in_bench}
+"""Questions that are measured, by name."""
 
-_OF_ANY = ("components", "pagerank")
+
+def benched(name: str, vertices: Vertices) -> Question:
+    """Return the algorithm of a question as it is measured. vertices: drawn at random; a question
+    that takes any gets as many of them as its declaration says.
+    """
+    question, values = BENCHED[name], {}
+    if question.bench_parameter is not None:
+        parameter, count = question.bench_parameter
+        values[parameter] = vertices[0] if count == 1 else vertices[:count]
+    return algorithm_of(question, values)[1]
+
+
+def needs_weights(name: str) -> bool:
+    """Whether a question that is measured needs edges with weights."""
+    return benched(name, [0]).weighted
 
 
 class AlgorithmReport(TypedDict):
@@ -109,12 +116,12 @@ def runs_of(store: Store, algorithm: str, options: BenchOptions) -> list[Questio
     """What is asked, run by run."""
     team = Team(options.threads)
     drawn: Vertices = []
-    if algorithm not in _OF_ANY:
+    if BENCHED[algorithm].bench_parameter is not None:
         every = replace(options, sources=options.sources * WIDTH)
         drawn = draw_sources(names_of_store(store, team), rows_from_vertex(store, team), every).ids
     step = WIDTH if len(drawn) >= options.sources * WIDTH else 1
     firsts = [run * step % max(1, len(drawn)) for run in range(options.sources)]
-    return [ALGORITHMS[algorithm]((drawn[i:] + drawn[:i])[:WIDTH]) for i in firsts]
+    return [benched(algorithm, (drawn[i:] + drawn[:i])[:WIDTH]) for i in firsts]
 
 
 def facts_of_runs(store: Store, recipe: Recipe | None) -> dict[str, Any]:
@@ -148,7 +155,7 @@ def report_of_runs(
         seconds=quartiles(seconds),
         evps=harmonic_mean([size / spent for spent in seconds]),
     )
-    if algorithm == "pagerank":
+    if "iterations" in record:
         iterations = len(record["iterations"])  # as many in every run
         report["iteration_seconds"] = quartiles([spent / iterations for spent in seconds])
     return report
@@ -170,8 +177,8 @@ def generated_store(
 
 
 def check_algorithm(name: str, runs: int) -> None:
-    if name not in ALGORITHMS:
-        raise InputError(f"--algorithm {name} is unknown: choose one of {', '.join(ALGORITHMS)}")
+    if name not in BENCHED:
+        raise InputError(f"--algorithm {name} is unknown: choose one of {', '.join(BENCHED)}")
     if runs < 1:
         raise InputError(f"{runs} runs: at least one is needed")
 

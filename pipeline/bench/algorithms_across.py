@@ -35,12 +35,12 @@ from ..run.execute import Executor
 from ..run.resources import ClusterOptions, Resources
 from .across import check_scaling, ranks_up_to, scale, scaling_runs
 from .algorithms import (
-    ALGORITHMS,
     AlgorithmReport,
     check,
     check_algorithm,
     facts_of_runs,
     generated_store,
+    needs_weights,
     report_of_runs,
     runs_of,
 )
@@ -93,7 +93,7 @@ def bench_algorithm_by_workers(
     stored = open_store(graph) if steps[0][1] is None else None
     if stored is not None:
         check_partitions(stored, resources)
-        if ALGORITHMS[algorithm]([0]).weighted:
+        if needs_weights(algorithm):
             check_weights(stored, graph)
     with ExitStack() as stack:
         cluster, device = stack.enter_context(open_ranks(resources, options.threads))
@@ -133,7 +133,7 @@ def _steps(
         )
     if recipe is None:
         return [(ranks, None) for ranks in (ranks_up_to(workers) if scaling else [0])]
-    recipe = replace(recipe, weighted=algorithm == "sssp")
+    recipe = replace(recipe, weighted=needs_weights(algorithm))
     return [*scaling_runs(recipe, workers, scaling)] if scaling else [(0, recipe)]
 
 

@@ -21,9 +21,9 @@ from ..engines.ranks.edges import Rows
 from ..engines.ranks.graph import RankGraph
 from ..engines.ranks.result import result_of
 from ..engines.ranks.search import search_rank
+from ..questions.bfs import SuperstepRecord
 from ..ranks.communicator import Communicator, barrier
 from ..results.supersteps import ends
-from ..run.records import SuperstepRecord
 from .check import RankCheck
 from .protocol import Timings
 

@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.judging import distances, programs
 from ...kernels.judging.programs import BETWEENNESS_RULES, DISTANCE_RULES, count_edges
 from ...partition.input.arrow import as_arrow, as_numpy, valid
 from ..results.result import Result
 from ..results.weights import digest_of
-from .distances import DistanceSums, dependencies_anew, sums_anew
+from .distances import WORD_BYTES, DistanceSums, dependencies_anew, sums_anew
 from .graph import JudgedEdges
+from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import Places, RuleVerdict, Verdict, check_kind
 
@@ -194,3 +196,16 @@ def _factors(vertices: int, sources: int, directed: bool, normalized: bool) -> t
         return others / (told * (1 if directed else 2))
 
     return factor(sources), factor(sources - 1)
+
+
+_KERNELS = programs, distances
+
+CLOSENESS = Judge(
+    validate_closeness, graph="sources", vertex_bytes=24 + WORD_BYTES, kernels=_KERNELS
+)
+ECCENTRICITY = Judge(
+    validate_eccentricity, graph="sources", vertex_bytes=24 + WORD_BYTES, kernels=_KERNELS
+)
+BETWEENNESS = Judge(
+    validate_betweenness, graph="sources", vertex_bytes=64 + WORD_BYTES, kernels=_KERNELS
+)

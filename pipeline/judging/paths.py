@@ -23,6 +23,7 @@ from ...partition.input.id_types import told_id
 from ...partition.store.store import Store
 from ..results.result import Result
 from .graph import judged_edges
+from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import Places, Verdict, check_kind, named
 
@@ -100,3 +101,8 @@ def validate_paths(store: Store, result: Result, team: Team) -> PathsVerdict:
         reached=int(np.count_nonzero(reached[index])),
         farthest=float(distance.max(where=reached, initial=0.0)),
     )
+
+
+SSSP = Judge(
+    validate_paths, graph="store", vertex_bytes=PATHS_BYTES, needs_weights=lambda result: True
+)

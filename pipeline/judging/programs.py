@@ -29,6 +29,7 @@ from ..results.names import VertexNames
 from ..results.result import Option, Result
 from ..results.weights import VertexFile
 from .graph import JudgedEdges
+from .judge import Judge
 from .searches import (
     Judgement,
     Places,
@@ -258,3 +259,12 @@ def verdict_of(
         same_graph=result.info and result.info.graph == graph.fingerprint,
         rules=sorted(rules, key=lambda rule: rule["rule"]),
     )
+
+
+COMPONENTS = Judge(validate_components, scans=True)
+PAGERANK = Judge(
+    validate_pagerank,
+    vertex_bytes=24,
+    needs_weights=lambda result: result.info is not None and is_by_weights(result),
+    personalizes=True,
+)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...kernels.base.graph import UNREACHED
 from ...kernels.base.lookup import LOOKUP_BYTES, find, lookup_of
 from ...kernels.base.team import Team
+from ...kernels.bfs import check
 from ...kernels.bfs.check import (
     RULES,
     TREE_BYTES,
@@ -36,6 +37,7 @@ from ...partition.input.ids import in_range
 from ...partition.store.store import EdgeBlock, Store
 from ..results.names import VertexNames, id_bytes, names_of_store
 from ..results.result import Result
+from .judge import Judge
 
 ROWS_RULE = "every vertex of the graph has exactly one row, and nothing else has a row"
 
@@ -344,3 +346,6 @@ def _same_kind(found: pa.DataType, id_type: pa.DataType) -> bool:
 def _as_int64(ids: pa.Array) -> NDArray[np.int64]:
     """Integers; those of 64 bits without a sign by their bits."""
     return as_numpy(ids).astype(np.uint64 if ids.type == pa.uint64() else np.int64).view(np.int64)
+
+
+BFS = Judge(validate_search, graph="search", kernels=(check,))

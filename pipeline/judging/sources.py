@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.base.graph import UNREACHED
+from ...kernels.judging import distances, programs
 from ...kernels.judging.distances import check_claims, count_ends, put_claims, take_least
 from ...kernels.judging.programs import EACH_RULES, TOGETHER_RULES, check_levels
 from ...partition.input.arrow import as_arrow, as_numpy, valid
@@ -21,6 +22,7 @@ from ...partition.input.id_types import stored
 from ..results.result import Result
 from ..results.weights import digest_of
 from .graph import JudgedEdges
+from .judge import Judge
 from .programs import add_rule, read_column, rule_of, verdict_of
 from .searches import Places, RuleVerdict, Verdict, check_kind, named, rows_at_once
 
@@ -243,3 +245,7 @@ def _not_asked(
     ):
         return [rule_of(meanings, 2, 1, [])]
     return []
+
+
+BFS_EACH = Judge(validate_each, vertex_bytes=EACH_BYTES, kernels=(programs, distances))
+BFS_TOGETHER = Judge(validate_together, vertex_bytes=24)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...partition.input.arrow import as_numpy
 from ..algorithms.many_sources import ByDistances, Distances, Sources
-from ..parameters import Vertex
+from ..parameter_checks import AnyVertex
 from ..results.weights import TypedVertices
 from .converted import ConvertedGraph, Node, convert_from_nx, convert_to_nx
 
@@ -122,14 +122,14 @@ def single_source_dijkstra_path_length(
     if weight is None or weight != G.weight:  # each edge is 1 long
         most = None if cutoff is None else math.floor(cutoff)
         return single_source_shortest_path_length(G, source, most)
-    found = G.graph.sssp(G.number[source], cutoff)
+    found = G.graph.sssp(G.number[source], max_distance=cutoff)
     return _by_distance(G, _filled(found["distance"]))
 
 
 def _hops(G: ConvertedGraph, source: Node, cutoff: float | None = None) -> NDArray[np.int64]:
     """By node; -1: it is not reached, or not by so many."""
     most = None if cutoff in (None, math.inf) else max(0, math.ceil(cutoff))
-    found = G.graph.bfs(G.number[source], most)
+    found = G.graph.bfs(G.number[source], max_depth=most)
     return _filled(found.distance)
 
 
@@ -161,16 +161,16 @@ def pagerank(
 ) -> dict[Node, float]:
     if not G:
         return {}
-    personalize: dict[Vertex, float] | None = None
+    personalize: dict[AnyVertex, float] | None = None
     if personalization is not None:
         given = personalization.items()
         personalize = {G.number[node]: share for node, share in given if node in G}
         if not any(personalize.values()):
             raise ZeroDivisionError
     found = G.graph.pagerank(
-        alpha,
-        len(G) * tol,
-        max_iter,
+        damping=alpha,
+        tolerance=len(G) * tol,
+        max_iterations=max_iter,
         personalize=personalize,
         unweighted=weight is None or weight != G.weight,
     )
@@ -193,7 +193,7 @@ def betweenness_centrality(
     if k is not None and k != len(G):
         assert seed is not None  # NetworkX gives one
         sources = [G.number[node] for node in seed.sample(list(G), k)]
-    found = G.graph.betweenness(sources, normalized=normalized)["betweenness"]
+    found = G.graph.betweenness(sources=sources, normalized=normalized)["betweenness"]
     values = as_numpy(found.fill_null(math.nan))  # of an only source: not known
     return dict(zip(G.nodes, values.tolist(), strict=True))
 

@@ -2,12 +2,70 @@
 
 from __future__ import annotations
 
-from .question import Question
+from typing import Any
 
-BETWEENNESS = Question.of_one_form(
+from .facts import SourcesRecord, tell_rest
+from .parameters import Flag, Parameter, sources_and_seed
+from .question import Form, Question
+
+
+def _tell(record: Any) -> str:
+    vertices, sources = record["graph"]["vertices"], record["betweenness"]["sources"]
+    return f"betweenness of {vertices:,} vertices, by paths from {sources:,} vertices"
+
+
+def _tell_verdict(verdict: Any) -> str:
+    rows = f"{verdict['rows']:,} of {verdict['vertices']:,} vertices"
+    paths = f"paths from {verdict['found_anew']:,} sources computed again"
+    return f"{rows}, with {paths}{tell_rest(verdict, 'sum')}"
+
+
+BETWEENNESS = Question(
     name="betweenness",
-    title="Betweenness",
     summary="Compute betweenness: how many shortest paths lead through each vertex.",
-    columns={"betweenness": "float"},
-    program="algorithms.betweenness:planned",
+    examples=(
+        "delegraph betweenness graph.dg -o between/ --sources 64",
+        "delegraph betweenness edges/ -o between/ --directed --normalized",
+    ),
+    description="""
+Paths are counted in hops, between all pairs of other vertices; in an undirected graph each pair
+counts once. If a pair has several shortest paths, each path counts as a fraction.
+
+Each source takes two passes over the edges that it reaches. If a graph has more than about ten
+thousand vertices, give --sources.
+""",
+    about="""
+The value is the vertex's share of the shortest paths between all pairs of other vertices, by hops
+(Brandes 2001).
+""",
+    parameters=(
+        *sources_and_seed(
+            "Count only paths from some vertices, and scale the sums up",
+            "the vertices to count paths from, with the sums scaled up",
+        ),
+        Parameter(
+            "normalized",
+            Flag(),
+            False,
+            "Divide by the number of pairs of other vertices.",
+        ),
+    ),
+    forms=(
+        Form(
+            name="betweenness",
+            title="Betweenness",
+            takes=("sources", "seed", "normalized"),
+            columns={"betweenness": "float"},
+            facts={"betweenness": SourcesRecord},
+            algorithm="algorithms.betweenness:betweenness_of",
+            program="algorithms.betweenness:planned",
+            judge="judging.centralities:BETWEENNESS",
+            tell=_tell,
+            tell_verdict=_tell_verdict,
+            elsewhere={"duplicates": "igraph counts each row as a path of its own"},
+        ),
+    ),
+    checked_by="values computed again, of all vertices or of some",
+    in_bench=True,
+    bench_parameter=("sources", 4),
 )

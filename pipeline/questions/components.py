@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
-from .question import Question
+from typing import Any, TypedDict
 
-COMPONENTS = Question.of_one_form(
+from .question import Form, Question
+
+
+class ComponentsRecord(TypedDict):
+    """largest: the number of vertices of the largest component."""
+
+    components: int
+    largest: int
+    method: str
+    edges_examined: int
+    bytes_read: int
+    bytes_sent: int
+
+
+def _tell(record: Any) -> str:
+    facts = record["components"]
+    return f"{facts['components']:,} components; the largest has {facts['largest']:,} vertices"
+
+
+def _tell_verdict(verdict: Any) -> str:
+    return f"{verdict['vertices']:,} vertices in {verdict['components']:,} components"
+
+
+COMPONENTS = Question(
     name="components",
-    title="Connected components",
     summary="Find connected components: the least vertex of each vertex's component.",
-    columns={"component": "id"},
-    program="algorithms.components:planned",
+    examples=(
+        "delegraph components graph.dg -o components/",
+        "delegraph components edges/ -o components/ --memory-limit 2GB",
+    ),
+    description="""
+A component is named by its least vertex; if ids are strings, this is the first in sorted order.
+Edges count both ways, so the components of a directed graph are the weakly connected ones.
+
+An edge list that fits in memory is read once, and needs no store.
+""",
+    about="""
+``component`` is the least vertex id of the component, in the order of the ids' type. The components
+of a directed graph are the weakly connected ones.
+""",
+    parameters=(),
+    forms=(
+        Form(
+            name="components",
+            title="Connected components",
+            takes=(),
+            columns={"component": "id"},
+            facts={"components": ComponentsRecord},
+            algorithm="algorithms.components:Components",
+            program="algorithms.components:planned",
+            judge="judging.programs:COMPONENTS",
+            tell=_tell,
+            tell_verdict=_tell_verdict,
+        ),
+    ),
+    checked_by="the edges between and inside components",
+    in_bench=True,
 )

@@ -1,10 +1,16 @@
-"""The declaration of a question, and of each form that its results have."""
+"""The declaration of a question: its parameters, its words, and where its code is.
+
+A declaration is light, since every command loads all of them: code that needs NumPy is named, and
+``load`` imports it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
+
+from .parameters import Parameter
 
 ColumnType = Literal["id", "integer", "float", "number"]
 """Types of a result's column: that of the vertices' ids, integers, floats, or either number."""
@@ -13,39 +19,87 @@ ColumnType = Literal["id", "integer", "float", "number"]
 class Form(NamedTuple):
     """One form of a question, with a result of its own.
 
-    name: in a result's metadata, and in ``plan --algorithm``. title: for people. columns: of the
-    result, beside ``vertex``. record: the key of the run record that says what was done. program:
-    the function that makes the program of a GraphInfo that ``plan`` plans; None for searches with
-    kernels of their own.
+    name: in a result's metadata, and in ``plan --algorithm``. title: for people.
+    takes: names of the parameters of this form.
+    columns: columns of the result, beside ``vertex``.
+    facts: types of the keys that its run record has beside those of every record. The first key
+    holds the main facts.
+    algorithm: makes the algorithm, of checked parameters by name.
+    program: makes the program of a GraphInfo that ``plan`` plans; None for searches with kernels of
+    their own.
+    judge: the Judge of its results.
+    tell: makes the line that the command prints, of the run record.
+    tell_verdict: makes the line that ``validate`` prints, of the verdict on a right result.
+    assumed: the question that ``validate`` takes a result to answer that does not say which.
+    result: the class of the result in Python.
+    weights: whether edges count by their weights.
+    gpu_by_default: whether ``--device auto`` takes a GPU that is usable.
+    elsewhere: what other programs do with "loops", "duplicates" and "weights", where that gives
+    other numbers.
     """
 
     name: str
     title: str
+    takes: tuple[str, ...]
     columns: Mapping[str, ColumnType]
-    record: str
+    facts: Mapping[str, Any]
+    algorithm: str
     program: str | None
+    judge: str
+    tell: Callable[[Any], str]
+    tell_verdict: Callable[[Any], str]
+    assumed: str = ""
+    result: str = "Result"
+    weights: bool = False
+    gpu_by_default: bool = False
+    elsewhere: Mapping[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """The key of the run record that holds the main facts."""
+        return next(iter(self.facts))
+
+
+def only_form(given: Collection[str]) -> int:
+    """The number of the form, of a question that has one."""
+    return 0
 
 
 class Question(NamedTuple):
-    """A command that asks something of a graph.
+    """A command that asks something of a graph, and the functions in Python of the same name.
 
-    name: of the command, and of the functions in Python. summary: one line of help. forms: the
-    first one is the one that has the question's name.
+    summary: one line of help. examples: command lines. description: the rest of the command's help.
+    about: the rest of the Python functions' documentation. errors: what raises which error there,
+    beside what every function raises.
+    parameters: in the order of the help. conflicts: pairs of parameters that exclude each other.
+    forms: the first one has the question's name. form: the number of the form that is asked for, by
+    the names of the parameters that are given; InputError where they fit none.
+    converges: whether a run may end before it has converged, which ``--strict`` makes a failure.
+    checked_by: how ``validate`` checks results, for its help.
+    bench_parameter: the parameter that ``bench`` gives random vertices to, and how many vertices;
+    None where it gives none. in_bench: whether ``bench`` measures the question.
     """
 
     name: str
     summary: str
+    examples: tuple[str, ...]
+    description: str
+    parameters: tuple[Parameter, ...]
     forms: tuple[Form, ...]
-
-    @classmethod
-    def of_one_form(
-        cls, name: str, title: str, summary: str, columns: Mapping[str, ColumnType], program: str
-    ) -> Question:
-        """A question whose results are all of one kind, recorded under the question's name."""
-        return cls(name, summary, (Form(name, title, columns, name, program),))
+    about: str = ""
+    errors: Mapping[str, str] = {}
+    conflicts: tuple[tuple[str, str], ...] = ()
+    form: Callable[[Collection[str]], int] = only_form
+    converges: bool = False
+    checked_by: str = ""
+    in_bench: bool = False
+    bench_parameter: tuple[str, int] | None = None
 
 
 def load(reference: str) -> Any:
-    """Import what a reference names, such as ``"algorithms.pagerank:planned"`` in the pipeline."""
+    """Import the thing that a reference such as ``"algorithms.pagerank:planned"`` names.
+
+    The module is one of the pipeline's.
+    """
     module, name = reference.split(":")
     return getattr(import_module(f"..{module}", __package__), name)

@@ -20,9 +20,9 @@ from ...partition.input.id_types import shown_id, stored, type_name
 from ...partition.store.grid import Grid
 from ...partition.store.layout import ROWS_IN_ONE_PARTITION, default_partitions, table_1_bytes
 from ...partition.store.store import Store, open_store
+from ..questions.bfs import BetweenRecord, SuperstepRecord
 from ..results.result import COLUMNS, Result, open_result
 from ..run.plan import Plan
-from ..run.records import BetweenRecord, SuperstepRecord
 from .projection import project
 
 Document = dict[str, Any]

@@ -10,7 +10,8 @@ from ...partition.disk.outputs import check_undamaged, read_record
 from ...partition.disk.system_errors import raise_failure
 from ...partition.disk.urls import AnyPath
 from ...partition.errors import InputError
-from ..run.records import AnswerRecord, SuperstepRecord
+from ..questions.bfs import SuperstepRecord
+from ..run.records import AnswerRecord
 from .result import Option, ResultInfo, open_result
 
 

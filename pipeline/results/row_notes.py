@@ -4,17 +4,12 @@ them: self-loops, and duplicates of an edge; and about weights that 32 bits do n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ..questions import FORMS
 from ..run.records import GraphRecord, WeightsRecord
 from .result import ResultInfo
 
-_LOOPS_COUNTED = {"pagerank": "NetworkX, igraph and cuGraph count {them} in PageRank"}
-_DUPLICATES_COUNTED = {
-    "pagerank": "igraph, and NetworkX in multigraphs, count each row in PageRank",
-    "betweenness": "igraph counts each row as a path of its own",
-}
-"""What other programs do, by algorithm, where that gives other numbers."""
-
-_WEIGHTS_ADDED = "igraph, and NetworkX in multigraphs, add them up in PageRank (--duplicates sum)"
 _COMBINED = {"min": "the least", "max": "the greatest", "sum": "the sum"}
 
 SUM_ROUNDING = 2.0**-24
@@ -26,41 +21,42 @@ def row_notes(graph: GraphRecord, info: ResultInfo | None = None) -> list[str]:
     that is made, which weights may mean nothing to; None of a store. The record may be one that an
     older version wrote, which has none of these.
     """
-    algorithm = "" if info is None else info.algorithm
+    elsewhere = {} if info is None else FORMS[info.algorithm].elsewhere
     weights = graph.get("weights") if info is None or _goes_by_weights(info) else None
-    lines = [*_loops(graph, algorithm), *_duplicates(graph, weights, algorithm)]
+    lines = [*_loops(graph, elsewhere), *_duplicates(graph, weights, elsewhere)]
     return lines if weights is None else [*lines, *_rounded(graph, weights)]
 
 
 def _goes_by_weights(info: ResultInfo) -> bool:
-    ranks = info.algorithm == "pagerank" and not info.options.get("unweighted")
-    return ranks or info.algorithm == "sssp"
+    return FORMS[info.algorithm].weights and not info.options.get("unweighted")
 
 
-def _loops(graph: GraphRecord, algorithm: str) -> list[str]:
+def _loops(graph: GraphRecord, elsewhere: Mapping[str, str]) -> list[str]:
     loops = graph.get("self_loops")
     if not loops:
         return []
     one = loops == 1
     line = f"{_of_rows(loops, graph)} {'is a self-loop' if one else 'are self-loops'}: left out"
-    counted = _LOOPS_COUNTED.get(algorithm)
+    counted = elsewhere.get("loops")
     if counted is None:
         return [line]
     return [f"{line}; {counted.format(them='it' if one else 'them')}, delegraph does not"]
 
 
-def _duplicates(graph: GraphRecord, weights: WeightsRecord | None, algorithm: str) -> list[str]:
+def _duplicates(
+    graph: GraphRecord, weights: WeightsRecord | None, elsewhere: Mapping[str, str]
+) -> list[str]:
     duplicates = graph.get("duplicates")
     if not duplicates:
         return []
     repeats = "repeats" if duplicates == 1 else "repeat"
     ways = "" if graph["directed"] else " (u-v and v-u are one)"
     line = f"{_of_rows(duplicates, graph)} {repeats} an edge{ways}: each edge counts once"
-    counted = _DUPLICATES_COUNTED.get(algorithm)
+    counted = elsewhere.get("duplicates")
     if weights is not None:
         line += f", with {_COMBINED[weights['combined_by']]} of its rows' weights"
         added = weights["combined_by"] == "sum"
-        counted = None if added or algorithm != "pagerank" else _WEIGHTS_ADDED
+        counted = None if added else elsewhere.get("weights")
     return [line if counted is None else f"{line}; {counted}, delegraph does not"]
 
 

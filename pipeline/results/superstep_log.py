@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...partition.input.arrow import as_arrow, as_numpy, strings
-from ..run.records import SuperstepRecord
+from ..questions.bfs import SuperstepRecord
 
 PACKED = 1 << 14
 """Supersteps that are packed together."""

@@ -30,7 +30,7 @@ from ...partition.disk.system_errors import raise_failure, read_metadata
 from ...partition.disk.urls import AnyPath, is_remote, refuse_remote
 from ...partition.errors import InputError
 from ...partition.input.arrow import as_numpy
-from ..run.records import BetweenRecord, SuperstepRecord
+from ..questions.bfs import BetweenRecord, SuperstepRecord
 from .superstep_log import PACKED, SuperstepLog, records_of
 
 Item = TypeVar("Item")

@@ -40,33 +40,6 @@ class StepRecord(TypedDict):
     reused: bool
 
 
-class SuperstepRecord(TypedDict):
-    level: int
-    direction: dict[str, str]
-    frontier: int
-    found: int
-    edges_examined: int
-    bytes_read: int
-    blocks_skipped: int
-    bytes_sent: dict[str, int]
-    seconds: float
-
-
-class BetweenRecord(TypedDict):
-    """Sums over supersteps in a row. directions: how many took each, by subgraph."""
-
-    supersteps: int
-    first_level: int
-    last_level: int
-    directions: dict[str, dict[str, int]]
-    found: int
-    edges_examined: int
-    bytes_read: int
-    blocks_skipped: int
-    bytes_sent: dict[str, int]
-    seconds: float
-
-
 class PlanRecord(TypedDict):
     memory_limit_bytes: int
     steps: list[StepRecord]
@@ -131,27 +104,6 @@ def graph_record(info: GraphInfo) -> GraphRecord:
     )
 
 
-class SearchRecord(TypedDict):
-    source: int | str
-    max_depth: int | None
-    method: str
-    reached: int
-    depth: int
-
-
-class SearchesRecord(TypedDict):
-    """reached: rows of the result that say so. depth: greatest distance."""
-
-    sources: int
-    max_depth: int | None
-    method: str
-    reached: int
-    depth: int
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-
-
 class CommandRecord(TypedDict):
     """What every record holds. files: of the output, by name, size and digest; a store's stand in
     its manifest.
@@ -179,112 +131,6 @@ class AnswerRecord(CommandRecord):
     inputs: dict[str, str]
     notes: list[str]
     seconds: PhasesRecord
-
-
-class RunRecord(AnswerRecord):
-    """Of a search; of a long one ``supersteps`` are the first and last (results/supersteps.py)."""
-
-    search: SearchRecord
-    supersteps: list[SuperstepRecord]
-    supersteps_between: BetweenRecord | None
-
-
-class SearchesRunRecord(AnswerRecord):
-    """Of searches from several sources, each for itself or all together."""
-
-    searches: SearchesRecord
-
-
-class ComponentsRecord(TypedDict):
-    components: int
-    largest: int
-    method: str
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-
-
-class ComponentsRunRecord(AnswerRecord):
-    """Of connected components; largest: vertices of the largest one."""
-
-    components: ComponentsRecord
-
-
-class IterationRecord(TypedDict):
-    iteration: int
-    change: float
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-    seconds: float
-
-
-class PageRankRecord(TypedDict):
-    iterations: int
-    change: float
-    converged: bool | None
-    method: str
-
-
-class PageRankRunRecord(AnswerRecord):
-    """Of PageRank. change: L1, of the last iteration; converged: None where a number of iterations
-    was asked for.
-    """
-
-    pagerank: PageRankRecord
-    iterations: list[IterationRecord]
-
-
-class SourcesRecord(TypedDict):
-    sources: int
-    method: str
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-
-
-class ClosenessRunRecord(AnswerRecord):
-    """Of closeness. sources: vertices that it tells of."""
-
-    closeness: SourcesRecord
-
-
-class BetweennessRunRecord(AnswerRecord):
-    """Of betweenness. sources: whose shortest paths were counted."""
-
-    betweenness: SourcesRecord
-
-
-class EccentricityRecord(SourcesRecord):
-    """Bounds of the diameter, alike where it is known; None where nothing bounds it."""
-
-    diameter_at_least: int
-    diameter_at_most: int | None
-
-
-class EccentricityRunRecord(AnswerRecord):
-    eccentricity: EccentricityRecord
-
-
-class ShortestPathsRecord(TypedDict):
-    """farthest: the greatest distance. rounds: of following edges. buckets: of distances."""
-
-    source: int | str
-    max_distance: float | None
-    reached: int
-    farthest: float
-    rounds: int
-    buckets: int
-    method: str
-    edges_examined: int
-    bytes_read: int
-    bytes_sent: int
-
-
-class ShortestPathsRunRecord(AnswerRecord):
-    """Of shortest paths from one vertex."""
-
-    sssp: ShortestPathsRecord
 
 
 class BuildRecord(CommandRecord):

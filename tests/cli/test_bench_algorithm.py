@@ -9,7 +9,7 @@ from typing import get_type_hints
 import numpy as np
 import pytest
 
-from delegraph.pipeline.bench.algorithms import ALGORITHMS, AlgorithmReport
+from delegraph.pipeline.bench.algorithms import BENCHED, AlgorithmReport
 from support.graphs import random_edges
 
 
@@ -21,7 +21,7 @@ def store(ok, edge_list, tmp_path):
     return tmp_path / "graph.dg"
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", BENCHED)
 def test_a_report(ok, store, algorithm):
     asked = ("--algorithm", algorithm, "--sources", 3, "--threads", 2, "--device", "cpu")
     report = ok("bench", store, *asked, "--json").json

@@ -79,7 +79,7 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
     else:
         package.convert(path, tmp_path / "edges")
         package.build(tmp_path / "edges", tmp_path / "graph.dg")
-        package.bfs(tmp_path / "graph.dg", 1, tmp_path / "result")
+        package.bfs(tmp_path / "graph.dg", 1, output=tmp_path / "result")
         read, ending = ("graph.dg", "npz") if kind == "matrix" else ("result", "txt")
         line = ("convert", tmp_path / read, "-o", tmp_path / f"out.{ending}")
     output = line[3]
@@ -96,7 +96,7 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
     if kind == "edge list":
         os.utime(path, ns=(0, 0))
     else:
-        package.bfs(tmp_path / "graph.dg", 2, tmp_path / "result", overwrite=True)
+        package.bfs(tmp_path / "graph.dg", 2, output=tmp_path / "result", overwrite=True)
         os.utime(tmp_path / "graph.dg" / "manifest.json", ns=(0, 0))
     other = delegraph(*line)
     assert other.code == 2
@@ -106,7 +106,7 @@ def test_records_and_what_is_there_already(ok, delegraph, path, tmp_path, kind):
 
 def test_only_its_own_kind_is_replaced(delegraph, ok, path, tmp_path):
     package.convert(path, tmp_path / "edges")
-    package.bfs(tmp_path / "edges", 1, tmp_path / "result")
+    package.bfs(tmp_path / "edges", 1, output=tmp_path / "result")
     (tmp_path / "mine.txt").write_text("mine")
     for line in (
         ("convert", tmp_path / "result", "-o", tmp_path / "mine.txt"),

@@ -39,7 +39,7 @@ def test_a_command(ok, graph, tmp_path, name):
 def test_python(graph, tmp_path):
     with package.open(graph, threads=MANY) as opened:
         assert len(opened.pagerank())
-    record = package.components(graph, tmp_path / "out", threads=MANY).record
+    record = package.components(graph, output=tmp_path / "out", threads=MANY).record
     assert record["threads"] == useful_threads(MANY)
 
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import delegraph as package
-from delegraph.cli import options
 from delegraph.cli.main import cli
+from delegraph.cli.numbers import Number, WholeNumber
 from delegraph.pipeline.run.ending import LIFELINE
 from support.processes import command
 
@@ -55,9 +55,9 @@ def test_click_parses_no_number():
     for _, found in commands(cli):
         for option in found.params:
             if isinstance(option.type, click.types.IntParamType):
-                assert isinstance(option.type, options.WholeNumber), option.opts
+                assert isinstance(option.type, WholeNumber), option.opts
             if isinstance(option.type, click.types.FloatParamType):
-                assert isinstance(option.type, options.Number), option.opts
+                assert isinstance(option.type, Number), option.opts
 
 
 def refused(ran, option: str) -> None:
@@ -141,11 +141,11 @@ def test_the_largest_that_are_taken(ok, edge_list, tmp_path):
 def test_numbers_from_python(edge_list, tmp_path, value):
     edges, out = edge_list([0, 1], [1, 2], weight=[1, 2]), tmp_path / "out"
     for ask in (
-        lambda: package.pagerank(edges, out, tolerance=value),
-        lambda: package.pagerank(edges, out, damping=value),
-        lambda: package.components(edges, out, checkpoint=value),
-        lambda: package.components(edges, out, timeout=value),
-        lambda: package.sssp(edges, 0, out, weight="weight", max_distance=value),
+        lambda: package.pagerank(edges, output=out, tolerance=value),
+        lambda: package.pagerank(edges, output=out, damping=value),
+        lambda: package.components(edges, output=out, checkpoint=value),
+        lambda: package.components(edges, output=out, timeout=value),
+        lambda: package.sssp(edges, 0, output=out, weight="weight", max_distance=value),
         lambda: package.generate("grid", out, height=3, width=3, drop=value),
     ):
         with pytest.raises(package.InputError) as raised:
@@ -159,15 +159,15 @@ def test_whole_numbers_from_python(edge_list, tmp_path, value):
     edges, out = edge_list([0, 1], [1, 2]), tmp_path / "out"
     grid: Any = (value, 2)
     for ask in (
-        lambda: package.components(edges, out, threads=value),
-        lambda: package.components(edges, out, memory_limit=value),
-        lambda: package.components(edges, out, workers=value),
+        lambda: package.components(edges, output=out, threads=value),
+        lambda: package.components(edges, output=out, memory_limit=value),
+        lambda: package.components(edges, output=out, workers=value),
         lambda: package.build(edges, out, partitions=value),
         lambda: package.build(edges, out, threshold=value),
         lambda: package.build(edges, out, layout="2d", grid=grid),
-        lambda: package.bfs(edges, 0, out, max_depth=value),
-        lambda: package.closeness(edges, out, sources=2, seed=value),
-        lambda: package.pagerank(edges, out, iterations=value),
+        lambda: package.bfs(edges, 0, output=out, max_depth=value),
+        lambda: package.closeness(edges, output=out, sources=2, seed=value),
+        lambda: package.pagerank(edges, output=out, iterations=value),
         lambda: package.generate("kronecker", out, scale=value),
         lambda: package.generate("kronecker", out, scale=4, seed=value),
     ):
@@ -180,12 +180,12 @@ def test_whole_numbers_from_python(edge_list, tmp_path, value):
 def test_sources_of_any_length_from_python(edge_list, tmp_path):
     edges, out = edge_list([0, 1], [1, 2]), tmp_path / "out"
     for ask in (
-        lambda: package.closeness(edges, out, sources=10**5000),
-        lambda: package.bfs(edges, 10**5000, out),
+        lambda: package.closeness(edges, output=out, sources=10**5000),
+        lambda: package.bfs(edges, 10**5000, output=out),
         lambda: package.bfs(edges, output=out, sources=[1, 10**5000]),
-        lambda: package.pagerank(edges, out, personalize={1: math.nan}),
-        lambda: package.pagerank(edges, out, personalize={1: 10**5000}),
-        lambda: package.pagerank(edges, out, personalize={10**5000: 1.0}),
+        lambda: package.pagerank(edges, output=out, personalize={1: math.nan}),
+        lambda: package.pagerank(edges, output=out, personalize={1: 10**5000}),
+        lambda: package.pagerank(edges, output=out, personalize={10**5000: 1.0}),
     ):
         with pytest.raises(package.InputError) as raised:
             ask()
@@ -195,7 +195,7 @@ def test_sources_of_any_length_from_python(edge_list, tmp_path):
 def test_expected_iterations_of_a_tolerance_next_to_nothing(edge_list, tmp_path):
     """The rest is told by the quotient of the change and the tolerance, which must be finite."""
     edges = edge_list(*np.random.default_rng(1).integers(0, 50, (2, 200)))
-    found = package.pagerank(edges, tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
+    found = package.pagerank(edges, output=tmp_path / "out", tolerance=2.3e-308, max_iterations=9)
     assert found.record["pagerank"]["iterations"] == 9
 
 

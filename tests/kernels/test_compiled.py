@@ -47,17 +47,17 @@ for number, options in enumerate([{}, directed, {"order": "random"}, grid]):
     delegraph.build(path, store, threads=2, **options)
     files = folder / f"{number}-files.dg"
     delegraph.build(path, files, threads=2, scratch=str(folder), **options)
-    delegraph.bfs(store, 0, folder / f"{number}", threads=2)
+    delegraph.bfs(store, 0, output=folder / f"{number}", threads=2)
     assert delegraph.validate(store, folder / f"{number}")["valid"]
 for number in range(4):
     delegraph.pipeline.api.bench_ablation(folder / f"{number}.dg", sources=2, threads=2)
 for budget in (8, 0):
     delegraph.pipeline.engines.edges.SCAN_BUDGET = budget
-    delegraph.bfs(path, 0, folder / f"scanned-{budget}", threads=2)
+    delegraph.bfs(path, 0, output=folder / f"scanned-{budget}", threads=2)
 for name in ("components", "pagerank", "betweenness", "closeness", "eccentricity"):
     run = getattr(delegraph, name)
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
-        run(graph, folder / f"{name}-{i}", threads=2)
+        run(graph, output=folder / f"{name}-{i}", threads=2)
         assert delegraph.validate(graph, folder / f"{name}-{i}")["valid"]
 for i, options in enumerate([{}, directed]):
     store = folder / f"weighted-{i}.dg"

@@ -108,7 +108,7 @@ def test_searches_of_edge_lists_and_stores(edges, graph, tmp_path, monkeypatch):
     out = tmp_path
     for read in (folder, *(tmp_path / name for name in names)):
         out = tmp_path / f"{read.name} found"
-        record = dg.bfs(read, source, out).record
+        record = dg.bfs(read, source, output=out).record
         check_search(pq.read_table(out), kind, graph)
         assert typed(record["search"]["source"]) == source
         kinds = {"uuid": "uuid", "bytes": "fixed_size_binary[16]"}
@@ -131,9 +131,11 @@ def test_on_disk(edges, graph, tmp_path):
     dg.build(folder, tmp_path / "graph.dg", partitions=2)
     source = typed(values_of(kind, graph[0][:1])[0])
     with pytest.raises(dg.InputError) as refused:
-        dg.bfs(tmp_path / "graph.dg", source, tmp_path / "out", memory_limit="1MB")
+        dg.bfs(tmp_path / "graph.dg", source, output=tmp_path / "out", memory_limit="1MB")
     least = str(refused.value).split("--memory-limit ")[1].split()[0]
-    record = dg.bfs(tmp_path / "graph.dg", source, tmp_path / "out", memory_limit=least).record
+    record = dg.bfs(
+        tmp_path / "graph.dg", source, output=tmp_path / "out", memory_limit=least
+    ).record
     assert record["search"]["method"] != "in memory"
     check_search(pq.read_table(tmp_path / "out"), kind, graph)
 

@@ -88,8 +88,10 @@ def test_what_is_no_edge_list(tmp_path):
         delegraph.open(pa.table({"a": [1], "b": [2]}))
     with pytest.raises(InputError, match="no column named 'w'; it has src, dst"):
         delegraph.open(pa.table({"src": [1], "dst": [2]}), weight="w")
-    with pytest.raises(TypeError, match=r"delegraph\.open and delegraph\.build take a table"):
-        delegraph.components(pa.table({"src": [1], "dst": [2]}), tmp_path / "out")  # pyright: ignore
+    with pytest.raises(TypeError, match="is not a path, an Arrow table, or a frame"):
+        delegraph.components([(1, 2)])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="only questions, open and build take a table"):
+        delegraph.validate(pa.table({"src": [1], "dst": [2]}), "out")  # pyright: ignore
     with pytest.raises(InputError, match="limit"):
         delegraph.open(pa.table({"src": [1], "dst": [2]}), memory_limit="1MB")
     assert [path.name for path in tmp_path.iterdir()] == ["temporary"]

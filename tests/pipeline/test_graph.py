@@ -110,7 +110,7 @@ def test_written_as_by_the_command(store, edges, tmp_path):
         with pytest.raises(InputError, match="exists; name another output"):
             result.write(tmp_path / "found")
         result.write(tmp_path / "found", overwrite=True)
-    delegraph.bfs(store, source, tmp_path / "wanted", max_depth=2)
+    delegraph.bfs(store, source, output=tmp_path / "wanted", max_depth=2)
     assert distances_of(tmp_path / "found") == distances_of(tmp_path / "wanted")
     assert delegraph.validate(store, tmp_path / "found")["valid"]
     records = [json.loads((tmp_path / f"{n}.run.json").read_text()) for n in ("found", "wanted")]
@@ -235,7 +235,7 @@ def test_numbers_of_numpy(store, edges, tmp_path):
         (lambda graph: graph.bfs(sources=5), "sources must be a list of ids"),
         (lambda graph: graph.bfs("0_1"), "'0_1' is not an integer"),
         (lambda graph: graph.bfs("9" * 5000), "is outside int64"),
-        (lambda graph: graph.closeness(2.5), "sources must be a list of ids"),
+        (lambda graph: graph.closeness(sources=2.5), "sources must be a list of ids"),
         (lambda graph: graph.pagerank(damping="x"), "damping must be a number"),
         (lambda graph: graph.pagerank(tolerance=None), "tolerance must be a number"),
         (lambda graph: PACKAGE.plan("x", threads="2"), "threads must be a whole number"),
@@ -255,7 +255,10 @@ def test_options_of_a_wrong_type(store, ask, said):
 def test_sources_in_text(store, edges):
     first, second = edges[0][:2].tolist()
     with delegraph.open(store) as graph:
-        asked = graph.closeness(sources=f"{first},{second}"), graph.closeness([first, second])
+        asked = (
+            graph.closeness(sources=f"{first},{second}"),
+            graph.closeness(sources=[first, second]),
+        )
         assert asked[0].table.equals(asked[1].table)
 
 

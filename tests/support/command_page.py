@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from delegraph.cli.command import full_help
 from delegraph.cli.main import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -21,7 +22,7 @@ def page() -> str:
 
 def _told(context: click.Context) -> Iterator[str]:
     command = context.command
-    yield f"## {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
+    yield f"## {context.command_path}\n\n```\n{full_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from delegraph.pipeline.questions import FORMS
+from delegraph.pipeline.run.records import AnswerRecord
+
+
+def run_record(form: str) -> Any:
+    """The type of the run record of a question, by the name of its form."""
+    keys = {**get_type_hints(AnswerRecord), **FORMS[form].facts}
+    return TypedDict("RunRecord", keys)  # pyright: ignore - of keys that declarations have
 
 
 def conforms(value, kind) -> bool:

@@ -19,9 +19,9 @@ from ....kernels.gpu.search import WideKernel
 from ....kernels.gpu_ranks.search import Search
 from ....partition.disk.memory import format_bytes
 from ....partition.store.store import Store
+from ...questions.bfs import SuperstepRecord
 from ...ranks.communicator import Communicator, Message
 from ...results.superstep_log import SuperstepLog
-from ...run.records import SuperstepRecord
 from ..one_device.search import Room
 from ..ranks.result import RankResult, save
 from .delegates import DelegatesOfRank

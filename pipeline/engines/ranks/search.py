@@ -23,10 +23,10 @@ from ....kernels.pieces import active, piece, pull, push, vertices
 from ....partition.store.layout import kept_subgraphs
 from ....partition.store.store import Store
 from ....partition.store.whole import WholeGraph
+from ...questions.bfs import SuperstepRecord
 from ...ranks.communicator import Communicator, Message, RankError, barrier, failure_of
 from ...results.checkpoint import Checkpoint
 from ...results.superstep_log import SuperstepLog
-from ...run.records import SuperstepRecord
 from ..direction import Direction, choose
 from .edges import Loader, on_disk_bytes
 from .graph import RankGraph, load, share_bytes

@@ -24,7 +24,7 @@ def page_of_result(result: Result, path: Path) -> Page:
     found = result_document(result)
     record, unknown = _record(result, path)
     form = FORMS[result.algorithm]
-    did = at(record, form.record) if isinstance(at(record, form.record), dict) else {}
+    did = at(record, form.key) if isinstance(at(record, form.key), dict) else {}
     by_level = levels(record)
     listed = by_level is not None and not at(record, "supersteps_between")
     if result.info is None:
@@ -58,8 +58,8 @@ def _record(result: Result, path: Path) -> tuple[dict[str, Any], list[str]]:
     record, unknown = run.read_record(path)
     of = at(record, "graph", "fingerprint")
     other = result.info is not None and of is not None and of != result.info.graph
-    key = FORMS[result.algorithm].record
-    every = {form.record for form in FORMS.values()} - {key}
+    key = FORMS[result.algorithm].key
+    every = {form.key for form in FORMS.values()} - {key}
     if record and (other or (key not in record and every & record.keys())):
         return {}, ["What ran, and for how long: the run record beside it is of another run."]
     return record, unknown

@@ -49,7 +49,7 @@ NAMES += ["convert", "matrix", "text", "report"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_makes_them(ok, edges, store, tmp_path, name):
-    dg.pagerank(edges, tmp_path / "in" / "ranks")
+    dg.pagerank(edges, output=tmp_path / "in" / "ranks")
     words, output = commands(edges, store, tmp_path / "in" / "ranks")[name]
     ok(*words, "-o", tmp_path / "a" / "b c" / output)
     assert (tmp_path / "a" / "b c" / output).exists()

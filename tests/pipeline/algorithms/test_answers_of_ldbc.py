@@ -65,7 +65,7 @@ def numbers(values: dict[int, str]) -> dict[int, float]:
 def test_bfs(tmp_path, name, where):
     edges, directed, said, wanted = example(tmp_path, name, "BFS")
     source = int(said["bfs.source-vertex"])
-    delegraph.bfs(edges, source, tmp_path / "result", directed=directed, device=where)
+    delegraph.bfs(edges, source, output=tmp_path / "result", directed=directed, device=where)
     assert found(tmp_path / "result") == wanted
 
 
@@ -73,7 +73,7 @@ def test_bfs(tmp_path, name, where):
 @of("test-wcc")
 def test_components(tmp_path, name, where):
     edges, directed, _, wanted = example(tmp_path, name, "WCC")
-    delegraph.components(edges, tmp_path / "result", directed=directed, device=where)
+    delegraph.components(edges, output=tmp_path / "result", directed=directed, device=where)
     labels = found(tmp_path / "result")
     assert labels.keys() == wanted.keys()
     pairs = {(labels[vertex], wanted[vertex]) for vertex in wanted}
@@ -89,7 +89,9 @@ def test_pagerank(tmp_path, name, where):
         "iterations": int(said["pr.num-iterations"]),
         "unweighted": True,
     }
-    delegraph.pagerank(edges, tmp_path / "result", directed=directed, device=where, **options)
+    delegraph.pagerank(
+        edges, output=tmp_path / "result", directed=directed, device=where, **options
+    )
     assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)
 
 
@@ -99,5 +101,5 @@ def test_shortest_paths(tmp_path, name, where):
     edges, directed, said, wanted = example(tmp_path, name, "SSSP")
     source = int(said["sssp.source-vertex"])
     options = {"directed": directed, "weight": "weight", "device": where}
-    delegraph.sssp(edges, source, tmp_path / "result", **options)
+    delegraph.sssp(edges, source, output=tmp_path / "result", **options)
     assert numbers(found(tmp_path / "result")) == pytest.approx(numbers(wanted), rel=1e-4)

@@ -126,12 +126,12 @@ def test_sampled_as_networkx_scales_it(
     definition._rescale(scaled, 5, endpoints=False, sampled_nodes=sources, **how)
     wanted = [None if math.isnan(scaled[v]) else pytest.approx(scaled[v]) for v in range(5)]
 
-    result = delegraph.betweenness(edges, tmp_path / "out", sources=sources, **how)
+    result = delegraph.betweenness(edges, output=tmp_path / "out", sources=sources, **how)
     assert pq.read_table(tmp_path / "out")["betweenness"].to_pylist() == wanted
     told = "the value of the source itself is null" in " ".join(result.notes)
     assert told == (sources is not None and len(sources) == 1)
     with delegraph.open(edges, directed=directed) as opened:
-        found = opened.betweenness(sources, normalized=normalized)
+        found = opened.betweenness(sources=sources, normalized=normalized)
         assert found["betweenness"].to_pylist() == wanted
     if sources is not None and len(sources) < 5:
         monkeypatch.setattr("random.Random.sample", lambda self, nodes, k: sources)

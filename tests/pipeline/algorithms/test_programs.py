@@ -14,16 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from delegraph.pipeline.run.records import (
-    BetweennessRunRecord,
-    ClosenessRunRecord,
-    ComponentsRunRecord,
-    EccentricityRunRecord,
-    PageRankRunRecord,
-)
 from support.graphs import SHAPES, random_edges
 from support.marks import mostly_slow, slow
-from support.schema import conforms
+from support.schema import conforms, run_record
 
 
 def column(folder: Path, name: str) -> dict[Any, Any]:
@@ -85,7 +78,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
     if way != "edges":
         ok("build", edges, "-o", tmp_path / "graph.dg", "--partitions", 2, *given)
         graph, given = tmp_path / "graph.dg", []
-    for name, schema in (("components", ComponentsRunRecord), ("pagerank", PageRankRunRecord)):
+    for name in ("components", "pagerank"):
         out = tmp_path / name
         args = (name, graph, "-o", out, *given)
         extra = WAYS[way]
@@ -94,7 +87,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
         told = ok(*args, *extra, "--json").json
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
         assert {**record, "already": False} == told
-        assert conforms(record, schema)
+        assert conforms(record, run_record(name))
         method = {"edges": "scan", "streamed": "streamed"}.get(way, "in memory")
         if (name, way) != ("pagerank", "edges"):
             assert record[name]["method"] == method
@@ -268,18 +261,18 @@ def test_distances_as_networkx_has_them(ok, edge_list, tmp_path, directed):
     graph = kind(zip(src.tolist(), dst.tolist(), strict=True))
     graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
     ran = ok("closeness", edges, "-o", tmp_path / "c", *given, "--json").json
-    assert conforms(without(ran, "already"), ClosenessRunRecord)
+    assert conforms(without(ran, "already"), run_record("closeness"))
     assert column(tmp_path / "c", "closeness") == pytest.approx(
         networkx.closeness_centrality(graph)
     )
     ran = ok("eccentricity", edges, "-o", tmp_path / "e", *given, "--json").json
-    assert conforms(without(ran, "already"), EccentricityRunRecord)
+    assert conforms(without(ran, "already"), run_record("eccentricity"))
     lengths = dict(networkx.all_pairs_shortest_path_length(graph))
     wanted = {vertex: max(found.values()) for vertex, found in lengths.items()}
     assert column(tmp_path / "e", "eccentricity") == wanted
     assert ran["eccentricity"]["diameter_at_least"] == max(wanted.values())
     ran = ok("betweenness", edges, "-o", tmp_path / "b", *given, "--json").json
-    assert conforms(without(ran, "already"), BetweennessRunRecord)
+    assert conforms(without(ran, "already"), run_record("betweenness"))
     wanted = networkx.betweenness_centrality(graph, normalized=False)
     assert column(tmp_path / "b", "betweenness") == pytest.approx(wanted, abs=1e-9)
     ok("betweenness", edges, "-o", tmp_path / "n", *given, "--normalized")

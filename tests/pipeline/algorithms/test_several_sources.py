@@ -16,11 +16,10 @@ from delegraph.kernels import reference
 from delegraph.partition.errors import InputError
 from delegraph.pipeline.algorithms import bfs_each, many_sources, searches
 from delegraph.pipeline.results import by_source, names
-from delegraph.pipeline.run.records import SearchesRunRecord
 from support.graphs import random_edges
 from support.marks import mostly_slow, slow
 from support.outputs import digest
-from support.schema import conforms
+from support.schema import conforms, run_record
 
 
 def each(folder: Path) -> dict[Any, dict[Any, int]]:
@@ -87,7 +86,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
         told = ok(*args, *extra, "--json").json
         record = json.loads((tmp_path / f"{name}.run.json").read_text())
         assert {**record, "already": False} == told
-        assert conforms(record, SearchesRunRecord)
+        assert conforms(record, run_record("bfs-each"))
         found = record["searches"]
         assert found["method"] == ("streamed" if way == "streamed" else "in memory")
         assert record["ranks"] == (2 if way == "workers" else 1)

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import delegraph as api
-from delegraph.pipeline.run.records import ShortestPathsRunRecord
 from support.graphs import random_edges
 from support.marks import slow
-from support.schema import conforms
+from support.schema import conforms, run_record
 
 
 def columns(folder: Path) -> dict[Any, tuple[Any, Any]]:
@@ -58,7 +57,7 @@ def test_every_way_is_right_and_recorded(ok, delegraph, edge_list, tmp_path, way
     told = ok(*args, *extra, "--json").json
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert {**record, "already": False} == told
-    assert conforms(record, ShortestPathsRunRecord)
+    assert conforms(record, run_record("sssp"))
     assert record["sssp"]["method"] == ("streamed" if way == "streamed" else "in memory")
     distances = networkx.single_source_dijkstra_path_length(wanted, source)
     found = columns(tmp_path / "out")
@@ -83,7 +82,7 @@ def test_strings_floats_and_a_greatest_distance(ok, edge_list, tmp_path):
     wanted = {"a": (0, None), "b": (0.5, "a"), "c": (0.75, "b"), "d": nothing}
     assert columns(out) == {**wanted, "x": nothing, "y": nothing}
     ok("validate", tmp_path / "g.dg", out)
-    api.sssp(tmp_path / "g.dg", "a", tmp_path / "all")
+    api.sssp(tmp_path / "g.dg", "a", output=tmp_path / "all")
     assert columns(tmp_path / "all")["d"] == (4.75, "c")
 
 

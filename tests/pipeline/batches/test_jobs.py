@@ -422,8 +422,6 @@ def test_files_of_jobs_that_are_none(tmp_path, kind):
             ("--jobs", "2000", "--memory-limit", "1000"),
             "the memory limit of 1 kB is too small for 2,000 jobs at once",
         ),
-        (("--memory-limit", "0"), "'0' is not a size of memory"),
-        (("--jobs", "2000", "--memory-limit", "1000"), "the memory limit of 1 kB is too small for 2,000 jobs"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )

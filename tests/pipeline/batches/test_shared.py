@@ -20,7 +20,8 @@ from delegraph.pipeline.engines.one_device.program import DeviceProgramEngine
 from delegraph.pipeline.engines.operations.engine import AloneEngine, MergedEngine
 from delegraph.pipeline.engines.operations.program import DeviceProgram
 from delegraph.pipeline.engines.store import DiskEngine, subject_of
-from delegraph.pipeline.parameters import components, pagerank, sssp
+from delegraph.pipeline.parameter_checks import algorithm_of
+from delegraph.pipeline.questions import QUESTIONS
 from delegraph.pipeline.results.store_names import StoreNames
 from delegraph.pipeline.run.ending import KEEP
 from support.graphs import random_edges
@@ -41,6 +42,10 @@ COMMANDS = {
     "sssp": "source = 1",
     "closeness": "sources = 3",
 }
+
+
+def asked(name, **values):
+    return algorithm_of(QUESTIONS[name], values)[1]
 
 
 @pytest.fixture
@@ -181,7 +186,9 @@ def engine_of(store: Store, name: str) -> MemoryEngine | AloneEngine | DiskEngin
         return MemoryEngine(store, subject, 1)
     if name == "disk":
         return DiskEngine(store, subject, 1)
-    question = sssp("1", None) if name == "weighted" else pagerank(unweighted=True)
+    question = (
+        asked("sssp", source="1") if name == "weighted" else asked("pagerank", unweighted=True)
+    )
     program = question.program(subject.names, store.info)
     engine = MergedEngine if name == "merged" else AloneEngine
     return engine(store, subject, program, 1, False)
@@ -254,8 +261,8 @@ def test_nothing_is_kept_that_leaves_no_room(here, monkeypatch):
 
 def on_device(store: Store, device: Device, name: str) -> DeviceProgramEngine:
     subject = subject_of(store, StoreNames(store, Team(1)))
-    asked = {"components": components(), "pagerank": pagerank(unweighted=True)}
-    question = sssp("1", None) if name == "sssp" else asked[name]
+    values = {"components": {}, "pagerank": {"unweighted": True}, "sssp": {"source": "1"}}
+    question = asked(name, **values[name])
     program = question.program(subject.names, store.info)
     assert isinstance(program, DeviceProgram)
     return DeviceProgramEngine(store, subject, program, device, 1)

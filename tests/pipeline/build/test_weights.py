@@ -293,8 +293,8 @@ def test_a_weight_that_would_be_lost_is_refused(tmp_path, weight, way):
     asks: dict[str, Callable[[], Any]] = {
         "build": lambda: delegraph.build(edges, out, weight="w"),
         "files": lambda: delegraph.build(edges, out, weight="w", scratch=tmp_path),
-        "sssp": lambda: delegraph.sssp(edges, 1, out, weight="w"),
-        "pagerank": lambda: delegraph.pagerank(edges, out, weight="w"),
+        "sssp": lambda: delegraph.sssp(edges, 1, output=out, weight="w"),
+        "pagerank": lambda: delegraph.pagerank(edges, output=out, weight="w"),
         "open": lambda: delegraph.open(edges, weight="w"),
     }
     with pytest.raises(InputError) as told:

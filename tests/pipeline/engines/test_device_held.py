@@ -237,7 +237,7 @@ def test_rounded_weights_are_counted_emulated(emulated, edge_list, tmp_path, ids
     edges = edge_list(*ends, weight=np.random.default_rng(7).integers(1, 20, 300) / 7)
     asked = {"weight": "weight", "iterations": 3}
     found = [
-        delegraph.pagerank(edges, tmp_path / device, device=device, **asked)
+        delegraph.pagerank(edges, output=tmp_path / device, device=device, **asked)
         for device in ("cpu", "cuda")
     ]
     ours, theirs = (ran.record["graph"] for ran in found)

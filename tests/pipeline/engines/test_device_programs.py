@@ -741,7 +741,7 @@ def test_commands_on_a_device(device, ok, edge_list, tmp_path):
         record = ok("bfs", tmp_path / "g.dg", "-o", out, *asks).json
         assert record["searches"]["method"] == "on a device"
         ok("validate", tmp_path / "g.dg", out)
-    of = delegraph.components(tmp_path / "g.dg", tmp_path / "plain", threads=1)
+    of = delegraph.components(tmp_path / "g.dg", output=tmp_path / "plain", threads=1)
     assert of.record["device"] == "cpu"
 
 

@@ -18,8 +18,8 @@ import pytest
 import delegraph
 from delegraph.kernels.gpu.device import Device
 from delegraph.partition.store.store import open_store
-from delegraph.pipeline import api
 from delegraph.pipeline.engines.workers.on_devices import OfRank
+from delegraph.pipeline.questions import FORMS, load
 from support import emulator
 from support.graphs import random_edges
 from support.marks import slow
@@ -56,7 +56,7 @@ def test_workers(edge_list, tmp_path, built, searched, options, more):
     """Two workers build on their devices, search on them, and go on without them."""
     path = edge_list(*random_edges(3, 2000, 20_000), row_group_size=5000)
     delegraph.build(path, tmp_path / "cpu.dg", partitions=3)
-    delegraph.bfs(tmp_path / "cpu.dg", 5, tmp_path / "cpu")
+    delegraph.bfs(tmp_path / "cpu.dg", 5, output=tmp_path / "cpu")
     on = ("--workers", 2, "--device", "cuda", *options)
     ran = there("build", path, "-o", tmp_path / "gpu.dg", "--partitions", 3, *on, **more)
     assert ran.returncode == 0, ran.stderr
@@ -79,7 +79,9 @@ ASKED = {
 def most_on_a_device(store: Path, command: str, device: Device) -> int:
     """By a rank of two."""
     there = open_store(store)
-    program = api._program_of(command)(there.info)
+    reference = FORMS[command].program
+    assert reference is not None
+    program = load(reference)(there.info)
     ranks = (OfRank.of(program, there, rank, 2) for rank in range(2))
     return max(rank.room(device).device for rank in ranks)
 
@@ -164,7 +166,9 @@ def test_a_worker_of_a_program_that_is_killed(edge_list, tmp_path, monkeypatch, 
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     delegraph.build(edge_list(src, dst), store, partitions=4)
     asked = {"pagerank": {"iterations": 400}, "betweenness": {"sources": 60}}[command]
-    one_of_three_killed(monkeypatch, partial(getattr(delegraph, command), store, out, **asked))
+    one_of_three_killed(
+        monkeypatch, partial(getattr(delegraph, command), store, output=out, **asked)
+    )
     delegraph.validate(store, out)
 
 
@@ -177,5 +181,5 @@ def test_a_worker_that_is_killed(edge_list, tmp_path, monkeypatch):
     store, out = tmp_path / "graph.dg", tmp_path / "out"
     path = edge_list(range(vertices - 1), range(1, vertices))
     delegraph.build(path, store, partitions=4, threshold=6)
-    one_of_three_killed(monkeypatch, partial(delegraph.bfs, store, 0, out))
+    one_of_three_killed(monkeypatch, partial(delegraph.bfs, store, 0, output=out))
     assert distances_of(out) == {i: i for i in range(vertices)}

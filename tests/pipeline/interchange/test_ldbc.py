@@ -65,7 +65,7 @@ def test_vertices_that_are_missing(tmp_path):
 def test_text_of_other_results(tmp_path, edge_list):
     """Every value as the result has it; names that a line cannot tell apart are refused."""
     edges = edge_list(["a", "b", "d"], ["b", "c", "e"])
-    delegraph.pagerank(edges, tmp_path / "ranks")
+    delegraph.pagerank(edges, output=tmp_path / "ranks")
     delegraph.convert(tmp_path / "ranks", tmp_path / "ranks.txt")
     lines = [line.split(" ") for line in (tmp_path / "ranks.txt").read_text().splitlines()]
     assert [vertex for vertex, _ in lines] == list("abcde")
@@ -74,7 +74,7 @@ def test_text_of_other_results(tmp_path, edge_list):
     delegraph.bfs(edges, output=tmp_path / "each", sources=["a", "b"])
     with pytest.raises(InputError, match="one value per vertex"):
         delegraph.convert(tmp_path / "each", tmp_path / "each.txt")
-    delegraph.components(edge_list(["a b"], ["c"], "blank.parquet"), tmp_path / "blank")
+    delegraph.components(edge_list(["a b"], ["c"], "blank.parquet"), output=tmp_path / "blank")
     with pytest.raises(InputError, match="holds a blank"):
         delegraph.convert(tmp_path / "blank", tmp_path / "blank.txt")
     assert not list(tmp_path.glob("blank.txt*"))

@@ -44,7 +44,7 @@ def rules_of(graph, result, **options):
 def test_paths_to_whom_no_parent_leads(edge_list, tmp_path, parents):
     """At the source, and where nothing is reached: a parent that is no vertex, too."""
     edges = edge_list([1, 2, 5], [2, 3, 6], w=[1, 2, 1])
-    delegraph.sssp(edges, 1, tmp_path / "out", weight="w", threads=1)
+    delegraph.sssp(edges, 1, output=tmp_path / "out", weight="w", threads=1)
     assert rules_of(edges, tmp_path / "out", weight="w") == set()
     change(tmp_path / "out", "parent", parents)
     assert rules_of(edges, tmp_path / "out", weight="w") == {1}
@@ -62,7 +62,7 @@ def test_a_nearest_source_that_is_no_vertex(edge_list, tmp_path):
 def test_rows_of_vertices_that_were_not_asked_for(edge_list, tmp_path, name, sources):
     """As many rows, each with its right value, but not of those that the result says."""
     edges = edge_list([1, 2, 3, 4], [2, 3, 4, 1])  # all vertices are alike
-    getattr(delegraph, name)(edges, tmp_path / "out", sources=sources, threads=1)
+    getattr(delegraph, name)(edges, output=tmp_path / "out", sources=sources, threads=1)
     assert rules_of(edges, tmp_path / "out") == set()
     (path,) = (tmp_path / "out").glob("*.parquet")
     table = pq.read_table(path)
@@ -79,7 +79,7 @@ def test_a_share_less_than_jumps_make(edge_list, tmp_path):
     """Of very many vertices one may lack its value, and all together change nearly nothing."""
     n = 300_000
     edges = edge_list(np.arange(n), (np.arange(n) + 1) % n)
-    delegraph.pagerank(edges, tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
+    delegraph.pagerank(edges, output=tmp_path / "out", tolerance=1e-4, dangling="none", threads=1)
     change(tmp_path / "out", "pagerank", {7: 0.0})
     assert rules_of(edges, tmp_path / "out") == {4}
 
@@ -95,18 +95,18 @@ class TestBetweenness:
     @pytest.mark.parametrize("normalized", [False, True])
     def test_every_value_is_judged(self, edges, tmp_path, sources, normalized):
         options = {"sources": sources, "normalized": normalized}
-        delegraph.betweenness(edges, tmp_path / "out", threads=1, **options)
+        delegraph.betweenness(edges, output=tmp_path / "out", threads=1, **options)
         assert rules_of(edges, tmp_path / "out") == set()
         change(tmp_path / "out", "betweenness", {3: 1e6})
         assert rules_of(edges, tmp_path / "out") == {3, 4}
 
     def test_values_that_add_up(self, edges, tmp_path):
-        delegraph.betweenness(edges, tmp_path / "out", threads=1)
+        delegraph.betweenness(edges, output=tmp_path / "out", threads=1)
         change(tmp_path / "out", "betweenness", {2: 4.0, 3: 3.0})
         assert rules_of(edges, tmp_path / "out") == {4}
 
     def test_an_only_source_has_no_value(self, edges, tmp_path):
-        delegraph.betweenness(edges, tmp_path / "out", sources=[2], threads=1)
+        delegraph.betweenness(edges, output=tmp_path / "out", sources=[2], threads=1)
         assert rules_of(edges, tmp_path / "out") == set()
         change(tmp_path / "out", "betweenness", {2: 0.0})
         assert rules_of(edges, tmp_path / "out") == {1}
@@ -148,7 +148,7 @@ class TestBetweenness:
         assert (ran.code, ran.out[:13]) == (1, "wrong: rule 1")
 
     def test_the_result_says_its_sources(self, edges, tmp_path):
-        delegraph.betweenness(edges, tmp_path / "out", sources=[3, 1], threads=1)
+        delegraph.betweenness(edges, output=tmp_path / "out", sources=[3, 1], threads=1)
         (path,) = (tmp_path / "out").glob("*.parquet")
         (facts,) = (
             json.loads(value)
@@ -165,7 +165,7 @@ def results(edge_list, tmp_path):
     edges = edge_list(src, dst)
     delegraph.build(edges, tmp_path / "graph.dg", directed=True, partitions=2, threads=1)
     for name in ("closeness", "eccentricity", "betweenness"):
-        getattr(delegraph, name)(tmp_path / "graph.dg", tmp_path / name, threads=1)
+        getattr(delegraph, name)(tmp_path / "graph.dg", output=tmp_path / name, threads=1)
     return tmp_path
 
 
@@ -248,7 +248,7 @@ def test_more_paths_than_a_double_can_say(edge_list, tmp_path, edges_of):
     edges = edge_list(*edges_of())
     for sources in ([0, 5], [0]):
         out = tmp_path / "out"
-        delegraph.betweenness(edges, out, sources=sources, overwrite=True, threads=1)
+        delegraph.betweenness(edges, output=out, sources=sources, overwrite=True, threads=1)
         assert rules_of(edges, out) == set()
         change(out, "betweenness", {1500: 7.5})
         assert rules_of(edges, out) == {3, 4}

@@ -337,7 +337,7 @@ def test_nothing_stays():
     graph = nx.path_graph(5)
     nx.is_connected(graph, backend="delegraph")
     ((kept,),) = (cache.values() for cache in graph.__networkx_cache__["backends"].values())
-    folder = Path(kept.graph.path)
+    folder = Path(kept.graph.location)
     assert folder.is_dir()
     del kept
     graph.add_edge(0, 2)

@@ -56,7 +56,7 @@ def search(folder: Path, name: str, out: Path, address: str, timeout: float = TI
     return delegraph.bfs(
         folder / f"{name}.dg",
         0,
-        out,
+        output=out,
         timeout=timeout,
         threads=1,
         scheduler=address,
@@ -82,7 +82,7 @@ def test_local_workers(ok, folder, tmp_path, workers, layout):
     record = json.loads((tmp_path / "out.run.json").read_text())
     assert (record["ranks"], record["layout"]) == (workers, layout)
     assert record["search"]["reached"] == sum(step["found"] for step in record["supersteps"]) + 1
-    assert "searched on cpu" in ran.err
+    assert "found on cpu" in ran.err
     left = set(psutil.Process().children(recursive=True)) - before
     assert not [one for one in left if "resource_tracker" not in " ".join(one.cmdline())]
 
@@ -164,7 +164,12 @@ def test_a_worker_that_is_killed_when_its_rank_is_done(folder, tmp_path, monkeyp
 
         monkeypatch.setattr(client, "_gather", after_a_kill)
         record, _, notes = delegraph.bfs(
-            folder / "random.dg", 0, tmp_path / "out", timeout=20, threads=1, scheduler=client
+            folder / "random.dg",
+            0,
+            output=tmp_path / "out",
+            timeout=20,
+            threads=1,
+            scheduler=client,
         )
         assert record["ranks"] == 1
         assert any("rank 1 is gone" in note for note in notes)
@@ -231,7 +236,7 @@ def test_a_rank_that_raises(folder, tmp_path):
     data[-1] ^= 1
     file.write_bytes(data)
     with pytest.raises(InputError, match=r"nn.targets-0000.npy: damaged") as alone:
-        delegraph.bfs(store, 0, tmp_path / "out", threads=1)
+        delegraph.bfs(store, 0, output=tmp_path / "out", threads=1)
     with cluster(2) as (local, _):
         began = time.monotonic()
         with pytest.raises(InputError) as raised:

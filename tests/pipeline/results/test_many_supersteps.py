@@ -13,6 +13,7 @@ import pytest
 
 import delegraph as package
 from delegraph.partition.errors import InputError
+from delegraph.pipeline.questions.bfs import BetweenRecord, SuperstepRecord
 from delegraph.pipeline.results.checkpoint import Checkpoint
 from delegraph.pipeline.results.superstep_log import PACKED, SuperstepLog
 from delegraph.pipeline.results.supersteps import (
@@ -21,7 +22,6 @@ from delegraph.pipeline.results.supersteps import (
     shortened,
     write_supersteps,
 )
-from delegraph.pipeline.run.records import BetweenRecord, SuperstepRecord
 from support.marks import slow
 
 LENGTH = 2500
@@ -134,7 +134,7 @@ def test_a_search_of_many_levels(ok, path_graph, tmp_path):
 
 def test_in_python(path_graph, tmp_path):
     profile = tmp_path / "steps.parquet"
-    record = package.bfs(path_graph, 0, tmp_path / "out", profile=profile).record
+    record = package.bfs(path_graph, 0, output=tmp_path / "out", profile=profile).record
     assert len(record["supersteps"]) == 200
     assert pq.read_metadata(profile).num_rows > LENGTH - 1
 

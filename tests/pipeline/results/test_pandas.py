@@ -105,7 +105,7 @@ def test_other_ids(tmp_path):
 
 def test_other_readers_see_no_difference(edges, tmp_path):
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
-    dg.bfs(edges, BIG, tmp_path / "out")
+    dg.bfs(edges, BIG, output=tmp_path / "out")
     table = pq.read_table(tmp_path / "out")
     rows = table.to_pydict()
     assert table.schema.types == [pa.int64(), pa.int32(), pa.int64()]

@@ -141,9 +141,9 @@ def test_events_have_it(ok, edge_list, tmp_path):
 
 def test_python_has_it(edge_list, tmp_path):
     edges = edge_list(SRC, DST)
-    found = package.pagerank(edges, tmp_path / "ranks")
+    found = package.pagerank(edges, output=tmp_path / "ranks")
     assert list(found.notes) == wanted("pagerank", directed=False)
-    assert list(package.pagerank(edges, tmp_path / "ranks").notes) == list(found.notes)
+    assert list(package.pagerank(edges, output=tmp_path / "ranks").notes) == list(found.notes)
     built = package.build(edges, tmp_path / "graph.dg")
     assert built.notes == (LOOPS, BOTH_WAYS)
     for graph in (edges, tmp_path / "graph.dg"):

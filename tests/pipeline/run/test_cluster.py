@@ -133,9 +133,9 @@ def test_a_client_that_is_there(edges, graph, tmp_path, local):
         package.build(edges, out, scheduler=client, order="random", partitions=3)
         assert digest(out) == digest(graph / "random.dg")
         assert package.plan(edges, scheduler=client).budget.workers == 2
-        found = package.components(out, tmp_path / "components", scheduler=client).record
+        found = package.components(out, output=tmp_path / "components", scheduler=client).record
         assert found["components"]["components"] > 0
-        found = package.bfs(out, "1", tmp_path / "distances", scheduler=client).record
+        found = package.bfs(out, "1", output=tmp_path / "distances", scheduler=client).record
         assert found["ranks"] == 2
         assert not client.futures
         assert client.submit(sum, [1, 2]).result(30) == 3

@@ -147,7 +147,7 @@ def test_a_search_says_where_it_ran(no_device, delegraph, edge_list, tmp_path):
     args = ("bfs", path, "--source", 0, "-o")
     ran = delegraph(*args, tmp_path / "out")
     assert ran.code == 0
-    assert "searched on cpu, written" in ran.err
+    assert "found on cpu, written" in ran.err
     assert json.loads((tmp_path / "out.run.json").read_bytes())["device"] == "cpu"
     for wrong in ("cuda", "cuda:1"):
         ran = delegraph(*args, tmp_path / "no", "--device", wrong)

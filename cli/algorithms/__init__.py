@@ -1,1 +1,0 @@
-"""Commands that ask a question of a graph, a file each."""

@@ -1,0 +1,35 @@
+"""What a command reads of its command line, and what it tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from . import events
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Those of a command's parameters that were typed, not left at their defaults."""
+    context = click.get_current_context()
+    typed = click.core.ParameterSource.COMMANDLINE
+    return {
+        name: value for name, value in values.items() if context.get_parameter_source(name) is typed
+    }
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, indent=1))
+
+
+def talk(quiet: bool, message: str) -> None:
+    """A line for a person, or an event."""
+    if not quiet:
+        events.tell(message)
+
+
+def tell_reused(quiet: bool, steps: Sequence[str]) -> None:
+    if steps:
+        talk(quiet, f"resumed an earlier run; reused steps: {', '.join(steps)}")

@@ -1,0 +1,139 @@
+"""Answers to questions of a graph that is not open: what functions in Python and commands ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ..partition.disk.urls import AnyPath, named
+from ..partition.errors import InputError
+from .api import AllOptions, open, sorted_options, usable_threads
+from .build.prepare import StoreOptions
+from .parameter_checks import algorithm_of, given_values
+from .questions import QUESTIONS, Form, Question
+from .run.execute import Executor, Progress
+
+# Each question loads what it needs itself, so that none waits for the others' modules.
+if TYPE_CHECKING:
+    from .algorithms.run import Outcome
+    from .frames import Frame
+    from .result import Result
+
+_IN_MEMORY = {
+    "device",
+    "device_memory_limit",
+    "directed",
+    "dst",
+    "duplicates",
+    "memory_limit",
+    "progress",
+    "src",
+    "threads",
+    "weight",
+}
+"""Options that do not need an output."""
+
+
+class AskingOptions(AllOptions, total=False):
+    """Options of every question. checkpoint: seconds between two saves of a long run."""
+
+    threads: int | None
+    checkpoint: float
+    overwrite: bool
+    progress: Progress | None
+
+
+def ask(
+    name: str,
+    graph: AnyPath | Frame,
+    output: AnyPath | None,
+    values: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Outcome | Result:
+    """Answer a question, as a result folder with its run record, or in memory without an output.
+
+    Args:
+        name: the name of the question.
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder; None for a result in memory.
+        values: values of the question's parameters.
+        options: the AskingOptions that are given.
+
+    Raises:
+        InputError: for bad input, and for options that need an output if there is none.
+        TypeError: for an unknown option.
+    """
+    if output is not None:
+        return ask_to_output(name, graph, output, values, options)
+    form, algorithm = _checked(name, values, options)
+    _check_in_memory(QUESTIONS[name], values, options)
+    with open(graph, **_on_cpus(form, options)) as opened:
+        return opened.ask(algorithm)
+
+
+def ask_to_output(
+    name: str,
+    graph: AnyPath | Frame,
+    output: AnyPath,
+    values: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Outcome:
+    """Answer a question as ``ask`` does, as a result folder with its run record."""
+    from .algorithms.programs import ByProgram
+    from .algorithms.run import CHECKPOINT_SECONDS, RunOptions, run_to_result
+    from .frames import as_path, columns_of
+
+    form, algorithm = _checked(name, values, options)
+    rest, profile = _on_cpus(form, options), values.get("profile")
+    threads, progress = usable_threads(rest.pop("threads", None)), rest.pop("progress", None)
+    overwrite = rest.pop("overwrite", False)
+    running = RunOptions(threads, rest.pop("checkpoint", CHECKPOINT_SECONDS))
+    if not isinstance(graph, (str, PathLike)):
+        rest["restart"] = True  # nobody can tell whether it is the table of an earlier attempt
+    resources, choices = sorted_options(rest)
+    shaped = rest.keys() & StoreOptions.__annotations__.keys()
+    with as_path(graph, columns_of(choices)) as path:
+        return run_to_result(
+            algorithm if hasattr(algorithm, "engines") else ByProgram(algorithm),
+            path,
+            named(output),
+            running,
+            choices if shaped else None,
+            Executor(threads, progress),
+            resources,
+            overwrite,
+            None if profile is None else named(profile),
+        )
+
+
+def _checked(name: str, values: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Form, Any]:
+    """The form and the algorithm that values ask for; TypeError for an unknown option."""
+    unknown = options.keys() - AskingOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
+    return algorithm_of(QUESTIONS[name], values)
+
+
+def _on_cpus(form: Form, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options under which ``device="auto"`` means the CPU, where it does for a form of a question.
+
+    A limit of the GPU's memory asks for a GPU, too.
+    """
+    device = options.get("device", "auto")
+    if form.gpu_by_default or device != "auto" or options.get("device_memory_limit") is not None:
+        return {**options}
+    return {**options, "device": "cpu"}
+
+
+def _check_in_memory(
+    question: Question, values: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """InputError for parameters and options that need an output."""
+    written = {parameter.name for parameter in question.parameters if parameter.written}
+    needing = [*(given_values(question, values).keys() & written), *(options.keys() - _IN_MEMORY)]
+    if needing:
+        one = len(needing) == 1
+        raise InputError(
+            f"{', '.join(sorted(needing))} {'needs' if one else 'need'} an output: give output="
+        )

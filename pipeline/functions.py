@@ -1,0 +1,431 @@
+"""The functions that ask a question of a graph, given its path.
+
+Written by tests/support/python_functions.py from the declarations in pipeline/questions. Change
+those, and run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from ..partition.disk.urls import AnyPath
+from .ask import AskingOptions, ask
+from .parameter_checks import AnySources, AnyVertex, AnyVertices
+
+if TYPE_CHECKING:
+    from .algorithms.run import Outcome
+    from .frames import Frame
+    from .result import BfsResult, Result
+
+__all__ = ["betweenness", "bfs", "closeness", "components", "eccentricity", "pagerank", "sssp"]
+
+
+@overload
+def bfs(
+    graph: AnyPath | Frame,
+    source: AnyVertex | None = None,
+    *,
+    output: AnyPath,
+    sources: AnyVertices | None = None,
+    together: bool = False,
+    max_depth: int | None = None,
+    strategy: Literal["auto", "rows", "slices"] = "auto",
+    profile: AnyPath | None = None,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def bfs(
+    graph: AnyPath | Frame,
+    source: AnyVertex,
+    *,
+    output: None = None,
+    max_depth: int | None = None,
+    **options: Unpack[AskingOptions],
+) -> BfsResult: ...
+
+
+@overload
+def bfs(
+    graph: AnyPath | Frame,
+    *,
+    output: None = None,
+    sources: AnyVertices,
+    together: bool = False,
+    max_depth: int | None = None,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def bfs(
+    graph: AnyPath | Frame,
+    source: AnyVertex | None = None,
+    *,
+    output: AnyPath | None = None,
+    sources: AnyVertices | None = None,
+    together: bool = False,
+    max_depth: int | None = None,
+    strategy: Literal["auto", "rows", "slices"] = "auto",
+    profile: AnyPath | None = None,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Search breadth-first: each vertex's distance in hops, and its parent.
+
+    Give ``source`` or ``sources``. If a vertex has several correct parents, any one is named.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        source: the id of the vertex to search from.
+        sources: instead of ``source``, several ids: a sequence, text with commas between them, or a
+            Parquet file with a column ``vertex``. Each is searched from on its own.
+        together: find each vertex's distance to the nearest of ``sources`` instead.
+        max_depth: the greatest distance to search, in hops; None for no bound.
+        strategy: what one GPU searches over, ``"rows"`` or ``"slices"``; ``"auto"`` is rows here.
+        profile: a Parquet file to write, with a row for each superstep of a search from one source.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+
+    Raises:
+        InputError: also if a source is not in the graph.
+    """
+    return ask(
+        "bfs",
+        graph,
+        output,
+        {
+            "source": source,
+            "sources": sources,
+            "together": together,
+            "max_depth": max_depth,
+            "strategy": strategy,
+            "profile": profile,
+        },
+        options,
+    )
+
+
+@overload
+def components(
+    graph: AnyPath | Frame, *, output: AnyPath, **options: Unpack[AskingOptions]
+) -> Outcome: ...
+
+
+@overload
+def components(
+    graph: AnyPath | Frame, *, output: None = None, **options: Unpack[AskingOptions]
+) -> Result: ...
+
+
+def components(
+    graph: AnyPath | Frame, *, output: AnyPath | None = None, **options: Unpack[AskingOptions]
+) -> Any:
+    """Find connected components: the least vertex of each vertex's component.
+
+    ``component`` is the least vertex id of the component, in the order of the ids' type. The
+    components of a directed graph are the weakly connected ones.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("components", graph, output, {}, options)
+
+
+@overload
+def pagerank(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath,
+    damping: float = 0.85,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalize: AnyPath | Mapping[AnyVertex, float] | None = None,
+    dangling: Literal["even", "none"] = "even",
+    unweighted: bool = False,
+    precision: Literal["double", "single"] = "double",
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def pagerank(
+    graph: AnyPath | Frame,
+    *,
+    output: None = None,
+    damping: float = 0.85,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalize: AnyPath | Mapping[AnyVertex, float] | None = None,
+    dangling: Literal["even", "none"] = "even",
+    unweighted: bool = False,
+    precision: Literal["double", "single"] = "double",
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def pagerank(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath | None = None,
+    damping: float = 0.85,
+    tolerance: float = 1e-06,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalize: AnyPath | Mapping[AnyVertex, float] | None = None,
+    dangling: Literal["even", "none"] = "even",
+    unweighted: bool = False,
+    precision: Literal["double", "single"] = "double",
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute PageRank: how often a random walk along the edges is at each vertex.
+
+    The scores add up to 1, unless ``dangling="none"`` drops some. The run stops when an iteration
+    changes less than ``tolerance`` in all (L1 norm), or after ``max_iterations``. The record says
+    whether it has converged. Edges count by their weights, if the graph has any.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        damping: the probability to follow an edge, at least 0 and below 1.
+        tolerance: stop when an iteration changes less than this, summed over all vertices.
+        max_iterations: stop after this many iterations, even if the tolerance is not met.
+        iterations: run exactly this many iterations.
+        personalize: where the walk jumps to: a weight for each of some vertices, or a Parquet file
+            with ``vertex`` and, unless all weights are equal, ``weight``.
+        dangling: ``"even"`` spreads the score of vertices that no edge leaves as jumps are spread;
+            ``"none"`` drops it.
+        unweighted: ignore the weights of the graph.
+        precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at most
+            1e-6, which GPUs compute faster.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "pagerank",
+        graph,
+        output,
+        {
+            "damping": damping,
+            "tolerance": tolerance,
+            "max_iterations": max_iterations,
+            "iterations": iterations,
+            "personalize": personalize,
+            "dangling": dangling,
+            "unweighted": unweighted,
+            "precision": precision,
+        },
+        options,
+    )
+
+
+@overload
+def sssp(
+    graph: AnyPath | Frame,
+    source: AnyVertex,
+    *,
+    output: AnyPath,
+    max_distance: float | None = None,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def sssp(
+    graph: AnyPath | Frame,
+    source: AnyVertex,
+    *,
+    output: None = None,
+    max_distance: float | None = None,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def sssp(
+    graph: AnyPath | Frame,
+    source: AnyVertex,
+    *,
+    output: AnyPath | None = None,
+    max_distance: float | None = None,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Find shortest paths from one vertex by edge weights.
+
+    The graph must have weights: of a store its own, of an edge list the column that ``weight=``
+    names.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        source: the id of the vertex to start from.
+        max_distance: ignore paths that are longer than this.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+
+    Raises:
+        InputError: also if the graph has no weights, or the source is not in it.
+        DelegraphError: also if a distance of integer weights exceeds 2^53.
+    """
+    return ask("sssp", graph, output, {"source": source, "max_distance": max_distance}, options)
+
+
+@overload
+def betweenness(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def betweenness(
+    graph: AnyPath | Frame,
+    *,
+    output: None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def betweenness(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath | None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    normalized: bool = False,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute betweenness: how many shortest paths lead through each vertex.
+
+    The value is the vertex's share of the shortest paths between all pairs of other vertices, by
+    hops (Brandes 2001).
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        sources: the vertices to count paths from, with the sums scaled up: a number of random
+            vertices, some ids, or a Parquet file with a column ``vertex``; None for all vertices.
+        seed: chooses the random vertices.
+        normalized: divide by the number of pairs of other vertices.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask(
+        "betweenness",
+        graph,
+        output,
+        {"sources": sources, "seed": seed, "normalized": normalized},
+        options,
+    )
+
+
+@overload
+def closeness(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def closeness(
+    graph: AnyPath | Frame,
+    *,
+    output: None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def closeness(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath | None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute closeness: how near each vertex is to the vertices that reach it.
+
+    Distances to the vertex are in hops; values are scaled as Wasserman and Faust do.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        sources: the vertices to compute values of: a number of random vertices, some ids, or a
+            Parquet file with a column ``vertex``; None for all vertices.
+        seed: chooses the random vertices.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("closeness", graph, output, {"sources": sources, "seed": seed}, options)
+
+
+@overload
+def eccentricity(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Outcome: ...
+
+
+@overload
+def eccentricity(
+    graph: AnyPath | Frame,
+    *,
+    output: None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Result: ...
+
+
+def eccentricity(
+    graph: AnyPath | Frame,
+    *,
+    output: AnyPath | None = None,
+    sources: AnySources | None = None,
+    seed: int = 1,
+    **options: Unpack[AskingOptions],
+) -> Any:
+    """Compute eccentricity: each vertex's distance to the farthest vertex that it reaches.
+
+    Distances are in hops. The record holds bounds of the diameter.
+
+    Args:
+        graph: a store or an edge list, or a table of Arrow, pandas or Polars.
+        output: the folder of the result; None for a result in memory.
+        sources: the vertices to compute values of: a number of random vertices, some ids, or a
+            Parquet file with a column ``vertex``; None for all vertices.
+        seed: chooses the random vertices.
+
+    Returns:
+        The result; with an output its record, whether it was there already, and notes for the user.
+    """
+    return ask("eccentricity", graph, output, {"sources": sources, "seed": seed}, options)

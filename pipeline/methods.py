@@ -1,0 +1,168 @@
+"""The methods of an open graph that ask a question of it.
+
+Written by tests/support/python_functions.py from the declarations in pipeline/questions. Change
+those, and run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, overload
+
+from ..partition.disk.urls import AnyPath
+from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .result import BfsResult, Result
+
+
+class QuestionMethods:
+    """The questions that may be asked of an open graph."""
+
+    def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+
+    @overload
+    def bfs(self, source: AnyVertex, *, max_depth: int | None = None) -> BfsResult: ...
+
+    @overload
+    def bfs(
+        self, *, sources: AnyVertices, together: bool = False, max_depth: int | None = None
+    ) -> Result: ...
+
+    def bfs(
+        self,
+        source: AnyVertex | None = None,
+        *,
+        sources: AnyVertices | None = None,
+        together: bool = False,
+        max_depth: int | None = None,
+    ) -> BfsResult | Result:
+        """Search breadth-first: each vertex's distance in hops, and its parent.
+
+        Give ``source`` or ``sources``. If a vertex has several correct parents, any one is named.
+
+        Args:
+            source: the id of the vertex to search from.
+            sources: instead of ``source``, several ids: a sequence, text with commas between them,
+                or a Parquet file with a column ``vertex``. Each is searched from on its own.
+            together: find each vertex's distance to the nearest of ``sources`` instead.
+            max_depth: the greatest distance to search, in hops; None for no bound.
+
+        Raises:
+            InputError: also if a source is not in the graph.
+        """
+        return self._ask(
+            "bfs",
+            {"source": source, "sources": sources, "together": together, "max_depth": max_depth},
+        )
+
+    def components(self) -> Result:
+        """Find connected components: the least vertex of each vertex's component.
+
+        ``component`` is the least vertex id of the component, in the order of the ids' type. The
+        components of a directed graph are the weakly connected ones.
+        """
+        return self._ask("components", {})
+
+    def pagerank(
+        self,
+        *,
+        damping: float = 0.85,
+        tolerance: float = 1e-06,
+        max_iterations: int = 100,
+        iterations: int | None = None,
+        personalize: AnyPath | Mapping[AnyVertex, float] | None = None,
+        dangling: Literal["even", "none"] = "even",
+        unweighted: bool = False,
+        precision: Literal["double", "single"] = "double",
+    ) -> Result:
+        """Compute PageRank: how often a random walk along the edges is at each vertex.
+
+        The scores add up to 1, unless ``dangling="none"`` drops some. The run stops when an
+        iteration changes less than ``tolerance`` in all (L1 norm), or after ``max_iterations``. The
+        record says whether it has converged. Edges count by their weights, if the graph has any.
+
+        Args:
+            damping: the probability to follow an edge, at least 0 and below 1.
+            tolerance: stop when an iteration changes less than this, summed over all vertices.
+            max_iterations: stop after this many iterations, even if the tolerance is not met.
+            iterations: run exactly this many iterations.
+            personalize: where the walk jumps to: a weight for each of some vertices, or a Parquet
+                file with ``vertex`` and, unless all weights are equal, ``weight``.
+            dangling: ``"even"`` spreads the score of vertices that no edge leaves as jumps are
+                spread; ``"none"`` drops it.
+            unweighted: ignore the weights of the graph.
+            precision: ``"double"``, or ``"single"`` for float32 values with a relative error of at
+                most 1e-6, which GPUs compute faster.
+        """
+        return self._ask(
+            "pagerank",
+            {
+                "damping": damping,
+                "tolerance": tolerance,
+                "max_iterations": max_iterations,
+                "iterations": iterations,
+                "personalize": personalize,
+                "dangling": dangling,
+                "unweighted": unweighted,
+                "precision": precision,
+            },
+        )
+
+    def sssp(self, source: AnyVertex, *, max_distance: float | None = None) -> Result:
+        """Find shortest paths from one vertex by edge weights.
+
+        The graph must have weights: of a store its own, of an edge list the column that ``weight=``
+        names.
+
+        Args:
+            source: the id of the vertex to start from.
+            max_distance: ignore paths that are longer than this.
+
+        Raises:
+            InputError: also if the graph has no weights, or the source is not in it.
+            DelegraphError: also if a distance of integer weights exceeds 2^53.
+        """
+        return self._ask("sssp", {"source": source, "max_distance": max_distance})
+
+    def betweenness(
+        self, *, sources: AnySources | None = None, seed: int = 1, normalized: bool = False
+    ) -> Result:
+        """Compute betweenness: how many shortest paths lead through each vertex.
+
+        The value is the vertex's share of the shortest paths between all pairs of other vertices,
+        by hops (Brandes 2001).
+
+        Args:
+            sources: the vertices to count paths from, with the sums scaled up: a number of random
+                vertices, some ids, or a Parquet file with a column ``vertex``; None for all
+                vertices.
+            seed: chooses the random vertices.
+            normalized: divide by the number of pairs of other vertices.
+        """
+        return self._ask(
+            "betweenness", {"sources": sources, "seed": seed, "normalized": normalized}
+        )
+
+    def closeness(self, *, sources: AnySources | None = None, seed: int = 1) -> Result:
+        """Compute closeness: how near each vertex is to the vertices that reach it.
+
+        Distances to the vertex are in hops; values are scaled as Wasserman and Faust do.
+
+        Args:
+            sources: the vertices to compute values of: a number of random vertices, some ids, or a
+                Parquet file with a column ``vertex``; None for all vertices.
+            seed: chooses the random vertices.
+        """
+        return self._ask("closeness", {"sources": sources, "seed": seed})
+
+    def eccentricity(self, *, sources: AnySources | None = None, seed: int = 1) -> Result:
+        """Compute eccentricity: each vertex's distance to the farthest vertex that it reaches.
+
+        Distances are in hops. The record holds bounds of the diameter.
+
+        Args:
+            sources: the vertices to compute values of: a number of random vertices, some ids, or a
+                Parquet file with a column ``vertex``; None for all vertices.
+            seed: chooses the random vertices.
+        """
+        return self._ask("eccentricity", {"sources": sources, "seed": seed})

@@ -1,0 +1,137 @@
+"""Checks of the values that are given for a question's parameters, and the algorithm of these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+from uuid import UUID
+
+from ..partition.disk.urls import AnyPath, is_file_name, named
+from ..partition.errors import InputError
+from ..partition.numbers import GREATEST, check_number, check_whole, parse_integer, shown
+from .questions import Form, Question, load
+from .questions.parameters import (
+    REQUIRED,
+    Choice,
+    Flag,
+    OneVertex,
+    Parameter,
+    Real,
+    SomeVertices,
+    VertexWeights,
+    Vertices,
+    Whole,
+)
+from .results.weights import NamedVertices, TypedVertices, VertexFile, typed
+from .run.resources import as_plain
+
+AnyVertex = int | str | bytes | UUID
+"""The id of a vertex. bytes: 16 of them, where the ids of the graph are UUIDs or such bytes."""
+
+AnyVertices = Sequence[AnyVertex] | AnyPath
+"""Ids, or text that has ids with commas between them, or a Parquet file with ``vertex``."""
+
+AnySources = int | Sequence[AnyVertex] | PathLike[str] | str
+"""A number of vertices drawn at random, or ids, or a Parquet file with ``vertex``."""
+
+
+def algorithm_of(question: Question, values: Mapping[str, Any]) -> tuple[Form, Any]:
+    """Return the form of a question that values ask for, and the algorithm that finds its result.
+
+    values: by the names of parameters. A parameter with its default counts as left out.
+
+    Raises:
+        InputError: for a value that is wrong, and for values that exclude each other.
+    """
+    known = {parameter.name: parameter for parameter in question.parameters}
+    given = given_values(question, values)
+    form = question.forms[question.form(given)]
+    for one, other in question.conflicts:
+        if one in given and other in given:
+            options = f"{known[one].option} and {known[other].option}"
+            raise InputError(f"{options} exclude each other: leave one out")
+    taken = {name: given.get(name, known[name].default) for name in form.takes}
+    checked = {name: _checked(known[name], value) for name, value in taken.items()}
+    return form, load(form.algorithm)(**checked)
+
+
+def given_values(question: Question, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are not the defaults of their parameters, with NumPy's numbers as
+    Python's.
+    """
+    defaults = {parameter.name: parameter.default for parameter in question.parameters}
+    plain = {name: as_plain(value) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if not _is_default(value, defaults[name])}
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a value says no more than its default; tables and mappings compare by themselves."""
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    """Return a value as algorithms take it; InputError if the parameter has no such value."""
+    name, default = parameter.name, parameter.default
+    if value is REQUIRED:
+        raise InputError(f"give {parameter.option}")
+    if value is None and default is None:
+        return None
+    given: Any = value
+    match parameter.kind:
+        case Whole(least, most):
+            if value is None:
+                raise InputError(f"{name} must be a whole number, not None")
+            check_whole(name, value, least or 0, GREATEST if most is None else most)
+        case Real():
+            check_number(name, value)
+        case Flag():
+            if not isinstance(value, bool):
+                raise InputError(f"{name} must be True or False, not {shown(value)}")
+        case Choice(words):
+            if value not in words:
+                known = " or ".join(map(repr, words))
+                raise InputError(f"{name} must be {known}, not {shown(value)}")
+        case OneVertex():
+            return typed(value)
+        case Vertices():
+            return named_vertices(given)
+        case SomeVertices():
+            return _some_vertices(given)
+        case VertexWeights():
+            if isinstance(value, Mapping):
+                return TypedVertices(list(value), name, list(value.values()))
+            return VertexFile(named(given), weighted=True)
+    return value
+
+
+def named_vertices(vertices: AnyVertices) -> NamedVertices:
+    """Return the vertices that ids, text or a file name.
+
+    Text that ends in ``.parquet`` names a file. Other text has ids with commas between them, and
+    may have one at its end.
+    """
+    if isinstance(vertices, PathLike):
+        return VertexFile(named(vertices))
+    if isinstance(vertices, str):
+        if is_file_name(vertices):
+            return VertexFile(named(vertices))
+        vertices = vertices.removesuffix(",").split(",") if vertices else []
+    if not isinstance(vertices, Iterable):
+        raise InputError(
+            f"sources must be a list of ids, text such as '17,25', or a file, not {shown(vertices)}"
+        )
+    return TypedVertices(list(vertices), "--sources")
+
+
+def _some_vertices(sources: AnySources) -> int | NamedVertices:
+    """Return the number of vertices to draw at random, or the vertices that are named."""
+    if isinstance(sources, str) and sources.isascii() and sources.isdecimal():
+        sources = parse_integer(sources, most=GREATEST)
+    if isinstance(sources, int):
+        check_whole("sources", sources, 1)
+        return sources
+    if isinstance(sources, str) and os.path.exists(sources):  # whatever its name
+        return VertexFile(named(sources))
+    return named_vertices(sources)

@@ -1,0 +1,115 @@
+"""Parameters of questions: their names, kinds and defaults, and the words about them.
+
+The command's options, the arguments of functions in Python, their checks and their documentation
+follow from these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...partition.numbers import GREATEST_SEED
+
+
+class Whole(NamedTuple):
+    """A whole number of at least ``least``, and of at most ``most``, if these are given."""
+
+    least: int | None = None
+    most: int | None = None
+
+
+class Real(NamedTuple):
+    """A finite number."""
+
+
+class Flag(NamedTuple):
+    """True or false."""
+
+
+class Choice(NamedTuple):
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+
+class OneVertex(NamedTuple):
+    """The id of a vertex."""
+
+
+class Vertices(NamedTuple):
+    """Ids of vertices, or a Parquet file with the column ``vertex``."""
+
+
+class SomeVertices(NamedTuple):
+    """A number of random vertices, or ids, or a Parquet file with the column ``vertex``."""
+
+
+class VertexWeights(NamedTuple):
+    """A weight for each of some vertices: a Parquet file, or in Python a mapping."""
+
+
+class SuperstepsFile(NamedTuple):
+    """A Parquet file to write, with a row for each superstep."""
+
+
+Kind = (
+    Whole
+    | Real
+    | Flag
+    | Choice
+    | OneVertex
+    | Vertices
+    | SomeVertices
+    | VertexWeights
+    | SuperstepsFile
+)
+
+REQUIRED = ...
+"""The default of a parameter that must be given."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a question.
+
+    help: of the command's option. python: of the argument in Python, where other words are needed.
+    leads: whether the argument may be given by its position.
+    written: whether only a call that writes its result takes it.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    python: str = ""
+    leads: bool = False
+    written: bool = False
+
+    @property
+    def option(self) -> str:
+        """The command's option, such as ``--max-depth``."""
+        return "--" + self.name.replace("_", "-")
+
+
+def sources_and_seed(purpose: str, python: str) -> tuple[Parameter, Parameter]:
+    """The parameters of a question about many vertices that may be asked about some of them.
+
+    purpose: what the vertices are for, in the help of the command; python: in Python.
+    """
+    ways = "K random ones, ids (one id is written 17,), or a .parquet file with a column vertex."
+    return (
+        Parameter(
+            "sources",
+            SomeVertices(),
+            None,
+            f"{purpose}: {ways}  [default: all]",
+            f"{python}: a number of random vertices, some ids, or a Parquet file with a column "
+            "``vertex``; None for all vertices.",
+        ),
+        Parameter(
+            "seed",
+            Whole(0, GREATEST_SEED),
+            1,
+            "Seed that chooses the K random vertices.",
+            "chooses the random vertices.",
+        ),
+    )

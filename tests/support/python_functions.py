@@ -1,0 +1,256 @@
+"""``pipeline/functions.py`` and ``pipeline/methods.py``: signatures and documentation of questions
+in Python, made of the declarations in ``pipeline/questions``. As a program, this file writes both.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from delegraph.pipeline.questions import QUESTIONS, Form, Question
+from delegraph.pipeline.questions.parameters import (
+    REQUIRED,
+    Choice,
+    Flag,
+    OneVertex,
+    Parameter,
+    Real,
+    SomeVertices,
+    SuperstepsFile,
+    VertexWeights,
+    Vertices,
+    Whole,
+)
+
+PIPELINE = Path(__file__).parents[2] / "pipeline"
+FUNCTIONS, METHODS = PIPELINE / "functions.py", PIPELINE / "methods.py"
+
+_WIDTH = 100
+
+_ANNOTATIONS = {
+    Whole: "int",
+    Real: "float",
+    Flag: "bool",
+    OneVertex: "AnyVertex",
+    Vertices: "AnyVertices",
+    SomeVertices: "AnySources",
+    VertexWeights: "AnyPath | Mapping[AnyVertex, float]",
+    SuperstepsFile: "AnyPath",
+}
+
+_HEAD = '''"""{title}
+
+Written by tests/support/python_functions.py from the declarations in pipeline/questions. Change
+those, and run it.
+"""
+
+from __future__ import annotations
+
+'''
+
+_FUNCTIONS = """from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from ..partition.disk.urls import AnyPath
+from .ask import AskingOptions, ask
+from .parameter_checks import AnySources, AnyVertex, AnyVertices
+
+if TYPE_CHECKING:
+    from .algorithms.run import Outcome
+    from .frames import Frame
+    from .result import BfsResult, Result
+
+__all__ = [{names}]
+"""
+
+_METHODS = '''from collections.abc import Mapping
+from typing import Any, Literal, overload
+
+from ..partition.disk.urls import AnyPath
+from .parameter_checks import AnySources, AnyVertex, AnyVertices
+from .result import BfsResult, Result
+
+
+class QuestionMethods:
+    """The questions that may be asked of an open graph."""
+
+    def _ask(self, name: str, values: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+'''
+
+
+def functions() -> str:
+    """The text of ``pipeline/functions.py``."""
+    names = ", ".join(f'"{name}"' for name in sorted(QUESTIONS))
+    head = _HEAD.format(title="The functions that ask a question of a graph, given its path.")
+    parts = [head + _FUNCTIONS.format(names=names)]
+    for question in QUESTIONS.values():
+        parts += [*_overloaded_functions(question), _function(question)]
+    return _formatted("\n\n".join(parts))
+
+
+def methods() -> str:
+    """The text of ``pipeline/methods.py``."""
+    head = _HEAD.format(title="The methods of an open graph that ask a question of it.")
+    parts = [head + _METHODS]
+    for question in QUESTIONS.values():
+        some = [each for each in question.parameters if not each.written]
+        if len(question.forms) > 1:
+            forms = (
+                _method(question, _taken(question, form), form.result, "...")
+                for form in question.forms
+            )
+            parts += [_indented(f"@overload\n{text}") for text in dict.fromkeys(forms)]
+        answer = f'return self._ask("{question.name}", {_values(some)})'
+        body = f"{_docstring(question, some, ())}\n{answer}"
+        parts.append(_indented(_method(question, some, _results(question), body)))
+    return _formatted("\n".join(parts))
+
+
+def _overloaded_functions(question: Question) -> Iterable[str]:
+    every = question.parameters
+    yield "@overload\n" + _function_of(question, every, "output: AnyPath", "Outcome", "...")
+    output = "output: None = None"
+    forms = (
+        _function_of(question, _taken(question, form), output, form.result, "...")
+        for form in question.forms
+    )
+    for text in dict.fromkeys(forms):
+        yield f"@overload\n{text}"
+
+
+def _function(question: Question) -> str:
+    every = question.parameters
+    graph = "graph: a store or an edge list, or a table of Arrow, pandas or Polars."
+    output = "output: the folder of the result; None for a result in memory."
+    returns = (
+        "The result; with an output its record, whether it was there already, and notes for the "
+        "user."
+    )
+    docstring = _docstring(question, every, (graph, output), returns)
+    body = f'{docstring}\nreturn ask("{question.name}", graph, output, {_values(every)}, options)'
+    return _function_of(question, every, "output: AnyPath | None = None", "Any", body)
+
+
+def _taken(question: Question, form: Form) -> list[Parameter]:
+    """Parameters of one form without an output; of several forms' the first one must be given."""
+    every = (each for each in question.parameters if not each.written)
+    taken = [each for each in every if _is_of(question, each, form)]
+    if len(question.forms) == 1:
+        return taken
+    first = taken[0]
+    return [first._replace(default=REQUIRED), *taken[1:]]
+
+
+def _is_of(question: Question, parameter: Parameter, form: Form) -> bool:
+    """Whether a form takes a parameter, or no form does, and it says which form is asked for."""
+    if parameter.name in form.takes:
+        return True
+    deciding = all(parameter.name not in each.takes for each in question.forms)
+    return deciding and form is not question.forms[0]
+
+
+def _results(question: Question) -> str:
+    return " | ".join(dict.fromkeys(form.result for form in question.forms))
+
+
+def _function_of(
+    question: Question, parameters: Iterable[Parameter], output: str, returns: str, body: str
+) -> str:
+    leading, rest = _split(parameters)
+    words = ["graph: AnyPath | Frame", *leading, "*", output, *rest]
+    signature = ", ".join([*words, "**options: Unpack[AskingOptions]"])
+    return f"def {question.name}({signature}) -> {returns}:\n{_indented(body)}\n"
+
+
+def _method(question: Question, parameters: Iterable[Parameter], returns: str, body: str) -> str:
+    leading, rest = _split(parameters)
+    words = ["self", *leading, *(["*", *rest] if rest else [])]
+    return f"def {question.name}({', '.join(words)}) -> {returns}:\n{_indented(body)}\n"
+
+
+def _split(parameters: Iterable[Parameter]) -> tuple[list[str], list[str]]:
+    """Arguments that may be given by position, and those by name."""
+    every = list(parameters)
+    return (
+        [_argument(each) for each in every if each.leads],
+        [_argument(each) for each in every if not each.leads],
+    )
+
+
+def _argument(parameter: Parameter) -> str:
+    kind, default = parameter.kind, parameter.default
+    if isinstance(kind, Choice):
+        words = ", ".join(f'"{word}"' for word in kind.words)
+        annotation = f"Literal[{words}]"
+    else:
+        annotation = _ANNOTATIONS[type(kind)]
+    if default is REQUIRED:
+        return f"{parameter.name}: {annotation}"
+    if default is None:
+        return f"{parameter.name}: {annotation} | None = None"
+    shown = f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{parameter.name}: {annotation} = {shown}"
+
+
+def _values(parameters: Iterable[Parameter]) -> str:
+    return "{" + ", ".join(f'"{each.name}": {each.name}' for each in parameters) + "}"
+
+
+def _docstring(
+    question: Question, parameters: Iterable[Parameter], before: tuple[str, ...], returns: str = ""
+) -> str:
+    indent = 4 if before else 8
+    lines = [question.summary, "", *_filled(question.about, indent)]
+    arguments = [*before, *(f"{each.name}: {_said(each)}" for each in parameters)]
+    if arguments:
+        lines += ["", "Args:", *_entries(arguments, indent)]
+    if returns:
+        lines += ["", "Returns:", *_entries([returns], indent)]
+    if question.errors:
+        errors = [f"{error}: {when}" for error, when in question.errors.items()]
+        lines += ["", "Raises:", *_entries(errors, indent)]
+    return '"""' + "\n".join(lines).strip() + '\n"""'
+
+
+def _said(parameter: Parameter) -> str:
+    words = parameter.python or parameter.help
+    return words[0].lower() + words[1:] if not parameter.python else words
+
+
+def _entries(entries: Iterable[str], indent: int) -> list[str]:
+    lines: list[str] = []
+    for entry in entries:
+        lines += textwrap.wrap(
+            entry,
+            _WIDTH - indent,
+            initial_indent="    ",
+            subsequent_indent="        ",
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def _filled(text: str, indent: int) -> list[str]:
+    lines: list[str] = []
+    for paragraph in text.strip().split("\n\n"):
+        lines += ["", *textwrap.wrap(paragraph, _WIDTH - indent, break_on_hyphens=False)]
+    return lines[1:]
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def _formatted(text: str) -> str:
+    """The text as the project's formatter has it."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FUNCTIONS), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    FUNCTIONS.write_text(functions())
+    METHODS.write_text(methods())
