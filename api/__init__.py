@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from ._version import __version__ as __version__
-from .pipeline.questions import QUESTIONS
 
 _HOMES = {
     ".partition.errors": ("BusyError", "DelegraphError", "InputError"),
@@ -17,21 +16,27 @@ _HOMES = {
     ".pipeline.api": (
         *("bench", "build", "convert", "generate", "info", "open", "plan", "report", "validate"),
     ),
-    ".pipeline.functions": tuple(QUESTIONS),
     ".pipeline.graph": ("Graph",),
     ".pipeline.result": ("Result",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
-
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that ``import delegraph`` costs nothing."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name], __name__), name)
+    if name == "__all__":
+        return __dir__()
+    if not name.startswith("_"):
+        if name in _HOME:
+            return getattr(import_module(_HOME[name], __name__), name)
+        if name in _questions():
+            return getattr(import_module(".pipeline.functions", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(["__version__", *_HOME, *_questions()])
+
+
+def _questions() -> list[str]:
+    return [*import_module(".pipeline.questions", __name__).QUESTIONS]

@@ -64,7 +64,7 @@ for i, options in enumerate([{}, directed]):
     delegraph.build(path, store, weight="weight", threads=2, **options)
     for few in (sssp._FEW_VERTICES, 0):
         sssp._FEW_VERTICES = few
-        delegraph.sssp(store, "0", folder / f"sssp-{i}-{few}", threads=2)
+        delegraph.sssp(store, "0", output=folder / f"sssp-{i}-{few}", threads=2)
         assert delegraph.validate(store, folder / f"sssp-{i}-{few}")["valid"]
 for together in (False, True):
     for i, graph in enumerate([folder / "0.dg", folder / "1.dg", path]):
