@@ -57,6 +57,9 @@ HOUSE = {
 INSIDE = {"pipeline/engines": ["direction", "ranks", "device_ranks"]}
 LAYERS = list(HOUSE)
 MOST_FILES = 14
+REGISTRIES = {"pipeline/questions", "pipeline/algorithms", "pipeline/interchange"}
+"""Folders with a file for each question, algorithm or format, however many there are."""
+
 FORBIDDEN = {
     "kernels": {"dask", "distributed", "pyarrow", "click"},
     "partition": {"dask", "distributed", "click", "cupy"},
@@ -150,7 +153,8 @@ def test_folders_are_small():
     for layer in LAYERS:
         for folder in [ROOT / layer, *(ROOT / layer).rglob("*/")]:
             files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
-            assert len(files) <= MOST_FILES, f"{folder}: {len(files)} files"
+            if str(folder.relative_to(ROOT)) not in REGISTRIES:
+                assert len(files) <= MOST_FILES, f"{folder}: {len(files)} files"
             if folder.name not in ("cuda", "__pycache__") and folder.parent.name != "cuda":
                 assert (folder / "__init__.py").read_text().startswith('"""')
 
